@@ -23,23 +23,35 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint format bench lock figures mutate fuzz clean
+.PHONY: help run test slow check lint types format bench lock figures mutate fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(RUNTIME) ## set up what is missing and serve the dashboard (PORT=8501)
-	$(PY) -m dashboard serve --host $(HOST) --port $(PORT) $(ARGS)
+	$(VENV)/bin/leakscope serve --host $(HOST) --port $(PORT) $(ARGS)
 
 # A worker that dies is not replaced: xdist may wait for ever for what it gave to the new one.
-test: $(DEV) ## set up what is missing and run the tests (ARGS="-k word")
-	$(PY) -m pytest --numprocesses $(WORKERS) --dist loadfile --max-worker-restart 0 $(ARGS)
+PYTEST := $(PY) -m pytest --numprocesses $(WORKERS) --dist loadfile --max-worker-restart 0
 
-lint: $(DEV) ## check style, formatting, types and the documentation's figures
+test: $(DEV) ## set up what is missing and run the quick tests (ARGS="-k word")
+	$(PYTEST) -m "not slow and not browser" $(ARGS)
+
+slow: $(DEV) ## run the slow tests, and the journeys through a browser
+	$(PYTEST) -m "slow or browser" $(ARGS)
+
+check: test slow lint ## everything
+
+lint: types ## check style, formatting, types and the documentation's figures
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m mypy --num-workers $(WORKERS) core dashboard pages benchmarks tools
 	$(PY) -m tools.figures --check
+
+# mypy does not follow the `__path__` of leakscope/__init__.py: it finds the folders by links.
+types: $(DEV) ## check types
+	@mkdir -p build/types/leakscope
+	@ln -sfn $(foreach name,core dashboard pages,$(CURDIR)/$(name)) $(wildcard $(CURDIR)/leakscope/*.py) build/types/leakscope/
+	$(PY) -m mypy --num-workers $(WORKERS) -p leakscope -p benchmarks -p scripts -p tools
 
 format: $(DEV) ## rewrite the code to the style that lint checks
 	$(PY) -m ruff check --fix .
@@ -65,15 +77,22 @@ clean: ## remove the virtual environment and every cache of the tools
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: each is newer than the requirements that it stands for, or pip runs again.
-# First what every index serves alike, each file by its hash; then PyTorch, whose files differ.
-$(RUNTIME): requirements.txt constraints.txt hashes.txt | $(CREATED)
+# First what every index serves alike, each file by its hash; then PyTorch, whose files differ; then
+# the checkout itself, so that $(VENV)/bin/leakscope runs it; and the compiled loops, so that no
+# first visit waits for them.
+OWN := $(PY) -m pip install -qq $(PIP_FLAGS) --no-deps --no-build-isolation --editable . && \
+	$(PY) -m leakscope.core.compile_ahead
+
+$(RUNTIME): requirements.txt constraints.txt hashes.txt pyproject.toml setup.py | $(CREATED)
 	$(PY) -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r hashes.txt
 	$(PY) -m pip install $(PIP_FLAGS) $(TORCH_FLAGS) -r requirements.txt -c constraints.txt
+	$(OWN)
 	@touch $@
 
-$(DEV): requirements-dev.txt requirements.txt constraints.txt hashes.txt hashes-dev.txt | $(CREATED)
+$(DEV): requirements-dev.txt requirements.txt constraints.txt hashes.txt hashes-dev.txt pyproject.toml setup.py | $(CREATED)
 	$(PY) -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r hashes.txt -r hashes-dev.txt
 	$(PY) -m pip install $(PIP_FLAGS) $(TORCH_FLAGS) -r requirements-dev.txt -c constraints.txt
+	$(OWN)
 	@touch $(RUNTIME) $@
 
 $(CREATED):

@@ -1,6 +1,6 @@
-"""Measurements of speed as ratios within one run: `python -m benchmarks [NAME …]`.
+"""Speed benchmarks, as ratios within one run: `python -m benchmarks [NAME …]`.
 
-A benchmark is a module of this package with a function `measure() -> list[Measurement]`; its
+A benchmark is a module with a function `measure() -> list[Measurement]`, here or in a folder; its
 first docstring line is its title. Absolute times depend on the machine, ratios much less.
 """
 
@@ -10,13 +10,14 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["Measurement", "interleaved_medians"]
+__all__ = ["Measurement", "benchmark_modules", "interleaved_medians"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One measured number with the goal that it is held against.
+    """A measured number and its goal.
 
     `goal` reads as "at least" or, with `is_upper_bound`, "at most".
     """
@@ -31,7 +32,7 @@ class Measurement:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the goal is reached; None where there is none."""
+        """Whether the goal is met; None if there is none."""
         if self.goal is None:
             return None
         return self.value <= self.goal if self.is_upper_bound else self.value >= self.goal
@@ -40,7 +41,7 @@ class Measurement:
 def interleaved_medians(
     tasks: Mapping[str, Callable[[int], object]], *, repeats: int
 ) -> dict[str, float]:
-    """Return the median seconds of each task, measured in turns so that load hits all alike.
+    """Return the median seconds of each task, run in turns so that load affects all alike.
 
     Every task is called with the number of the turn; the first tenth warms up and is not counted.
     """
@@ -53,3 +54,13 @@ def interleaved_medians(
             if turn >= warm_up:
                 seconds[name].append(time.perf_counter() - start)
     return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def benchmark_modules() -> dict[str, str]:
+    """Return each benchmark's module by name: every module with a function `measure`."""
+    root = Path(__file__).parent
+    files = [path for path in root.rglob("*.py") if "\ndef measure(" in path.read_text("utf-8")]
+    return {
+        path.stem: ".".join((__name__, *path.relative_to(root).with_suffix("").parts))
+        for path in sorted(files, key=lambda path: path.stem)
+    }

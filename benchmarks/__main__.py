@@ -6,7 +6,6 @@ import argparse
 import dataclasses
 import datetime
 import os
-import pkgutil
 import platform
 import sys
 import time
@@ -15,15 +14,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import benchmarks
-from benchmarks import Measurement
-from core.store import read_json, write_json
+from benchmarks import Measurement, benchmark_modules
+from leakscope.core.storage.artifacts import read_json, write_json
 
 RESULTS = Path(__file__).with_name("results.json")
 
 
 def main() -> int:
-    names = [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name != "__main__"]
+    """Run the chosen benchmarks, print their rows and write results.json."""
+    names = list(benchmark_modules())
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}")
     chosen = parser.parse_args().names or names
@@ -38,8 +37,8 @@ def main() -> int:
 
 
 def run(name: str) -> dict[str, Any]:
-    """Run one benchmark, print its rows and return them with where and when."""
-    module = import_module(f"benchmarks.{name}")
+    """Run one benchmark, print its rows and return them with date, hardware and versions."""
+    module = import_module(benchmark_modules()[name])
     print(f"\n{(module.__doc__ or name).splitlines()[0]}", flush=True)
     start = time.perf_counter()
     rows = module.measure()
@@ -58,7 +57,7 @@ def run(name: str) -> dict[str, Any]:
 
 
 def describe(row: Measurement) -> str:
-    """Return one line of the table."""
+    """Format a measurement as a line of the table."""
     goal = ""
     if row.goal is not None:
         sign = "≤" if row.is_upper_bound else "≥"

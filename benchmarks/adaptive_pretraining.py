@@ -20,25 +20,26 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from benchmarks import Measurement
-from core.corpora import bundled_sentences
-from core.defences.trained.adaptive import AdaptivePretraining
-from core.defences.trained.under_noise.masked_network import MaskedHead
-from core.defences.trained.under_noise.masking import Masking
-from core.defences.trained.under_noise.pieces import Pieces
-from core.defences.trained.under_noise.readers import Received
-from core.defences.trained.under_noise.user_side import UserSide
-from core.encoders import load_encoder
-from core.encoders.minilm import minilm_folder
-from core.encoders.white_box import require_white_box
-from core.protocols import WhiteBoxEncoder
-from core.specs import EncoderSpec
-from core.training.devices import autocast, pick_device
+from leakscope.core.corpora import bundled_sentences
+from leakscope.core.defences.trained.adaptive import AdaptivePretraining
+from leakscope.core.defences.trained.under_noise.masked_network import MaskedHead
+from leakscope.core.defences.trained.under_noise.masking import Masking
+from leakscope.core.defences.trained.under_noise.pieces import Pieces
+from leakscope.core.defences.trained.under_noise.readers import Received
+from leakscope.core.defences.trained.under_noise.user_side import UserSide
+from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.minilm import minilm_folder
+from leakscope.core.encoders.white_box import require_white_box
+from leakscope.core.protocols import WhiteBoxEncoder
+from leakscope.core.specs import EncoderSpec
+from leakscope.core.training.devices import autocast, pick_device
 
 ETA, TOKENS, BATCH, REPEATS = 98.5, 100_000, 64, 2
 GOAL, MOST_LOSS = 2.0, 0.05
 
 
 def measure() -> list[Measurement]:
+    """Compare adaptive pretraining with a plain loop: tokens per second and held-out loss."""
     encoder = require_white_box(load_encoder(EncoderSpec(name="minilm")), "Pretraining")
     texts = list(bundled_sentences())
     speeds: dict[str, list[float]] = {"ours": [], "float32": [], "bfloat16": []}
@@ -49,7 +50,7 @@ def measure() -> list[Measurement]:
         speeds["ours"].append(pretraining.tokens_seen_ / pretraining.seconds_)
         losses["ours"].append(pretraining.curve_[-1]["loss"])
         for precision in ("float32", "bfloat16"):
-            speed, loss = plainly(pretraining, encoder, texts, precision)
+            speed, loss = train_plain_loop(pretraining, encoder, texts, precision)
             speeds[precision].append(speed)
             losses[precision].append(loss)
     fast = {name: statistics.median(found) for name, found in speeds.items()}
@@ -77,8 +78,8 @@ def measure() -> list[Measurement]:
     return [*rows, more]
 
 
-class Plain(nn.Module):
-    """BertForMaskedLM with MiniLM's weights, its embedding frozen and its head tied to it."""
+class PlainMaskedLM(nn.Module):
+    """BertForMaskedLM with MiniLM's weights, a frozen embedding and a tied head."""
 
     def __init__(self, precision: str, head: MaskedHead) -> None:
         super().__init__()
@@ -89,13 +90,13 @@ class Plain(nn.Module):
         self.model = BertForMaskedLM(base.config)
         self.model.bert.load_state_dict(base.state_dict(), strict=False)
         self.model.tie_weights()
-        self._begin_as(head)
+        self._initialise_head(head)
         self.model.get_input_embeddings().weight.requires_grad_(False)
         self.precision = precision
 
     @torch.no_grad()
-    def _begin_as(self, head: MaskedHead) -> None:
-        """Let its head begin as ours: with the tokens' frequencies and the states as they are."""
+    def _initialise_head(self, head: MaskedHead) -> None:
+        """Initialise its prediction head like ours."""
         predictions = self.model.cls.predictions
         predictions.transform.transform_act_fn = nn.Identity()
         predictions.transform.dense.load_state_dict(head.transform.state_dict())
@@ -111,21 +112,21 @@ class Plain(nn.Module):
         return found.float()
 
     def forward(self, received: Received, places: Tensor) -> Tensor:
-        """Return the logits where a token is to be predicted, as ours does."""
+        """Return the logits at the positions to predict."""
         found = self.logits(received)
         return found.reshape(-1, found.shape[-1])[places]
 
 
-def plainly(
+def train_plain_loop(
     ours: AdaptivePretraining, encoder: WhiteBoxEncoder, texts: list[str], precision: str
 ) -> tuple[float, float]:
-    """Train as one would first write it; return tokens a second and the held-out loss."""
-    taken = ours.taken(encoder, texts)
-    pieces, held = taken.pieces, taken.held
+    """Train with a plain loop; return tokens per second and the held-out loss."""
+    split = ours.split(encoder, texts)
+    pieces, held = split.pieces, split.held
     side, rng = UserSide(encoder, ours.mechanism, ETA), np.random.default_rng(ours.seed)
     torch.manual_seed(ours.seed)
     counts = np.bincount(np.concatenate(pieces.rows), minlength=len(side.table))
-    network = Plain(precision, MaskedHead(side.table, counts)).to(pick_device()).train()
+    network = PlainMaskedLM(precision, MaskedHead(side.table, counts)).to(pick_device()).train()
     weights = [p for p in network.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(weights, lr=ours.learning_rate)
     order, seen = rng.permutation(len(pieces)), 0
@@ -143,9 +144,13 @@ def plainly(
 
 
 def step_loss(
-    network: Plain, side: UserSide, pieces: Pieces, rows: NDArray[np.int64],
+    network: PlainMaskedLM,
+    side: UserSide,
+    pieces: Pieces,
+    rows: NDArray[np.int64],
     rng: np.random.Generator,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
+    """Return the masked-language-model loss of a batch of rows."""
     batch = pieces.batch(rows)
     task = Masking("denoising").task(batch, side, pieces.marks, rng)
     labels = torch.full((batch.ids.size,), -100)

@@ -19,10 +19,14 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks import Measurement
-from core.attacks.attributes.discriminant import discriminant_of
-from core.attacks.attributes.program import Linear, Problem, Recipe, scaling_of, train_many
-
-__all__ = ["measure"]
+from leakscope.core.attacks.attributes.discriminant import fit_discriminant
+from leakscope.core.attacks.attributes.program import (
+    Linear,
+    Problem,
+    Recipe,
+    centre_and_scale,
+    train_many,
+)
 
 Floats = NDArray[np.float32]
 Fit = Callable[[Floats, Problem], Callable[[Floats], NDArray[np.int64]]]
@@ -35,8 +39,8 @@ SPREAD = 8.0
 RECIPE = Recipe()
 
 
-def planted() -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
-    """Return features, the labelled rows (class, n) and the targets' rows (class, n)."""
+def synthetic_features() -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
+    """Return synthetic features, and the labelled and target rows of each class."""
     rng = np.random.default_rng(0)
     centres = rng.standard_normal((N_CLASSES, 1, DIMENSION)) / np.sqrt(DIMENSION)
     noise = rng.standard_normal((N_CLASSES, N_KNOWN + N_TARGETS, DIMENSION)) / np.sqrt(DIMENSION)
@@ -46,7 +50,7 @@ def planted() -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
 
 
 def problems_of(known: NDArray[np.int64]) -> list[Problem]:
-    """Return every size and seed; a seed draws classes and labelled rows."""
+    """Return the classification problems of every size and seed."""
     found = []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
@@ -60,19 +64,24 @@ def problems_of(known: NDArray[np.int64]) -> list[Problem]:
 
 
 def with_network(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[np.int64]]:
-    """Fit scikit-learn's network without a hidden layer: the same steps, one problem."""
+    """Fit scikit-learn's network without a hidden layer to one problem."""
     from sklearn.neural_network import MLPClassifier
 
     fitted = MLPClassifier(
-        hidden_layer_sizes=(), alpha=0.0, batch_size=min(RECIPE.batch_size, len(vectors)),
-        learning_rate_init=RECIPE.rate, max_iter=RECIPE.epochs, tol=0.0,
-        n_iter_no_change=RECIPE.epochs + 1, random_state=problem.seed,
-    ).fit(vectors, problem.labels)  # fmt: skip
+        hidden_layer_sizes=(),
+        alpha=0.0,
+        batch_size=min(RECIPE.batch_size, len(vectors)),
+        learning_rate_init=RECIPE.rate,
+        max_iter=RECIPE.epochs,
+        tol=0.0,
+        n_iter_no_change=RECIPE.epochs + 1,
+        random_state=problem.seed,
+    ).fit(vectors, problem.labels)
     return lambda targets: np.asarray(fitted.predict(targets))
 
 
 def with_regression(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[np.int64]]:
-    """Fit scikit-learn's logistic regression, its own settings."""
+    """Fit scikit-learn's logistic regression with default settings."""
     from sklearn.linear_model import LogisticRegression
 
     fitted = LogisticRegression().fit(vectors, problem.labels)
@@ -80,7 +89,7 @@ def with_regression(vectors: Floats, problem: Problem) -> Callable[[Floats], NDA
 
 
 def with_discriminant(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[np.int64]]:
-    """Fit scikit-learn's linear discriminant with the same kind of shrinkage."""
+    """Fit scikit-learn's linear discriminant with shrinkage."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     fitted = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(
@@ -90,7 +99,7 @@ def with_discriminant(vectors: Floats, problem: Problem) -> Callable[[Floats], N
 
 
 def with_layer(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[np.int64]]:
-    """Fit PyTorch's linear layer by the loop of every tutorial."""
+    """Fit PyTorch's linear layer with a standard training loop."""
     torch.manual_seed(problem.seed)
     data = torch.utils.data.TensorDataset(
         torch.from_numpy(vectors), torch.from_numpy(problem.labels)
@@ -120,15 +129,15 @@ PEERS: dict[str, Fit] = {
 }
 
 
-def one_by_one(
+def fit_separately(
     fit: Fit, features: Floats, problems: Sequence[Problem], targets: Sequence[NDArray[np.int64]]
 ) -> tuple[float, float]:
-    """Return the seconds of fitting every problem alone, and the mean accuracy."""
+    """Fit each problem separately; return seconds and mean accuracy."""
     seconds, right = 0.0, []
     for problem, tested in zip(problems, targets, strict=True):
         start = time.perf_counter()
         vectors = features[problem.rows]
-        centre, scale = scaling_of(vectors)
+        centre, scale = centre_and_scale(vectors)
         predict = fit((vectors - centre) * np.float32(scale), problem)
         seconds += time.perf_counter() - start
         asked = (features[tested.ravel()] - centre) * np.float32(scale)
@@ -137,13 +146,13 @@ def one_by_one(
     return seconds, float(np.mean(right))
 
 
-def together(
+def fit_jointly(
     features: Floats,
     problems: Sequence[Problem],
     targets: Sequence[NDArray[np.int64]],
     learn: Callable[[Floats, Sequence[Problem]], Sequence[Linear]],
 ) -> tuple[float, float]:
-    """Return the seconds of the whole sweep over shared features, and the mean accuracy."""
+    """Fit all problems over shared features; return seconds and mean accuracy."""
     start = time.perf_counter()
     fitted = learn(features, problems)
     seconds, right = time.perf_counter() - start, []
@@ -154,27 +163,28 @@ def together(
 
 
 OURS: dict[str, tuple[Callable[[Floats, Sequence[Problem]], Sequence[Linear]], float | None]] = {
-    "in closed form": (lambda x, problems: [discriminant_of(x, p) for p in problems], 10.0),
+    "in closed form": (lambda x, problems: [fit_discriminant(x, p) for p in problems], 10.0),
     "step by step": (lambda x, problems: train_many(x, problems, RECIPE), None),
 }
 """How all are learned, and the goal: steps are bound by their arithmetic on a processor."""
 
 
 def measure() -> list[Measurement]:
-    """Return the rows of `python -m benchmarks`."""
+    """Compare our sweep with each peer's one-by-one fits."""
     warnings.simplefilter("ignore")  # thirty epochs are no convergence, and shall not be
-    features, known, held = planted()
+    features, known, held = synthetic_features()
     problems = problems_of(known)
-    targets = [held[np.random.default_rng(p.seed).permutation(N_CLASSES)[: p.n_labels]]
-               for p in problems]  # fmt: skip
+    targets = [
+        held[np.random.default_rng(p.seed).permutation(N_CLASSES)[: p.n_labels]] for p in problems
+    ]
     ours = {}
     for way, (learn, _) in OURS.items():
-        together(features, problems[:3], targets[:3], learn)
-        ours[way] = together(features, problems, targets, learn)
+        fit_jointly(features, problems[:3], targets[:3], learn)
+        ours[way] = fit_jointly(features, problems, targets, learn)
     rows = []
     for name, fit in PEERS.items():
-        one_by_one(fit, features, problems[:1], targets[:1])
-        theirs, reached = one_by_one(fit, features, problems, targets)
+        fit_separately(fit, features, problems[:1], targets[:1])
+        theirs, reached = fit_separately(fit, features, problems, targets)
         for way, (seconds, accuracy) in ours.items():
             rows.append(
                 Measurement(

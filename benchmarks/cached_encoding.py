@@ -1,4 +1,4 @@
-"""Encoding of 5,000 sentences: from the cache on disk against anew."""
+"""Encoding of 5,000 sentences from the disk cache, against encoding them again."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import time
 from pathlib import Path
 
 from benchmarks import Measurement
-from core.corpora import bundled_sentences
-from core.encoders import load_encoder
-from core.encoders.cache import CachedEncoder
+from leakscope.core.corpora import bundled_sentences
+from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.cache import CachedEncoder
 
 N_TEXTS = 5_000
 REPEATS = 5
 
 
 def measure() -> list[Measurement]:
+    """Compare encoding from the cache with encoding."""
     encoder = load_encoder("minilm")
     texts = list(dict.fromkeys(bundled_sentences()))[:N_TEXTS]
     encoder.encode(texts[:64])

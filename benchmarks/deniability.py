@@ -1,4 +1,4 @@
-"""Deniability of a whole vocabulary: ours against exact search by faiss, and a loop in numpy."""
+"""Deniability of a whole vocabulary: ours against exact faiss search and a numpy loop."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ N_QUERIES = 2048
 
 
 def measure() -> list[Measurement]:
+    """Compare our deniability engine with faiss and with a numpy loop."""
     import faiss
 
-    from core.defences.deniability.engine import DeniabilityEngine
-    from core.defences.deniability.vocabulary import measure_vocabulary
-    from core.defences.metric_dp.candidates import candidate_ids
-    from core.encoders.minilm import load_minilm
+    from leakscope.core.defences.deniability.engine import DeniabilityEngine
+    from leakscope.core.defences.deniability.vocabulary import measure_vocabulary
+    from leakscope.core.defences.metric_dp.candidates import candidate_ids
+    from leakscope.core.encoders.minilm import load_minilm
 
     encoder = load_minilm(device="cpu")
     vectors, tokens = encoder.token_vectors.numpy(), candidate_ids(encoder)
@@ -106,8 +107,8 @@ def measure() -> list[Measurement]:
 
 
 def _all_eta_star(vectors: np.ndarray, tokens: np.ndarray) -> None:
-    """Find η* of every token and draw, from which N_w at any η is a count."""
-    from core.defences.deniability.engine import DeniabilityEngine
+    """Compute η* of every token and draw."""
+    from leakscope.core.defences.deniability.engine import DeniabilityEngine
 
     engine = DeniabilityEngine(vectors, tokens, n_draws=N_DRAWS, eta_min=float(ETAS[0]))
     for start in range(0, len(tokens), 2048):
@@ -115,14 +116,14 @@ def _all_eta_star(vectors: np.ndarray, tokens: np.ndarray) -> None:
 
 
 def _peak_gigabytes() -> float:
-    """Return the greatest resident memory of a process that measures the vocabulary."""
+    """Return the peak memory of a process that measures the vocabulary."""
     code = (
-        "import resource, numpy as np\n"
-        "from core.defences.deniability.vocabulary import measure_vocabulary\n"
-        "from core.encoders.minilm import load_minilm\n"
+        "import numpy as np\n"
+        "from leakscope.core.defences.deniability.vocabulary import measure_vocabulary\n"
+        "from leakscope.core.encoders.minilm import load_minilm\n"
         "measure_vocabulary(load_minilm(device='cpu'), etas=np.geomspace(30, 120, 16))\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        "from leakscope.core.jobs.child import peak_memory\n"
+        "print(peak_memory())\n"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    unit = 1 if sys.platform == "darwin" else 1024
-    return int(out.stdout.split()[-1]) * unit / 1e9
+    return int(out.stdout.split()[-1]) / 1e9

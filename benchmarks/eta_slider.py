@@ -1,4 +1,4 @@
-"""What a move of the η slider and a new sentence cost the server."""
+"""Server time for a move of the η slider and for a new sentence."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ SENTENCES = (
 
 
 def measure() -> list[Measurement]:
+    """Measure slider moves and new sentences on the deniability engine."""
     import numpy as np
 
-    from core.defences.deniability.engine import DeniabilityEngine
-    from core.defences.deniability.sentence import DeniableSentence
-    from core.defences.metric_dp.candidates import candidate_ids
-    from core.encoders.minilm import load_minilm
+    from leakscope.core.defences.deniability.engine import DeniabilityEngine
+    from leakscope.core.defences.deniability.sentence import DeniableSentence
+    from leakscope.core.defences.metric_dp.candidates import candidate_ids
+    from leakscope.core.encoders.minilm import load_minilm
 
     encoder = load_minilm(device="cpu")
     engine = DeniabilityEngine(encoder.token_vectors.numpy(), candidate_ids(encoder))

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from torch.nn import functional as F
 
 from benchmarks import Measurement
-from core.attacks.inversion.msp.attack import MSPAttack
-from core.attacks.inversion.msp.candidates import draw_candidates
-from core.attacks.inversion.msp.network import MSPNetwork, msp_loss
-from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
-from core.corpora import bundled_sentences
-from core.encoders import load_encoder
-from core.encoders.cache import CachedEncoder
-from core.protocols import no_progress
+from leakscope.core.attacks.inversion.msp.attack import MSPAttack
+from leakscope.core.attacks.inversion.msp.candidates import draw_candidates
+from leakscope.core.attacks.inversion.msp.network import MSPNetwork, msp_loss
+from leakscope.core.attacks.inversion.pairs import TrainingPairs, collect_pairs
+from leakscope.core.corpora import bundled_sentences
+from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.cache import CachedEncoder
+from leakscope.core.protocols import no_progress
 
 V, H, D, BATCH, STEPS = 20_000, 512, 384, 64, 9
 N_BATCHES = 12
@@ -34,10 +34,12 @@ _Batch = tuple[torch.Tensor, list[NDArray[np.int32]]]
 
 
 def measure() -> list[Measurement]:
+    """Measure training speed and F1 of multi-set prediction."""
     return [speed(), quality()]
 
 
 def speed() -> Measurement:
+    """Compare training speed with a plain loop."""
     batches = problems(seed=0)
     tasks = {"ours": our_step(), "plain": plain_step(new_network(), STEPS)}
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
@@ -62,7 +64,7 @@ def speed() -> Measurement:
 
 
 def quality() -> Measurement:
-    """Train both on the same sentences for the same epochs and compare their validation F1."""
+    """Compare the validation F1 of both loops after the same epochs."""
     encoder = CachedEncoder(load_encoder("minilm"))
     texts = bundled_sentences()[:SMALL_N]
     settings: dict[str, Any] = {
@@ -76,17 +78,10 @@ def quality() -> Measurement:
     }
     ours = MSPAttack(**settings).fit(encoder, texts)
     plain = MSPAttack(**settings).fit(encoder, texts[:40])
-    pairs = collect_pairs(
-        encoder,
-        texts,
-        None,
-        vocabulary_size=SMALL_V,
-        keep_stop_words=False,
-        validation_share=ours.validation_share,
-    )
+    pairs = collect_pairs(ours, encoder, texts)
     plain.vocabulary_, plain.n_steps_ = pairs.vocabulary, ours.n_steps_
     plain.network_ = plain._new_network(encoder, pairs, no_progress)
-    best = train_plainly(plain, pairs)
+    best = train_plain_loop(plain, pairs)
     theirs, own = best, max(ours.log_.validation)
     return Measurement(
         name="MSP training, F1 over that of the plain loop",
@@ -102,8 +97,8 @@ def quality() -> Measurement:
     )
 
 
-def train_plainly(attack: MSPAttack, pairs: TrainingPairs) -> float:
-    """Run the plain loop over the pairs and return the best F1 on the validation texts."""
+def train_plain_loop(attack: MSPAttack, pairs: TrainingPairs) -> float:
+    """Train with the plain loop; return the best validation F1."""
     step = plain_step(attack.network_, attack.n_steps_)
     x = torch.from_numpy(pairs.vectors)
     scores = []
@@ -119,7 +114,7 @@ def train_plainly(attack: MSPAttack, pairs: TrainingPairs) -> float:
 
 
 def problems(seed: int) -> list[_Batch]:
-    """Random unit vectors with Zipf-distributed word sets of about STEPS words."""
+    """Return random batches with Zipf-distributed word sets of about STEPS words."""
     rng = np.random.default_rng(seed)
     weights = 1 / np.arange(1, V + 1)
     weights /= weights.sum()
@@ -136,12 +131,14 @@ def problems(seed: int) -> list[_Batch]:
 
 
 def new_network() -> MSPNetwork:
+    """Return a new network of benchmark size."""
     torch.manual_seed(0)
     table = np.random.default_rng(0).normal(0, H**-0.5, (V, H)).astype(np.float32)
     return MSPNetwork(D, table, np.zeros(V, np.float32), dropout=0.2)
 
 
 def our_step() -> Callable[[torch.Tensor, list[NDArray[np.int32]]], None]:
+    """Return our training step."""
     network = new_network()
     optimizer = torch.optim.AdamW(network.parameters(), lr=4e-4, weight_decay=1e-4, fused=True)
     rng = np.random.default_rng(0)
@@ -158,7 +155,7 @@ def our_step() -> Callable[[torch.Tensor, list[NDArray[np.int32]]], None]:
 def plain_step(
     network: MSPNetwork, n_steps: int
 ) -> Callable[[torch.Tensor, list[NDArray[np.int32]]], None]:
-    """Algorithm 1 of Corò (2022) as one would first write it: full softmax at every step."""
+    """Return a training step of Algorithm 1 of Corò (2022), with a full softmax."""
     size = len(network.words)
     optimizer = torch.optim.Adam(network.parameters(), lr=4e-4, weight_decay=1e-4)
 

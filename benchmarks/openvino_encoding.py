@@ -1,4 +1,4 @@
-"""Encoding by OpenVINO against PyTorch, in float32 and in bfloat16, on the same sentences."""
+"""Encoding by OpenVINO against PyTorch, in float32 and bfloat16."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import numpy as np
 import torch
 
 from benchmarks import Measurement, interleaved_medians
-from core.corpora import bundled_sentences
-from core.encoders import load_encoder
-from core.encoders.openvino_model import is_installed, processor
-from core.protocols import Vectors
-from core.specs import EncoderSpec
+from leakscope.core.corpora import bundled_sentences
+from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.openvino_model import is_installed, processor
+from leakscope.core.protocols import Vectors
+from leakscope.core.specs import EncoderSpec
 
 N_TEXTS = 768
 REPEATS = 5
 
 
 def measure() -> list[Measurement]:
+    """Compare OpenVINO's encoding speed with PyTorch's in each precision."""
     if not is_installed():
         return []
     name, precisions = processor()
@@ -56,5 +57,6 @@ def measure() -> list[Measurement]:
 
 
 def _lowest_cosine(a: Vectors, b: Vectors) -> float:
+    """Return the lowest cosine between corresponding rows."""
     norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return float(((a * b).sum(1) / norms).min())

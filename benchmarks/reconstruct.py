@@ -1,4 +1,4 @@
-"""A sentence of 12 words read back at 1,000 queries, against encoding the same texts alone."""
+"""Reconstruction of a 12-word sentence with 1,000 queries, against encoding the same texts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from statistics import median
 
 from benchmarks import Measurement
-from core.attacks.inversion import open_attack
-from core.encoders import load_encoder
-from core.encoders.transformer import TransformerEncoder
-from core.protocols import OnProgress, Vectors, no_progress
-from core.specs import AttackSpec
+from leakscope.core.attacks.inversion import open_attack
+from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.specs import AttackSpec
 
 N_QUERIES = 1000
 ROUNDS = 3
@@ -28,8 +28,8 @@ SENTENCES = [
 ]
 
 
-class Recorder:
-    """Remembers what it was asked, call by call."""
+class RecordingEncoder:
+    """An encoder that records its calls."""
 
     def __init__(self, encoder: TransformerEncoder) -> None:
         self.name, self.dimension = encoder.name, encoder.dimension
@@ -37,17 +37,19 @@ class Recorder:
         self.calls: list[list[str]] = []
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+        """Record the texts and encode them."""
         self.calls.append(list(texts))
         return self._encoder.encode(texts, on_progress)
 
 
 def measure() -> list[Measurement]:
+    """Compare reconstruction with encoding the same texts."""
     encoder = load_encoder("minilm")
     assert isinstance(encoder, TransformerEncoder)
     quick = encoder.quick()
     attack = open_attack(AttackSpec.of("reconstruct", {"n_queries": N_QUERIES}), encoder)
     vectors = encoder.encode(SENTENCES)
-    recorder = Recorder(quick)
+    recorder = RecordingEncoder(quick)
     answers = attack.invert(recorder, vectors)  # also warms what is compiled
     whole, alone = [], []
     for _ in range(ROUNDS):
@@ -79,6 +81,7 @@ def measure() -> list[Measurement]:
 
 
 def _timed(work: Callable[[], object]) -> float:
+    """Return the seconds of a call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""64 shadow classifiers on shared frozen vectors: solved as one, against scikit-learn one by one.
+"""64 shadow classifiers on shared vectors: solved jointly, against scikit-learn one by one.
 
 Sentences of 20 articles by article, MiniLM's vectors, each shadow trained on a random half. Both
 minimise the same penalised cross-entropy; ours ends where accuracy no longer moves.
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import Measurement
-from core.attacks.membership.classifiers.splits import random_halves
-from core.attacks.membership.classifiers.targets.heads import Solving, fit_heads
-from core.corpora import load_corpus
-from core.encoders import load_encoder
-from core.encoders.cache import CachedEncoder
+from leakscope.core.attacks.membership.classifiers.splits import random_halves
+from leakscope.core.attacks.membership.classifiers.targets.heads import Solving, fit_heads
+from leakscope.core.corpora import load_corpus
+from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.cache import CachedEncoder
 
 N_MODELS, N_CLASSES, PER_CLASS, REPEATS = 64, 20, 200, 3
 C = 1.0
@@ -29,20 +29,21 @@ Ids = NDArray[np.int64]
 
 
 def measure() -> list[Measurement]:
+    """Compare joint solving with one-by-one fits: speed and accuracy."""
     texts, labels = sentences()
     vectors = CachedEncoder(load_encoder("minilm")).encode(texts)
     held = np.random.default_rng(0).permutation(len(texts)) < len(texts) // 4
     trained = np.zeros((N_MODELS, len(texts)), dtype=bool)
     trained[:, ~held] = random_halves(range(int((~held).sum())), N_MODELS, 0)
-    for warm_up in (solved_as_one, one_by_one):  # libraries are loaded, and code is made
+    for warm_up in (joint_accuracy, separate_accuracy):  # libraries are loaded, and code is made
         warm_up(vectors, labels, trained[:2], held)
     seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
     for _ in range(REPEATS):  # in turns, so that a slow moment of the machine hits both
         start = time.perf_counter()
-        ours = solved_as_one(vectors, labels, trained, held)
+        ours = joint_accuracy(vectors, labels, trained, held)
         seconds["ours"].append(time.perf_counter() - start)
         start = time.perf_counter()
-        theirs = one_by_one(vectors, labels, trained, held)
+        theirs = separate_accuracy(vectors, labels, trained, held)
         seconds["theirs"].append(time.perf_counter() - start)
     median = {name: statistics.median(taken) for name, taken in seconds.items()}
     off = abs(ours - theirs)
@@ -69,7 +70,7 @@ def measure() -> list[Measurement]:
 
 
 def sentences() -> tuple[list[str], Ids]:
-    """Return sentences of the longest articles that ship, as many of each, and their article."""
+    """Return sentences of the longest bundled articles, labelled by article."""
     found = load_corpus("wikipedia").sentences()
     longest = [name for name, _ in Counter(found.document_ids).most_common(N_CLASSES)]
     texts, labels = [], []
@@ -80,20 +81,20 @@ def sentences() -> tuple[list[str], Ids]:
     return texts, np.array(labels, dtype=np.int64)
 
 
-def solved_as_one(
+def joint_accuracy(
     vectors: Floats, labels: Ids, trained: NDArray[np.bool_], held: NDArray[np.bool_]
 ) -> float:
-    """Return the mean accuracy of our heads on what is held out, in per cent."""
+    """Return the held-out accuracy of jointly solved classifiers, in per cent."""
     nothing = np.zeros_like(trained)
     heads = fit_heads(vectors, labels, N_CLASSES, trained, nothing, Solving(c=C, patience=0))
     said = heads.probabilities(vectors[held]).argmax(2)
     return 100 * float((said == labels[held]).mean())
 
 
-def one_by_one(
+def separate_accuracy(
     vectors: Floats, labels: Ids, trained: NDArray[np.bool_], held: NDArray[np.bool_]
 ) -> float:
-    """Return the same of scikit-learn's logistic regressions."""
+    """Return the held-out accuracy of scikit-learn's logistic regressions, in per cent."""
     from sklearn.linear_model import LogisticRegression
 
     right = [

@@ -1,4 +1,4 @@
-"""16 shadow LSTMs against the time of one: a plain training loop, and our own loop with one model.
+"""16 shadow LSTMs, against training one: by a plain loop, and by our loop.
 
 The plain loop takes batches as they are drawn and pads them to their longest text. Ours draws
 texts of about one length together and trains as many models at a time as there are processors.
@@ -18,28 +18,29 @@ from torch.nn import functional as F
 
 from benchmarks import Measurement
 from benchmarks.shadow_classifiers import N_CLASSES, sentences
-from core.attacks.membership.classifiers.splits import random_halves
-from core.attacks.membership.classifiers.targets.lesson import Lesson
-from core.attacks.membership.classifiers.targets.lstm import LSTMClassifier, LSTMs
-from core.attacks.membership.classifiers.targets.tokens import token_rows
-from core.encoders.dual.word_tokens import PAD
+from leakscope.core.attacks.membership.classifiers.splits import random_halves
+from leakscope.core.attacks.membership.classifiers.targets.lstm import LSTMClassifier, LSTMs
+from leakscope.core.attacks.membership.classifiers.targets.tokens import token_rows
+from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
+from leakscope.core.encoders.dual.word_tokens import PAD
 
 N_MODELS, EPOCHS, REPEATS, MOST = 16, 2, 3, 8.0
 KIND = LSTMs(epochs=EPOCHS, patience=0)
 
 
 def measure() -> list[Measurement]:
+    """Compare training 16 shadow LSTMs with training one."""
     texts, labels = sentences()
     trained = random_halves(range(len(texts)), N_MODELS, 0)
     held = np.zeros_like(trained)
     for model in range(N_MODELS):  # patience 0: they stop nothing
         held[model, np.flatnonzero(~trained[model])[:50]] = True
-    whole = Lesson(tuple(texts), labels, N_CLASSES, trained, held, 0)
-    alone = Lesson(tuple(texts), labels, N_CLASSES, trained[:1], held[:1], 0)
+    whole = TrainingBatch(tuple(texts), labels, N_CLASSES, trained, held, 0)
+    alone = TrainingBatch(tuple(texts), labels, N_CLASSES, trained[:1], held[:1], 0)
     tasks = {
         "all": lambda: KIND.fit(whole),
         "one": lambda: KIND.fit(alone),
-        "plain": lambda: plainly(alone),
+        "plain": lambda: train_plain_loop(alone),
     }
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     with all_processors():
@@ -66,7 +67,7 @@ def measure() -> list[Measurement]:
 
 @contextmanager
 def all_processors() -> Iterator[None]:
-    """Let torch use every processor, whatever the environment says."""
+    """Let torch use every processor within the context."""
     before = torch.get_num_threads()
     torch.set_num_threads(os.cpu_count() or 1)
     try:
@@ -75,8 +76,8 @@ def all_processors() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def plainly(lesson: Lesson) -> None:
-    """Train one LSTM as one would first write it, and ask it about all texts."""
+def train_plain_loop(lesson: TrainingBatch) -> None:
+    """Train one LSTM with a plain loop and predict all texts."""
     rows, n_tokens = token_rows(
         lesson.texts, KIND.tokenisation, KIND.vocabulary_size, KIND.max_length
     )

@@ -17,21 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import Measurement
-from core.attacks.inversion.linear_map import LinearMap
-from core.attacks.inversion.sparse.solvers import (
+from leakscope.core.attacks.inversion.linear_map import LinearMap
+from leakscope.core.attacks.inversion.released_tokens.token_words import regular_token_ids
+from leakscope.core.attacks.inversion.sparse.solvers import (
     kkt_residual,
     objective,
     projected_adam,
     working_set,
 )
-from core.attacks.inversion.token_words import regular_token_ids
-from core.encoders.minilm import load_minilm
+from leakscope.core.encoders.minilm import load_minilm
 
 Floats = NDArray[np.float32]
 
 
 def make_problems(texts: Sequence[str], n: int) -> tuple[Floats, Floats]:
-    """Return V, and n targets M(Φ(x)) of texts that M was not fitted on."""
+    """Return the vocabulary V, and n targets predicted by a map fitted on other texts."""
     encoder = load_minilm(device="cpu")
     fitted = LinearMap.fit(encoder, texts[n:])
     tokens = encoder.token_vectors.detach().numpy()[regular_token_ids(encoder)]
@@ -41,7 +41,7 @@ def make_problems(texts: Sequence[str], n: int) -> tuple[Floats, Floats]:
 def compare(
     tokens: Floats, targets: Floats, penalty: float, n_rounds: int
 ) -> dict[str, float | int | bool]:
-    """Solve the same targets by both, `n_rounds` batches one after the other."""
+    """Solve the same targets with both solvers; return times and objectives."""
     solvers: dict[str, Callable[..., Floats]] = {"adam": projected_adam, "ours": working_set}
     seconds: dict[str, list[float]] = {name: [] for name in solvers}
     values: dict[str, list[float]] = {name: [] for name in solvers}
@@ -75,7 +75,7 @@ def compare(
 
 
 def measure() -> list[Measurement]:
-    """Return the rows of `python -m benchmarks`."""
+    """Compare the solvers at two penalties."""
     texts = sentences(624)
     tokens, targets = make_problems(texts, 24)
     rows = []
@@ -100,13 +100,13 @@ def measure() -> list[Measurement]:
 
 def sentences(n: int) -> list[str]:
     """Return n sentences of the bundled corpora."""
-    from core.corpora import bundled_sentences
+    from leakscope.core.corpora import bundled_sentences
 
     return list(bundled_sentences())[:n]
 
 
 def main() -> None:
-    """Print one JSON object per penalty."""
+    """Print one JSON object with the results per penalty."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=24, help="targets (default: 24)")
     parser.add_argument("--rounds", type=int, default=3, help="batches (default: 3)")

@@ -9,15 +9,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks import Measurement
-from core.studies import encoders
-from core.studies.rows import failures
-from core.studies.runner import run_cells
+from leakscope.core.results.rows import ResultTable
+from leakscope.core.studies.inversion import representations as encoders
+from leakscope.core.studies.runner import run_cells
 
 REPEATS = 2
 N_CELLS = 8
 
 
 def measure() -> list[Measurement]:
+    """Compare two Ray workers with one on the same cells."""
     if find_spec("ray") is None:
         return []
     seconds: dict[int, list[float]] = {1: [], 2: []}
@@ -38,7 +39,7 @@ def measure() -> list[Measurement]:
 
 
 def _cells(seeds: range) -> list[dict[str, object]]:
-    """Return cells of the same work: a classifier trained on 2,000 sentences."""
+    """Return study cells of equal work: a classifier trained on 2,000 sentences."""
     return encoders.EncoderStudy(
         target="lee",
         other="lee",
@@ -53,15 +54,16 @@ def _cells(seeds: range) -> list[dict[str, object]]:
 
 
 def _seconds(n_workers: int) -> float:
-    from core.studies.cluster import ray_workers
+    """Return the seconds of the cells on n_workers Ray workers."""
+    from leakscope.core.studies.cluster import ray_workers
 
     with tempfile.TemporaryDirectory() as folder, ray_workers("local", n_workers) as n_jobs:
         # Every worker imports the libraries before the clock runs.
-        run_cells(_cells(range(100, 100 + 2 * n_workers)), encoders.measure, Path(folder),
-                  n_jobs=n_jobs)  # fmt: skip
+        run_cells(
+            _cells(range(100, 100 + 2 * n_workers)), encoders.measure, Path(folder), n_jobs=n_jobs
+        )
         start = time.perf_counter()
-        rows = run_cells(_cells(range(N_CELLS)), encoders.measure, Path(folder),
-                         n_jobs=n_jobs)  # fmt: skip
+        rows = run_cells(_cells(range(N_CELLS)), encoders.measure, Path(folder), n_jobs=n_jobs)
         seconds = time.perf_counter() - start
-    assert not failures(rows)
+    assert not ResultTable(rows).failed
     return seconds

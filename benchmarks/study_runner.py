@@ -1,4 +1,4 @@
-"""Cells of a study: what the runner costs beyond the bare measurements."""
+"""Overhead of the study runner over the bare measurements."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from benchmarks import Measurement, interleaved_medians
-from core.studies import encoders
-from core.studies.rows import failures
-from core.studies.runner import run_cells
+from leakscope.core.results.rows import ResultTable
+from leakscope.core.studies.inversion import representations as encoders
+from leakscope.core.studies.runner import run_cells
 
 REPEATS = 5
 STUDY = encoders.EncoderStudy(
@@ -24,6 +24,7 @@ STUDY = encoders.EncoderStudy(
 
 
 def measure() -> list[Measurement]:
+    """Compare the runner with bare measurements, and time a finished study's rerun."""
     cells = STUDY.cells()
 
     def bare(_: int) -> None:
@@ -34,7 +35,7 @@ def measure() -> list[Measurement]:
     def by_the_runner(_: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
             rows = run_cells(cells, encoders.measure, Path(folder))
-            assert not failures(rows)
+            assert not ResultTable(rows).failed
 
     seconds = interleaved_medians({"bare": bare, "runner": by_the_runner}, repeats=REPEATS)
     with tempfile.TemporaryDirectory() as folder:

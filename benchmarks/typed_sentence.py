@@ -1,4 +1,4 @@
-"""A typed sentence to its words, encoding included, against encoding it alone."""
+"""From a typed sentence to recovered words, against encoding alone."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks import Measurement, interleaved_medians
-from core.attacks.inversion import open_attack
-from core.encoders import load_encoder
-from core.errors import ArtifactError
-from core.protocols import Encoder, InversionAttack, Vectors
+from leakscope.core.attacks.inversion import open_attack
+from leakscope.core.encoders import load_encoder
+from leakscope.core.errors import ArtifactError
+from leakscope.core.protocols import Encoder, InversionAttack, Vectors
 
 GOALS = {"mlc": 1.5, "probe_mlc": 1.5, "msp": 3.0}
 REPEATS = 200
@@ -25,6 +25,7 @@ SENTENCES = [
 
 
 def measure() -> list[Measurement]:
+    """Compare attack latency with encoding latency."""
     encoder = load_encoder("minilm")
     tasks: dict[str, Callable[[int], object]] = {"encoding": lambda i: encode(encoder, i)}
     for name in GOALS:
@@ -50,8 +51,10 @@ def measure() -> list[Measurement]:
 
 
 def answer(attack: InversionAttack, encoder: Encoder, turn: int) -> object:
+    """Encode a sentence and run the attack."""
     return attack.invert(encoder, encode(encoder, turn))
 
 
 def encode(encoder: Encoder, turn: int) -> Vectors:
+    """Encode the turn's sentence."""
     return encoder.encode([SENTENCES[turn % len(SENTENCES)]])

@@ -1,4 +1,4 @@
-"""UMAP of 10,000 and 50,000 vectors against plain umap-learn, and the place of a new vector."""
+"""UMAP of 10,000 and 50,000 vectors against umap-learn, and placing a new vector."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ SEED = 0
 
 
 def measure() -> list[Measurement]:
+    """Compare our UMAP with umap-learn: time, trustworthiness and new vectors."""
     import numpy as np
     from umap import UMAP
 
-    from core.projection import ProjectionSpec, project
-    from core.projection.quality import trustworthiness
-    from core.vectors import unit
+    from leakscope.core.projection import ProjectionSpec, project
+    from leakscope.core.projection.quality import trustworthiness
+    from leakscope.core.vectors import unit
 
     everything = unit(sentence_vectors(max(SIZES) + N_NEW))
     fresh = everything[-N_NEW:]
@@ -54,7 +55,7 @@ def measure() -> list[Measurement]:
                 unit="",
                 goal=-0.01,
                 n=ours.n,
-                note=f"{ours.said(4)} against {theirs.said(4)}",
+                note=f"{ours.format(4)} against {theirs.format(4)}",
             ),
             *new_vectors(n, layout, model, fresh),
         ]
@@ -62,12 +63,12 @@ def measure() -> list[Measurement]:
 
 
 def sentence_vectors(n: int) -> Any:
-    """Return MiniLM's vectors of sentences, with pairs of them averaged where they run out."""
+    """Return n MiniLM vectors of sentences, mixing pairs if there are too few."""
     import numpy as np
 
-    from core.corpora import bundled_sentences
-    from core.encoders import load_encoder
-    from core.encoders.cache import CachedEncoder
+    from leakscope.core.corpora import bundled_sentences
+    from leakscope.core.encoders import load_encoder
+    from leakscope.core.encoders.cache import CachedEncoder
 
     texts = list(dict.fromkeys(bundled_sentences()))
     vectors = CachedEncoder(load_encoder("minilm")).encode(texts)
@@ -82,7 +83,7 @@ def sentence_vectors(n: int) -> Any:
 
 
 def plain(kind: Any, vectors: Any, seed: int | None, **settings: Any) -> tuple[float, Any]:
-    """Return the seconds of umap-learn with its defaults, and the fitted model."""
+    """Run umap-learn with defaults; return seconds and the model."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = time.perf_counter()
@@ -91,13 +92,13 @@ def plain(kind: Any, vectors: Any, seed: int | None, **settings: Any) -> tuple[f
 
 
 def new_vectors(n: int, layout: Any, model: Any, fresh: Any) -> list[Measurement]:
-    """Measure one new vector, and how near our place comes to that of umap-learn's transform.
+    """Measure placing a new vector, and its distance from umap-learn's placement.
 
     Both start from the weighted mean of the neighbours' places; umap-learn then moves the point.
     """
     import numpy as np
 
-    from core.projection.layout import Layout
+    from leakscope.core.projection.layout import Layout
 
     times = []
     for turn in range(REPEATS):

@@ -2,22 +2,24 @@
 
 Nothing below this package imports the dashboard. In reading order:
 
-- `core.protocols`: what an encoder, an attack and a defence are to each other;
-- `core.text`: words, word sets and the vocabulary of an attack;
-- `core.corpora`: texts to attack and to train on;
-- `core.encoders`: text → vector, with a cache on disk;
-- `core.attacks`: vector → words in `core.attacks.inversion`, with training and scoring;
-- `core.defences`: text → privatised text or vector, and how deniable its words are;
-- `core.metrics`, `core.rank_correlation`: how well it does, with intervals;
-- `core.training` and `core.store`: work that stops, resumes and is kept without pickle;
-- `core.projection`: maps of many vectors, and how far to trust them;
-- `core.studies`: the tables and figures of the documentation;
-- `core.__main__`: the command line, `python -m core --help`.
+- `leakscope.core.protocols`: what an encoder, an attack and a defence are to each other;
+- `leakscope.core.text`: words, word sets and the vocabulary of an attack;
+- `leakscope.core.corpora`: texts to attack and to train on;
+- `leakscope.core.encoders`: text → vector, with a cache on disk;
+- `leakscope.core.attacks`: vector → words in `leakscope.core.attacks.inversion`, with training and
+  scoring;
+- `leakscope.core.defences`: text → privatised text or vector, and how deniable its words are;
+- `leakscope.core.metrics`, `leakscope.core.rank_correlation`: how well it does, with intervals;
+- `leakscope.core.training` and `leakscope.core.storage.artifacts`: work that stops, resumes and is
+  kept without pickle;
+- `leakscope.core.projection`: maps of many vectors, and how far to trust them;
+- `leakscope.core.studies`: the tables and figures of the documentation;
+- `leakscope.core.cli`: the command line, `leakscope --help`.
 
 Examples
 --------
->>> from core.attacks.inversion import open_attack
->>> from core.encoders import load_encoder
+>>> from leakscope.core.attacks.inversion import open_attack
+>>> from leakscope.core.encoders import load_encoder
 >>> encoder = load_encoder("minilm")
 >>> attack = open_attack("probe_mlc", encoder)
 >>> vectors = encoder.encode(["The finance minister resigned after a vote in Berlin."])

@@ -1,4 +1,4 @@
-"""A Chromium without a window, in its own sandbox and cut off from every network.
+"""A headless Chromium, in its own sandbox and cut off from every network.
 
 It prints a document and draws figures. The document is handed over in memory: nothing of it is
 written to the disk but what Chromium keeps in a folder that goes with it. Figures of a story come
@@ -22,28 +22,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
-from core.errors import CoreError, MissingDependencyError
+from leakscope.core.errors import CoreError, MissingDependencyError
 
 if TYPE_CHECKING:
     from choreographer.browsers import Chromium
 
-__all__ = ["NO_BROWSER", "draw_pictures", "draw_svg", "has_browser", "print_document"]
-
 _SECONDS, _SECONDS_EACH = 30.0, 3.0
-"""A document is given, and each of its figures besides."""
+"""Time limits for a document, and additionally for each of its figures."""
 
 _T = TypeVar("_T")
 
 _NOBODY = 65534
-"""The user and group whom Chromium runs as where this is root."""
+"""User and group id that Chromium runs as if this process is root."""
 
-_UNGUARDED = {"--allow-file-access-from-files", "--disable-web-security", "--no-sandbox",
-              "--disable-popup-blocking", "--disable-ipc-flooding-protection"}  # fmt: skip
-"""What its driver would switch off."""
+_UNSAFE_FLAGS = {
+    "--allow-file-access-from-files",
+    "--disable-web-security",
+    "--no-sandbox",
+    "--disable-popup-blocking",
+    "--disable-ipc-flooding-protection",
+}
+"""Flags that choreographer sets by default and that would weaken Chromium's sandbox."""
 
-_GUARDS = ("--disable-background-networking", "--disable-quic", "--disable-domain-reliability",
-           "--host-resolver-rules=MAP * ~NOTFOUND",
-           "--js-flags=--max-old-space-size=1024")  # fmt: skip
+_SAFE_FLAGS = (
+    "--disable-background-networking",
+    "--disable-quic",
+    "--disable-domain-reliability",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--js-flags=--max-old-space-size=1024",
+)
 
 NO_BROWSER = (
     "A report as PDF or PowerPoint needs a Chromium or Chrome, to draw its figures: install one, "
@@ -61,14 +68,14 @@ _UNSAFE = (
 
 
 def has_browser() -> bool:
-    """Return whether there is a Chromium or Chrome to draw with."""
+    """Return whether a Chromium or Chrome is installed."""
     from choreographer.browsers import Chromium
 
     return Chromium.find_browser(skip_local=False) is not None
 
 
 def print_document(document: str) -> bytes:
-    """Return a document as PDF, A4 across, its figures drawn.
+    """Print an HTML document as PDF (A4 landscape) with its figures drawn.
 
     Raises
     ------
@@ -77,9 +84,14 @@ def print_document(document: str) -> bytes:
     """
 
     async def work(tab: Any) -> bytes:
-        await _run(tab, "leakscope.ready.then(() => leakscope.forPrint())")
-        asked = {"printBackground": True, "preferCSSPageSize": True, "landscape": True,
-                 "generateTaggedPDF": True, "generateDocumentOutline": True}  # fmt: skip
+        await _evaluate(tab, "leakscope.ready.then(() => leakscope.forPrint())")
+        asked = {
+            "printBackground": True,
+            "preferCSSPageSize": True,
+            "landscape": True,
+            "generateTaggedPDF": True,
+            "generateDocumentOutline": True,
+        }
         printed = await _send(tab, "Page.printToPDF", asked)
         return base64.b64decode(printed["data"])
 
@@ -87,7 +99,7 @@ def print_document(document: str) -> bytes:
 
 
 def draw_pictures(document: str, width: int, height: int, scale: float) -> dict[int, bytes]:
-    """Return the figures of a document as PNG, by the number of their slide.
+    """Draw the figures of an HTML document as PNG, keyed by slide number.
 
     Raises
     ------
@@ -97,14 +109,14 @@ def draw_pictures(document: str, width: int, height: int, scale: float) -> dict[
 
     async def work(tab: Any) -> dict[int, bytes]:
         asked = f"leakscope.ready.then(() => leakscope.pictures({width}, {height}, {scale}))"
-        found = json.loads(await _run(tab, f"{asked}.then(JSON.stringify)"))
+        found = json.loads(await _evaluate(tab, f"{asked}.then(JSON.stringify)"))
         return {int(i): base64.b64decode(told.partition(",")[2]) for i, told in found.items()}
 
     return _in_browser(document, work)
 
 
 def draw_svg(figure: Mapping[str, Any], width: int, height: int) -> str:
-    """Return a figure, as plain data, as SVG.
+    """Draw a Plotly figure, given as plain data, as SVG.
 
     Raises
     ------
@@ -116,17 +128,20 @@ def draw_svg(figure: Mapping[str, Any], width: int, height: int) -> str:
     size = json.dumps({"format": "svg", "width": width, "height": height})
 
     async def work(tab: Any) -> str:
-        told = await _run(tab, f"Plotly.toImage({json.dumps(figure)}, {size})")
+        told = await _evaluate(tab, f"Plotly.toImage({json.dumps(figure)}, {size})")
         return unquote(str(told).partition(",")[2])
 
     return _in_browser(f"<script>{get_plotlyjs()}</script>", work)
 
 
 def _in_browser(document: str, work: Callable[[Any], Awaitable[_T]]) -> _T:
-    """Run in a separate thread, since the caller may already have an event loop."""
+    """Load an HTML document in Chromium and return the result of `work` on its tab.
+
+    A separate thread runs it, since the caller may already have an event loop.
+    """
     try:
-        with _folder() as folder, ThreadPoolExecutor(1) as pool:
-            return pool.submit(asyncio.run, _worked(document, work, folder)).result()
+        with _temporary_folder() as folder, ThreadPoolExecutor(1) as pool:
+            return pool.submit(asyncio.run, _work_in_tab(document, work, folder)).result()
     except CoreError:
         raise
     except TimeoutError as error:
@@ -134,10 +149,12 @@ def _in_browser(document: str, work: Callable[[Any], Awaitable[_T]]) -> _T:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
-    """Give a folder that is removed when this process ends, however it ends."""
+def _temporary_folder() -> Iterator[Path]:
+    """Yield a temporary folder that is removed when this process ends, however it ends."""
     is_root = os.geteuid() == 0
-    place = tempfile.mkdtemp(prefix="leakscope-browser-", dir=_open_to_all() if is_root else None)
+    place = tempfile.mkdtemp(
+        prefix="leakscope-browser-", dir=_shared_temp_folder() if is_root else None
+    )
     if is_root:
         os.chown(place, _NOBODY, _NOBODY)
     # It lives as long as a pipe is open, outside this process's group, which may be killed.
@@ -155,30 +172,33 @@ def _folder() -> Iterator[Path]:
         keeper.communicate()
 
 
-def _open_to_all() -> str | None:
-    """Return a folder for temporary files that another user can enter; None for the usual one."""
+def _shared_temp_folder() -> str | None:
+    """Return a temporary folder that another user can enter; None for the default one."""
     for name in (tempfile.gettempdir(), "/tmp", "/var/tmp"):
         there = Path(name).resolve()
-        if all(folder.is_dir() and folder.stat().st_mode & 0o001 for folder in
-               (there, *there.parents)):  # fmt: skip
+        if all(
+            folder.is_dir() and folder.stat().st_mode & 0o001 for folder in (there, *there.parents)
+        ):
             return str(there)
     return None
 
 
 @cache
-def _before() -> tuple[str, ...]:
-    """Return the words before Chromium: without a network, and as nobody where this is root."""
+def _sandbox_prefix() -> tuple[str, ...]:
+    """Return the command prefix that drops root and, where possible, the network, for Chromium."""
     is_root = os.geteuid() == 0
     drop = ("setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups") * is_root
-    apart = ("unshare", "--net") if is_root else ("unshare", "--user", "--map-current-user",
-                                                  "--net")  # fmt: skip
-    for words in ((*apart, *drop), drop):
-        if not words or _works(words):
+    unshare = (
+        ("unshare", "--net") if is_root else ("unshare", "--user", "--map-current-user", "--net")
+    )
+    for words in ((*unshare, *drop), drop):
+        if not words or _can_run(words):
             return words
     raise MissingDependencyError(_UNSAFE)
 
 
-def _works(words: Sequence[str]) -> bool:
+def _can_run(words: Sequence[str]) -> bool:
+    """Return whether a command prefix can run `true`."""
     try:
         done = subprocess.run([*words, "true"], capture_output=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -186,26 +206,26 @@ def _works(words: Sequence[str]) -> bool:
     return done.returncode == 0
 
 
-def _guarded(folder: Path) -> type[Chromium]:
-    """Return how its driver starts Chromium, guarded, with its files in a folder."""
+def _sandboxed_chromium(folder: Path) -> type[Chromium]:
+    """Return a Chromium driver class with safe flags, a minimal environment and its own folder."""
     from choreographer.browsers import Chromium
     from choreographer.utils import TmpDirectory
 
-    class Kept(TmpDirectory):
+    class FixedFolder(TmpDirectory):
         def __init__(self) -> None:
             self.path = folder
 
         def clean(self) -> None:
-            pass  # `_folder` removes it
+            pass  # `_temporary_folder` removes it
 
-    class Guarded(Chromium):
+    class SandboxedChromium(Chromium):
         def pre_open(self) -> None:
-            self.tmp_dir = Kept()
+            self.tmp_dir = FixedFolder()
 
         def get_cli(self) -> Sequence[str]:
             python, wrapper, program, *flags = super().get_cli()
-            flags = [flag for flag in flags if flag not in _UNGUARDED]
-            return [python, wrapper, *_before(), program, *flags, *_GUARDS]
+            flags = [flag for flag in flags if flag not in _UNSAFE_FLAGS]
+            return [python, wrapper, *_sandbox_prefix(), program, *flags, *_SAFE_FLAGS]
 
         def get_env(self) -> MutableMapping[str, str]:
             kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
@@ -215,16 +235,17 @@ def _guarded(folder: Path) -> type[Chromium]:
             # In the group of this process, to be ended with it.
             return {**super().get_popen_args(), "start_new_session": False, "cwd": "/"}
 
-    return Guarded
+    return SandboxedChromium
 
 
-async def _worked(document: str, work: Callable[[Any], Awaitable[_T]], folder: Path) -> _T:
+async def _work_in_tab(document: str, work: Callable[[Any], Awaitable[_T]], folder: Path) -> _T:
+    """Start Chromium offline, load an HTML document and return the result of `work` on its tab."""
     from choreographer import Browser
     from choreographer.errors import BrowserClosedError, BrowserFailedError, ChromeNotFoundError
 
     try:
         browser = await Browser(
-            browser_cls=_guarded(folder), enable_sandbox=True, enable_extensions=False
+            browser_cls=_sandboxed_chromium(folder), enable_sandbox=True, enable_extensions=False
         )
     except ChromeNotFoundError as error:
         raise MissingDependencyError(NO_BROWSER) from error
@@ -249,7 +270,8 @@ async def _worked(document: str, work: Callable[[Any], Awaitable[_T]], folder: P
         await browser.close()
 
 
-async def _run(tab: Any, expression: str) -> Any:
+async def _evaluate(tab: Any, expression: str) -> Any:
+    """Evaluate a JavaScript expression in a tab and return its value."""
     asked = {"expression": expression, "awaitPromise": True, "returnByValue": True}
     found = await _send(tab, "Runtime.evaluate", asked)
     if "exceptionDetails" in found:
@@ -258,6 +280,7 @@ async def _run(tab: Any, expression: str) -> Any:
 
 
 async def _send(tab: Any, command: str, parameters: dict[str, Any] | None = None) -> Any:
+    """Send a DevTools command to a tab and return its result."""
     answer = await tab.send_command(command, parameters)
     if "error" in answer:
         raise MissingDependencyError(_FAILED)

@@ -1,9 +1,9 @@
-"""Compiled loops: `from core.compiled import njit` in place of numba's own import.
+"""Compiled loops: `from leakscope.core.compiled import njit` in place of numba's own import.
 
 Numba keeps machine code beside the source or in a folder of its own, and looks only at the file of
 a function to tell whether it is stale. Here it lies with all that Leakscope derives, in a folder
 named by the source of every compiled loop: an installation that cannot be written to keeps it too,
-and a change in a loop that others call compiles them anew.
+and a change in a loop that others call recompiles them.
 
 Numba reads its index by unpickling, which runs what is in it: machine code is kept only in a folder
 that is the user's and that nobody else can write to. Elsewhere each process compiles for itself.
@@ -19,20 +19,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import numba
-from numba import njit
+from numba import njit as njit
 
-from core.assets import ROOT
-from core.cache_folder import cache_dir
-from core.durable import is_safe, make_folder
-
-__all__ = ["machine_code_folder", "njit", "safe_folder"]
+from leakscope.core.assets import ROOT
+from leakscope.core.storage.atomic_files import is_safe, make_folder
+from leakscope.core.storage.cache_folder import cache_dir
 
 _CORE = ROOT / "core"
-_MARK = b"from core.compiled import"
+_MARK = b"from leakscope.core.compiled import"
 
 
 def machine_code_folder() -> Path:
-    """Return where the machine code of today's sources is kept."""
+    """Return the folder of compiled machine code, named by a hash of the compiled sources."""
     digest = hashlib.sha256()
     for path in sorted(_CORE.rglob("*.py")):
         source = path.read_bytes()
@@ -42,7 +40,7 @@ def machine_code_folder() -> Path:
 
 
 def safe_folder(given: str) -> Path:
-    """Return where machine code may be read from: as given, or as usual; else a new folder.
+    """Return a machine-code folder that only the user can write to, or a new temporary one.
 
     Parameters
     ----------

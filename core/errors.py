@@ -1,7 +1,7 @@
-"""The errors of the engine: each says which value is wrong, what is allowed and what to do.
+"""The engine's errors: each message names the wrong value, what is allowed and a remedy.
 
 The dashboard and the command line show the message of a :class:`CoreError` to the user as it
-is; any other exception is a fault of ours.
+is; any other exception is a bug.
 """
 
 from __future__ import annotations
@@ -9,22 +9,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
-
-__all__ = [
-    "ArtifactError",
-    "CoreError",
-    "DivergedError",
-    "EncoderMismatchError",
-    "InvalidInputError",
-    "MissingDependencyError",
-    "ModelUnavailableError",
-    "NotFittedError",
-    "StoppedError",
-    "StoppedSearch",
-    "StorageError",
-    "install",
-    "similar",
-]
 
 PINS: Mapping[str, str] = {
     "chromadb": "1.5.9",
@@ -41,16 +25,20 @@ PINS: Mapping[str, str] = {
     "onnxruntime": "1.31.1",
     "opacus": "1.6.0",
     "openvino": "2026.4.1",
+    "phonenumbers": "9.0.43",
     "plotly": "7.1.0",
+    "presidio-analyzer": "2.2.366",
     "psycopg": "3.3.9",
     "psycopg-binary": "3.3.9",
     "pymilvus": "3.0.2",
     "python-pptx": "1.0.2",
+    "python-stdnum": "2.2",
     "ray": "2.60.0",
     "sarif-pydantic": "0.6.2",
     "sqlalchemy": "2.1.9",
+    "tldextract": "5.4.0",
 }
-"""Versions of packages that a message may ask for, as requirements.txt and pyproject.toml say."""
+"""Package versions that messages recommend, as pinned in constraints.txt."""
 
 
 class CoreError(Exception):
@@ -66,11 +54,11 @@ class ArtifactError(CoreError):
 
 
 class EncoderMismatchError(CoreError):
-    """A trained attack met vectors of another encoder than the one it was trained on."""
+    """A trained attack was given vectors of an encoder that it was not trained on."""
 
 
 class NotFittedError(CoreError):
-    """An attack was asked to answer before it was trained or loaded."""
+    """An attack was used before it was trained or loaded."""
 
 
 class MissingDependencyError(CoreError):
@@ -86,7 +74,7 @@ class StorageError(CoreError):
 
 
 def install(*packages: str, is_there: bool = False) -> str:
-    """Return the command that installs packages: from an index, where Leakscope itself is not.
+    """Return the pip command that installs packages at the pinned versions.
 
     Parameters
     ----------
@@ -103,15 +91,15 @@ def install(*packages: str, is_there: bool = False) -> str:
 
 
 class DivergedError(CoreError):
-    """Training went astray and was stopped; nothing of it is kept."""
+    """Training diverged and was stopped; nothing of it is saved."""
 
 
 class StoppedError(CoreError):
-    """The user stopped the work; everything finished before is kept."""
+    """The user stopped the work; everything that finished before is saved."""
 
 
 class StoppedSearch(StoppedError):
-    """A search was stopped; what it had by then is in `answers`, one a vector."""
+    """A search was stopped; its answers so far, one per vector, are in `answers`."""
 
     def __init__(self, message: str, answers: list[Any]) -> None:
         super().__init__(message)
@@ -119,7 +107,7 @@ class StoppedSearch(StoppedError):
 
 
 def similar(word: str, known: Iterable[str]) -> str:
-    """Return a sentence that asks whether a known word was meant, or nothing.
+    """Return " Did you mean 'x'?" for the known word closest to a misspelt one, or "".
 
     Examples
     --------

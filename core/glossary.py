@@ -1,62 +1,75 @@
-"""What the words of the pages mean: one explanation each, wherever they stand."""
+"""Glossary of the terms that the pages use."""
 
 from __future__ import annotations
 
-__all__ = ["GLOSSARY", "explained"]
-
 GLOSSARY: dict[str, str] = {
-    "attacker": "Whoever got hold of vectors and wants to know what they are of. What each of them "
-    "needed besides stands on its card.",
-    "attribute": "A fact about a text or its author that the text does not name, such as who "
+    "attacker": "Anyone who obtained vectors and wants to learn what the texts said. The "
+    "description of each attack says what else is needed.",
+    "attribute": "A fact about a text or its author that the text does not state, such as who "
     "wrote it.",
-    "AUC": "How well a score tells two groups apart: 100 is always, 50 is a toss of a coin.",
-    "auxiliary texts": "Texts that an attacker has beforehand and learns from. They are never "
-    "those under attack.",
-    "canary": "A secret planted in training texts on purpose, to see whether a model keeps it.",
-    "defence": "What changes a text, its vector or the training, so that less can be read.",
-    "deniability": "How well one can deny that a word stood in a text, once noise may have put it "
-    "there.",
-    "differential privacy": "A promise in numbers: how much the outcome may hang on what any one "
-    "person gave.",
-    "embedding": "A text as a list of numbers, also called its vector. Texts of like meaning have "
-    "like numbers, which is what search goes by.",
+    "AUC": "How well a score separates two groups, from 0 to 100: 100 is perfect, 50 is no better "
+    "than tossing a coin.",
+    "auxiliary texts": "Texts that an attacker owns and learns from. They never include the texts "
+    "under attack.",
+    "canary": "An invented secret, planted in training texts to test whether the model memorises "
+    "it.",
+    "control": "The same measurement where there is nothing to find, for example with permuted "
+    "(randomly exchanged) labels.",
+    "cosine": "How similar two vectors are: 1 means the same direction, and 0 means no similarity.",
+    "defence": "A change to the text, to its vector or to the training, made so that less can be "
+    "recovered.",
+    "deniability": "How well an author can say “I did not write this word”, because noise may have "
+    "put it there. The higher the odds in the guarantee, the less an author can deny.",
+    "differential privacy": "A mathematical guarantee. It limits how much a result can depend on "
+    "any one part of the data, such as one text or all texts of one person.",
+    "embedding": "A text as a list of numbers, also called its vector. Texts with similar meanings "
+    "have similar numbers, which makes search possible.",
     "encoder": "The model that turns a text into its embedding.",
-    "epsilon (ε)": "The strength of differential privacy: a small ε promises much, a large one "
-    "little.",
-    "eta (η)": "The strength of noise on words: a small η is much noise, a large one little. Each "
-    "encoder has a scale of its own.",
-    "exposure": "In bits, how far a planted secret stands out among others like it: 0 is not at "
-    "all.",
-    "F1": "How well the words that were read match those of the text, from 0 to 100. It counts "
-    "what was missed and what was wrongly said alike.",
-    "guessing": "What an attacker reaches who never looks at the vector and always answers the "
-    "most frequent words. Only what lies above it was given away.",
-    "interval": "Where the number would lie in 95 of 100 such measurements on other texts: "
-    "how far to trust it.",
-    "inversion": "Reading from a vector what words its text holds.",
-    "lower bound": "What these attackers read. Another may read more, so a low number is no proof "
-    "of safety.",
-    "membership": "Whether a text was among those that a model was trained on.",
-    "noise": "Chance that is added on purpose, so that what comes out might have come of other "
+    "epoch": "One pass of the training over all training texts.",
+    "epsilon (ε)": "The limit that differential privacy sets: a smaller ε means a stronger "
+    "guarantee.",
+    "eta (η)": "Sets the noise on words: a smaller η means more noise. The scale differs between "
+    "encoders and between mechanisms.",
+    "exposure": "How high a model ranks a planted secret among all its possible values, in bits: "
+    "each bit more halves its place in the ranking. A secret that was never planted has about 1.4 "
+    "bits by chance.",
+    "F1": "How well the recovered words match the words of the text, from 0 to 100. Missed words "
+    "and wrong answers both lower it.",
+    "false-positive rate": "The percentage of non-members that an attack wrongly calls members.",
+    "guarantee": "A limit that is proven and holds against every attacker. The limit can be so "
+    "weak that it protects nothing.",
+    "guessing": "The score of an attacker who never sees the vector. This attacker always gives "
+    "the same best answer, such as the most frequent words, or a random one. Only a higher score "
+    "shows a leak. The advantage over guessing is how much higher it is.",
+    "interval": "The 95 % confidence interval (95 % CI): how much the number could change with "
+    "another sample, such as other texts or users. It does not cover other attackers.",
+    "inversion": "Recovering the words of a text from its vector.",
+    "lambda (λ)": "How much weight a training gives to hiding something; 0 hides nothing.",
+    "lower bound": "The amount that our attackers recovered. A better attacker may recover more, "
+    "so a low number does not prove safety. For ε, it is the least that an audit shows.",
+    "macro-F1": "The mean of the F1 over all classes, so that rare classes count as much as "
+    "frequent ones.",
+    "membership": "Whether a text, or a user's texts, were among those that a model was trained "
+    "on.",
+    "noise": "Random change, added on purpose. The result could then also have come from other "
     "words.",
-    "precision": "Of the words that the attacker answered, the per cent that stand in the text.",
-    "promise": "What is proven of a defence, whoever attacks. What is only measured holds for the "
-    "attackers that were tried.",
-    "recall": "Of the words in the text, the per cent that the attacker answered.",
-    "stop word": "A small frequent word such as *the* or *of*. It says little and is not scored "
-    "unless asked for.",
-    "token": "A piece of text as an encoder cuts it: a word, or a part of one.",
-    "usefulness": "How well vectors still do what they are for: sorting texts, finding them again, "
-    "judging how alike two are.",
+    "precision": "The percentage of the attacker's answers that occur in the text.",
+    "recall": "The percentage of the text's words that the attacker recovered.",
+    "seed": "The number that fixes all random choices of a run; another seed gives another run.",
+    "stop word": "A short, frequent word, such as “the” or “of”. It says little, so it is not "
+    "scored unless you ask for it.",
+    "token": "A piece of text as an encoder splits it: a word or a part of one.",
+    "utility": "How well vectors still do their work: sorting texts, finding them, judging how "
+    "similar two are.",
     "vector": "The numbers of an embedding.",
-    "vocabulary": "The words that an attacker can answer. What stands outside it is not read, and "
-    "not thereby safe.",
+    "vocabulary": "The words that an attack can name. It can never name another word, so other "
+    "words were not tested. This does not mean that they are safe.",
 }
-"""Terms in the order of the alphabet, whatever their capitals."""
+"""Explanations by term, in alphabetical order ignoring case."""
 
 
-def explained(term: str) -> str:
-    """Return what a term means.
+def explain(term: str) -> str:
+    """Return the glossary's explanation of a term.
 
     Raises
     ------
@@ -65,7 +78,7 @@ def explained(term: str) -> str:
 
     Examples
     --------
-    >>> explained("vector")
+    >>> explain("vector")
     'The numbers of an embedding.'
     """
     return GLOSSARY[term]

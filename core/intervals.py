@@ -1,39 +1,29 @@
-"""Intervals of means, shares and ratios: pure arrays in, two ends out."""
+"""Confidence intervals of means, shares and ratios, and shares of trials with their interval."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from core.errors import InvalidInputError
-from core.results import NO_INTERVAL, Interval
-from core.units import TextUnit, unit_rows
-
-__all__ = [
-    "balanced_interval",
-    "bootstrap_interval",
-    "clopper_pearson",
-    "constant_interval",
-    "percent_interval",
-    "ratio_interval",
-    "student_interval",
-    "wilson_interval",
-]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.results import NO_INTERVAL, Interval, Score
+from leakscope.core.units import TextUnit, cluster_ids, effective_size
 
 
 def clopper_pearson(found: int, n: int, *, level: float = 0.95) -> Interval:
-    """Return the exact interval of a share of n independent trials, in [0, 1].
+    """Return the exact (Clopper–Pearson) interval of a share of n trials, in [0, 1].
 
     Clopper & Pearson (1934): the ends are quantiles of Beta(k, n − k + 1) and Beta(k + 1, n − k).
 
     Examples
     --------
-    >>> clopper_pearson(0, 10).said(3)
-    '0.000 to 0.308'
+    >>> clopper_pearson(0, 10).format(3)
+    '0.000–0.308'
     """
     if not 0 <= found <= n:
         raise InvalidInputError(f"A share must be of at least as many trials, got {found} of {n}.")
@@ -58,7 +48,8 @@ def bootstrap_interval(
     come in groups: whole groups are drawn, and the mean is that of all samples in them.
     Differs from the book: the bootstrap of few groups is too narrow, so that its ends stand
     t_{G-1} / z · √(G / (G - 1)) times as far from the mean (Cameron, Gelbach & Miller 2008, §II.C);
-    copies of a text (`core.units.units_of`) are one sample, and give the interval of that sample.
+    copies of a text (`leakscope.core.units.units_of`) are one sample, and give the interval of that
+    sample.
 
     Parameters
     ----------
@@ -70,7 +61,7 @@ def bootstrap_interval(
         The least and the greatest value that a sample can have. No end lies beyond them, and where
         all samples are equal the interval is that of `constant_interval`.
     seed : int
-        Of the resampling.
+        Seed of the resampling.
 
     Returns
     -------
@@ -103,7 +94,7 @@ def ratio_interval(
     n_resamples: int = 2000,
     level: float = 0.95,
 ) -> Interval:
-    """Return the interval of Σ values / Σ over, of the same samples: both are drawn together.
+    """Return the bootstrap interval of Σ values / Σ over, resampling both together.
 
     As `bootstrap_interval`, which is that of the ratio to as many ones; draws in which the sum
     below is not above 0 are left out.
@@ -123,7 +114,7 @@ def ratio_interval(
         raise InvalidInputError("A bootstrap interval needs at least one sample, got none.")
     if len(over) != len(values):
         raise InvalidInputError(f"A ratio of {len(values)} samples to {len(over)} is not paired.")
-    sums, below = _by_group(values, groups), _by_group(over, groups)
+    sums, below = _group_sums(values, groups), _group_sums(over, groups)
     if len(sums) == 1:
         return NO_INTERVAL
     rng = np.random.default_rng(seed)
@@ -139,7 +130,7 @@ def ratio_interval(
     if over.sum() > 0:
         centre = values.sum() / over.sum()
         if len(sums) < len(values) and not _are_copies(groups):
-            ends = centre + (ends - centre) * _widening(len(sums), level)
+            ends = centre + (ends - centre) * _few_groups_factor(len(sums), level)
         ends = np.array([min(ends[0], centre), max(ends[1], centre)])  # few draws may miss it
     return Interval(float(ends[0]), float(ends[1]), level)
 
@@ -147,7 +138,7 @@ def ratio_interval(
 def percent_interval(
     values: NDArray[np.float64], *, groups: Sequence[Hashable] | None = None, seed: int = 0
 ) -> Interval:
-    """Return `bootstrap_interval` of samples in per cent, within [0, 100]."""
+    """Return the bootstrap interval of the mean of percentages, clipped to [0, 100]."""
     return bootstrap_interval(values, groups=groups, bounds=(0.0, 100.0), seed=seed)
 
 
@@ -160,7 +151,7 @@ def balanced_interval(
     n_resamples: int = 2000,
     level: float = 0.95,
 ) -> Interval:
-    """Return the interval of a balanced accuracy: the mean over labels of the share of hits.
+    """Return the bootstrap interval of a balanced accuracy (mean of the labels' hit rates).
 
     As `bootstrap_interval`, but units are drawn among those of the same labels, so that no label
     loses its last unit. Where all samples are hits, or none is, it is `constant_interval` for as
@@ -181,7 +172,7 @@ def balanced_interval(
         In [0, 1]; NO_INTERVAL where a label has a single unit, or where no draw differs, since
         each label is found always or never.
     """
-    rows = unit_rows(groups, len(hits))
+    rows = cluster_ids(groups, len(hits))
     n_units, n_labels = int(rows.max()) + 1, int(labels.max()) + 1
     found, held = np.zeros((2, n_units, n_labels))
     np.add.at(found, (rows, labels), hits)
@@ -206,14 +197,14 @@ def balanced_interval(
     ends = _percentiles(np.concatenate(means), level)
     if ends[0] == ends[1]:
         return NO_INTERVAL
-    ends = value + (ends - value) * _widening(n_fewest, level)
+    ends = value + (ends - value) * _few_groups_factor(n_fewest, level)
     return Interval(max(0.0, min(ends[0], value)), min(1.0, max(ends[1], value)), level)
 
 
 def constant_interval(
     value: float, n: int, low: float, high: float, *, level: float = 0.95
 ) -> Interval:
-    """Return the interval of a mean within bounds where all of n samples have the same value.
+    """Return the interval of a bounded mean when all n samples have the same value.
 
     No resample of equal samples varies. But with probability above (1 - level) / 2 all n are equal
     only where at least a share p = ((1 - level) / 2)^(1/n) of what they are drawn from is so; the
@@ -226,8 +217,8 @@ def constant_interval(
 
     Examples
     --------
-    >>> constant_interval(100.0, 10, 0.0, 100.0).said()
-    '69.2 to 100.0'
+    >>> constant_interval(100.0, 10, 0.0, 100.0).format()
+    '69.2–100.0'
     """
     if n < 2 or math.isinf(low) or math.isinf(high):
         return NO_INTERVAL
@@ -238,7 +229,7 @@ def constant_interval(
 def student_interval(
     values: NDArray[np.float64], *, low: float = -math.inf, high: float = math.inf
 ) -> Interval:
-    """Return Student's 95 % interval of the mean of a few independent samples, cut at its bounds.
+    """Return Student's 95 % interval of the mean of a few samples, clipped to [low, high].
 
     The bootstrap of so few is too narrow: of 8 it holds a normal mean in 87 of 100 cases.
 
@@ -269,42 +260,43 @@ def student_interval(
 
 
 def _percentiles(found: NDArray[np.float64], level: float) -> NDArray[np.float64]:
-    """Return the two ends between which so large a share of the draws lies."""
+    """Return the two ends of the central `level` share of bootstrap draws."""
     ends: NDArray[np.float64] = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
     return ends
 
 
 def _are_copies(groups: Sequence[Hashable] | None) -> bool:
-    """Return whether all samples of a unit are copies of one text."""
+    """Return whether the samples of each group are copies of one text."""
     return groups is not None and all(isinstance(unit, TextUnit) for unit in groups)
 
 
-def _widening(n_groups: int, level: float) -> float:
-    """Return how much farther from the mean the ends of an interval of so many groups stand."""
+def _few_groups_factor(n_groups: int, level: float) -> float:
+    """Return the factor by which an interval from n_groups groups is widened (Student's t)."""
     quantile = (1 + level) / 2
     narrow = np.sqrt(n_groups / (n_groups - 1)) / ndtri(quantile)
     return float(stdtrit(n_groups - 1, quantile) * narrow)
 
 
-def _by_group(
+def _group_sums(
     values: NDArray[np.float64], groups: Sequence[Hashable] | None
 ) -> NDArray[np.float64]:
-    """Return the sum of the values of each group."""
+    """Return the sum of the values in each group."""
     if groups is None:
         return values
     if len(groups) != len(values):
         raise InvalidInputError(f"{len(groups)} groups for {len(values)} samples.")
-    rows = unit_rows(groups, len(values))
+    rows = cluster_ids(groups, len(values))
     return np.bincount(rows, weights=values).astype(np.float64)
 
 
 def wilson_interval(found: float, n: float, *, level: float = 0.95) -> Interval:
-    """Return Wilson's score interval of a share of n independent trials, in [0, 100].
+    """Return Wilson's score interval of a share of n independent trials, in per cent.
 
     Parameters
     ----------
     found, n : float
-        Successes and trials; not whole where n is an effective size (`core.rates.rate_of_units`).
+        Successes and trials; not whole where n is an effective size
+        (`rate_by_document`).
 
     Returns
     -------
@@ -313,8 +305,8 @@ def wilson_interval(found: float, n: float, *, level: float = 0.95) -> Interval:
 
     Examples
     --------
-    >>> wilson_interval(8, 10).said()
-    '49.0 to 94.3'
+    >>> wilson_interval(8, 10).format()
+    '49.0–94.3'
     """
     if not n:
         return Interval(0.0, 100.0, level)
@@ -324,3 +316,64 @@ def wilson_interval(found: float, n: float, *, level: float = 0.95) -> Interval:
     half = z / below * math.sqrt(4 * n * share * (1 - share) + z**2)
     low, high = 0.0 if found == 0 else centre - half, 1.0 if found == n else centre + half
     return Interval(100 * low, 100 * high, level)
+
+
+def rate_of(found: int, n: int) -> Score:
+    """Return the share of n independent trials that succeeded, in per cent, with Wilson's interval.
+
+    With Wilson's interval. With no trial, value and interval are NaN and [0, 100].
+    """
+    return Score(100 * found / n if n else float("nan"), wilson_interval(found, n), n)
+
+
+def rate_by_document(
+    hits: NDArray[np.bool_], documents: Sequence[Hashable] | None, *, seed: int = 0
+) -> Score:
+    """Return the share of hits in per cent; the interval resamples whole documents.
+
+    Parameters
+    ----------
+    hits : ndarray of bool, shape (n,)
+    documents : sequence of n, optional
+        The unit of each trial, such as `leakscope.core.units.units_of` returns. Where units hold
+        several trials, whole units are resampled; else the interval is Wilson's. Copies of a text
+        count as `leakscope.core.units.effective_size` says in Wilson's interval.
+    """
+    if documents is None or len(set(documents)) == len(documents):
+        return rate_of(int(hits.sum()), len(hits))
+    if all(isinstance(unit, TextUnit) for unit in documents):
+        share, n = float(hits.mean()), effective_size(documents)
+        return Score(100 * share, wilson_interval(share * n, n), len(hits))
+    return mean_rate(hits.astype(np.float64), documents=documents, seed=seed)
+
+
+def mean_rate(
+    shares: NDArray[np.float64],
+    *,
+    documents: Sequence[Hashable] | None = None,
+    n_trials: int | None = None,
+    seed: int = 0,
+) -> Score:
+    """Return the mean of per-sample shares in [0, 1], in per cent, with a bootstrap interval.
+
+    Trials within a sample depend on each other, so the samples are resampled (bootstrap), and by
+    whole documents where these are given; n counts samples. NaN shares, of samples without a
+    trial, are left out. Where all shares are 0, or all are 1, resampling knows no doubt: Wilson's
+    interval for as many trials as there are documents, or samples, stands in. One document with
+    several samples has no interval.
+    """
+    is_kept = ~np.isnan(shares)
+    kept = 100 * shares[is_kept]
+    if not len(kept):
+        return rate_of(0, 0)
+    units = (
+        None
+        if documents is None
+        else [one for one, is_there in zip(documents, is_kept, strict=True) if is_there]
+    )
+    n_units = len(kept) if units is None else len(set(units))
+    if n_units > 1 and kept.min() == kept.max() and kept[0] in (0, 100):
+        alike = rate_of(n_units if kept[0] else 0, n_units)
+        return replace(alike, n=len(kept), n_trials=n_trials)
+    interval = NO_INTERVAL if n_units == 1 else percent_interval(kept, groups=units, seed=seed)
+    return Score(float(kept.mean()), interval, len(kept), n_trials=n_trials)

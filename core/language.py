@@ -1,4 +1,4 @@
-"""Whether a text looks English: the attacks answer English words alone."""
+"""Detect texts that are not English: the attacks answer English words only."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from unicodedata import normalize
 
 import regex
 
-from core.assets import ASSETS
-from core.text import STOP_WORDS, read_words
-
-__all__ = ["FREQUENT_WORDS", "NOT_ENGLISH", "LanguageEvidence", "language_evidence"]
+from leakscope.core.assets import ASSETS
+from leakscope.core.text import STOP_WORDS, read_words
 
 FREQUENT_WORDS: frozenset[str] = read_words(ASSETS / "words_en.txt")
 """The 5,000 most frequent English words that are no stop words (assets/words_en.txt)."""
@@ -20,7 +18,7 @@ NOT_ENGLISH = (
     "This text does not look English. The attacks answer English words alone, so a low recovery "
     "says nothing about its safety: an attacker trained on its language may recover far more."
 )
-"""What a text in another language means for an attack's answer."""
+"""Warning shown with an attack's answer to a text that is not English."""
 
 _ENGLISH = (0.48, 0.37, 0.149, 0.001)
 _OTHER = (0.04, 0.19, 0.74, 0.03)
@@ -32,10 +30,10 @@ so that a frequent word says little."""
 _WEIGHTS = tuple(math.log(other / english) for english, other in zip(_ENGLISH, _OTHER, strict=True))
 
 _LEAST_EVIDENCE = math.log(100)
-"""Odds of 100 : 1 against English, from which a text is called unlike it."""
+"""Log-odds against English above which a text is called not English (100 : 1)."""
 
 _LEAST_WORDS, _LEAST_LETTERS = 5, 6
-"""Fewer words, or fewer letters of another script, decide nothing."""
+"""Minimum number of words, and of letters of another script, for a decision."""
 
 _CHUNK = regex.compile(r"\S+")
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
@@ -44,7 +42,7 @@ _LETTER, _LATIN = regex.compile(r"\p{L}"), regex.compile(r"\p{Latin}")
 
 @dataclass(frozen=True)
 class LanguageEvidence:
-    """What the words of a text say about its language.
+    """Word counts of a text that tell English from other languages.
 
     Attributes
     ----------
@@ -63,26 +61,27 @@ class LanguageEvidence:
 
     @property
     def log_odds(self) -> float:
-        """Natural logarithm of the odds against English; words are taken as independent."""
+        """Log-odds against English, taking words as independent."""
         return sum(n * weight for n, weight in zip(self._counts, _WEIGHTS, strict=True))
 
     @property
     def _counts(self) -> tuple[int, int, int, int]:
+        """Counts of stop words, frequent words, other ASCII words and accented words."""
         return self.n_stop, self.n_frequent, self.n_other, self.n_accented
 
     @property
     def is_unlike_english(self) -> bool:
-        """Whether the evidence against English is strong; a few words are not enough.
+        """Whether the text is probably not English; false if it has too few words to tell.
 
-        In a trial on texts of the kinds below, at most 1 % of English texts were called so, and
-        97 % of Italian ones with eight words or more (`tests/test_language.py` names the numbers).
+        In a test on such texts, at most 1 % of English texts were flagged, and 97 % of Italian ones
+        with eight words or more (`tests/test_language.py` names the numbers).
         """
         is_enough = sum(self._counts) >= _LEAST_WORDS
         return self.is_other_script or (is_enough and self.log_odds > _LEAST_EVIDENCE)
 
 
 def language_evidence(text: str) -> LanguageEvidence:
-    """Count what tells English from other languages in a text.
+    """Count English stop words, frequent words and other words in a text, to detect its language.
 
     Names, numbers, addresses and links are not counted, for they are of no language: words with a
     capital (but for the first of the text, and texts in capitals throughout), with a digit, and

@@ -1,4 +1,4 @@
-"""Token-set scores with intervals: pure sets and arrays in, numbers out.
+"""Token-set scores of attacks (precision, recall, F1), with intervals.
 
 Scores are percentages in [0, 100] averaged over samples, as Corò (2022, §4.3.2) defines them.
 """
@@ -14,19 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from core.errors import InvalidInputError
-from core.intervals import percent_interval
-from core.results import NO_INTERVAL, Interval, Score, Scores
-from core.text import numbers_of
-from core.units import units_of
-
-__all__ = [
-    "idf_weights",
-    "mean_over_seeds",
-    "score_words",
-    "simultaneous_intervals",
-    "token_set_scores",
-]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.intervals import percent_interval
+from leakscope.core.results import NO_INTERVAL, Interval, Score, Scores
+from leakscope.core.text import words_with_digits
+from leakscope.core.units import units_of
 
 
 def token_set_scores(
@@ -34,7 +26,7 @@ def token_set_scores(
     answered: AbstractSet[str],
     weight: Callable[[str], float] = lambda _: 1.0,
 ) -> tuple[float, float, float]:
-    """Return (precision, recall, F1) of one answer, each in [0, 1].
+    """Return (precision, recall, F1) of one answered word set, each in [0, 1].
 
     Implements Eq. 4.6 of Corò (2022) and, with weights, Eq. 4.7: sums of α_w over the words
     answered correctly, over those answered (precision) and over those true (recall).
@@ -55,7 +47,7 @@ def token_set_scores(
 
 
 def idf_weights(targets: Sequence[AbstractSet[str]]) -> dict[str, float]:
-    """Return α_w = log((|D|+1)/(c(w)+1)) of every word of the targets (Corò 2022, Eq. 4.8).
+    """Return the inverse-document-frequency weight of each target word (Corò 2022, Eq. 4.8).
 
     Words that no target holds weigh log(|D|+1): look them up with that default.
     """
@@ -65,7 +57,7 @@ def idf_weights(targets: Sequence[AbstractSet[str]]) -> dict[str, float]:
 
 
 def mean_over_seeds(scores: Sequence[Score], *, is_same_sample: bool = False) -> Score:
-    """Average the scores of runs that differ in their seed alone.
+    """Average the scores of runs that differ only in their seed, with an interval.
 
     The squared standard error is the greater of the mean squared error within seeds and the
     variance between them, over their number; where the latter decides, Student's t stands in for
@@ -84,7 +76,7 @@ def mean_over_seeds(scores: Sequence[Score], *, is_same_sample: bool = False) ->
 
     Examples
     --------
-    >>> mean_over_seeds([Score(4.0, Interval(3.0, 6.0), 50, 1.0)]).said()
+    >>> mean_over_seeds([Score(4.0, Interval(3.0, 6.0), 50, 1.0)]).format()
     '4.0 [3.0, 6.0]'
     """
     if not scores:
@@ -108,7 +100,7 @@ def mean_over_seeds(scores: Sequence[Score], *, is_same_sample: bool = False) ->
 def simultaneous_intervals(
     runs: Sequence[Sequence[Score]], n_compared: int, *, is_same_sample: bool = False
 ) -> list[Interval]:
-    """Return intervals of means over seeds that all hold together in 95 of 100 studies.
+    """Return Bonferroni-corrected intervals of several settings' means over seeds.
 
     Bonferroni: each end is at 1 - 0.025 / n_compared, so that the upper end of a setting chosen as
     the least of `n_compared` still holds in 97.5 of 100, whatever the choice looked at and however
@@ -120,7 +112,7 @@ def simultaneous_intervals(
     Parameters
     ----------
     runs : sequence of sequence of Score
-        Of each setting and attacker, the scores of its seeds.
+        Scores over seeds, for each setting and attacker.
     n_compared : int
         Settings that are compared; attackers of one setting count once where the greatest of their
         upper ends is taken.
@@ -140,8 +132,8 @@ def simultaneous_intervals(
     Examples
     --------
     >>> one = [Score(20.0, Interval(18.04, 21.96), 100)]
-    >>> [ends.said() for ends in simultaneous_intervals([one, one], 10)]
-    ['17.2 to 22.8', '17.2 to 22.8']
+    >>> [ends.format() for ends in simultaneous_intervals([one, one], 10)]
+    ['17.2–22.8', '17.2–22.8']
     """
     if n_compared < 1:
         raise InvalidInputError(f"n_compared must be 1 or more, got {n_compared}.")
@@ -176,7 +168,7 @@ def simultaneous_intervals(
 
 
 def _variances(scores: Sequence[Score]) -> tuple[float, float]:
-    """Return the mean squared standard error within a seed, and the variance between seeds."""
+    """Return the mean squared standard error within seeds, and the variance between seeds."""
     halves = np.array([(score.ci95.high - score.ci95.low) / 2 for score in scores])
     values = np.array([score.value for score in scores])
     between = float(values.var(ddof=1)) if len(scores) > 1 else 0.0
@@ -194,7 +186,7 @@ def score_words(
     groups: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> Scores:
-    """Score the answers of an attack against the true word sets.
+    """Score an attack's answered word sets against the true ones: precision, recall, F1, intervals.
 
     Parameters
     ----------
@@ -211,7 +203,7 @@ def score_words(
     groups : sequence, optional
         The document of each sample, where samples come in documents: intervals are of documents.
     seed : int
-        Of the bootstrap.
+        Seed of the bootstrap.
 
     Raises
     ------
@@ -260,25 +252,25 @@ def score_words(
         exact_set_rate=100 * float(np.mean([targets[i] == answers[i] for i in kept])),
         mean_words_true=float(np.mean([len(targets[i]) for i in kept])),
         mean_words_answered=float(np.mean([len(answers[i]) for i in kept])),
-        **_apart(answers, targets, revealing, rare),
+        **_subset_recalls(answers, targets, revealing, rare),
     )
 
 
-def _apart(
+def _subset_recalls(
     answers: Sequence[AbstractSet[str]],
     targets: Sequence[AbstractSet[str]],
     revealing: Sequence[AbstractSet[str]] | None,
     rare: AbstractSet[str],
 ) -> dict[str, Any]:
-    """Return the recall of names and numbers, of numbers alone, and of rare words."""
+    """Return the recall of names and numbers, of numbers only, and of rare words."""
     revealing = [frozenset()] * len(targets) if revealing is None else revealing
     each = list(zip(revealing, targets, answers, strict=True))
     names = [(mine & target, answer) for mine, target, answer in each]
-    numbers = [(numbers_of(sought), answer) for sought, answer in names]
+    numbers = [(words_with_digits(sought), answer) for sought, answer in names]
     rarely = [(target & rare, answer) for _, target, answer in each]
-    n_names, name_recall = _recall_of(names)
-    n_numbers, number_recall = _recall_of(numbers)
-    n_rare, rare_recall = _recall_of(rarely)
+    n_names, name_recall = _pooled_recall(names)
+    n_numbers, number_recall = _pooled_recall(numbers)
+    n_rare, rare_recall = _pooled_recall(rarely)
     return {
         "n_names": n_names,
         "name_recall": name_recall,
@@ -289,8 +281,8 @@ def _apart(
     }
 
 
-def _recall_of(pairs: Sequence[tuple[AbstractSet[str], AbstractSet[str]]]) -> tuple[int, float]:
-    """Return how many words there are to find, and the per cent found: of all together."""
+def _pooled_recall(pairs: Sequence[tuple[AbstractSet[str], AbstractSet[str]]]) -> tuple[int, float]:
+    """Return the number of sought words, and the per cent of them found, pooled over all pairs."""
     n = sum(len(sought) for sought, _ in pairs)
     n_found = sum(len(sought & answer) for sought, answer in pairs)
     return n, 100 * n_found / n if n else float("nan")

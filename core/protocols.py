@@ -1,4 +1,4 @@
-"""What encoders, attacks and defences look like to each other: structural types, no base classes.
+"""Protocols of encoders, attacks and defences: structural types, no base classes.
 
 An encoder turns texts into vectors. An attack is fitted against an encoder and turns vectors
 back into words. A defence wraps an encoder and *is* an encoder, so every attack runs on it.
@@ -16,28 +16,13 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import torch
 
-    from core.results import Recovery
-
-__all__ = [
-    "Access",
-    "Defence",
-    "Encoder",
-    "FittedEncoder",
-    "InversionAttack",
-    "OnProgress",
-    "Restorable",
-    "TrainedAttack",
-    "TrainedDefence",
-    "Vectors",
-    "WhiteBoxEncoder",
-    "no_progress",
-]
+    from leakscope.core.results import Recovery
 
 Vectors = NDArray[np.float32]
 """A float32 array of shape (n, dimension): one embedding a row.
 
-Bags of words are too wide for it: they come as a scipy `csr_array` of the same shape, and stay one
-through cache and attacks (`core.vectors`).
+Bags of words are too wide for that: they are a scipy `csr_array` of the same shape, and stay sparse
+in cache and attacks (`leakscope.core.vectors`).
 """
 
 OnProgress = Callable[[float, str], None]
@@ -46,6 +31,28 @@ OnProgress = Callable[[float, str], None]
 
 def no_progress(fraction: float, message: str) -> None:
     """Ignore progress: the default of every ``on_progress`` argument."""
+
+
+def monotonic_progress(on_progress: OnProgress) -> OnProgress:
+    """Wrap a progress callback so that the fraction it reports never decreases.
+
+    Examples
+    --------
+    >>> seen = []
+    >>> report = monotonic_progress(lambda fraction, message: seen.append(fraction))
+    >>> for fraction in (0.2, 0.1, 0.4):
+    ...     report(fraction, "Working")
+    >>> seen
+    [0.2, 0.2, 0.4]
+    """
+    reached = 0.0
+
+    def report(fraction: float, message: str) -> None:
+        nonlocal reached
+        reached = max(reached, min(fraction, 1.0))
+        on_progress(reached, message)
+
+    return report
 
 
 class Access(StrEnum):
@@ -58,7 +65,7 @@ class Access(StrEnum):
 
     @property
     def needs(self) -> str:
-        """What the attacker has to have, in a few words."""
+        """What the attacker needs, in a few words."""
         return {
             Access.NOTHING: "nothing",
             Access.PAIRS: "example texts with their vectors",
@@ -69,10 +76,10 @@ class Access(StrEnum):
 
 @runtime_checkable
 class Restorable(Protocol):
-    """Something whose state can be stored without pickle, and restored."""
+    """An object whose state can be saved without pickle, and restored."""
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return its arrays and the JSON-able rest."""
+        """Return its arrays and its JSON-serialisable metadata."""
         ...
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
@@ -113,7 +120,7 @@ class FittedEncoder(Encoder, Restorable, Protocol):
 
 @runtime_checkable
 class WhiteBoxEncoder(Encoder, Protocol):
-    """An encoder whose token vectors, hidden states and gradients are open to the attacker."""
+    """An encoder whose token vectors, hidden states and gradients the attacker can use."""
 
     n_layers: int
 
@@ -129,18 +136,20 @@ class WhiteBoxEncoder(Encoder, Protocol):
 
     @property
     def special_token_ids(self) -> Sequence[int]:
-        """Positions of [PAD], [CLS], [SEP] and the like, which no text holds."""
+        """Positions of special tokens such as [PAD], [CLS] and [SEP]."""
         ...
 
     def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
-        """Return the token positions of each text, without the special tokens set around it.
+        """Return each text's token ids without special tokens, truncated unless `is_whole`.
+
+        Truncation is at the encoder's maximum length.
 
         As far as the encoder reads, or of the whole text.
         """
         ...
 
     def text_of(self, token_ids: Sequence[int]) -> str:
-        """Return the text that tokens make, word pieces joined."""
+        """Return the text of token ids, word pieces joined."""
         ...
 
     def encode_layer(
@@ -156,7 +165,7 @@ class WhiteBoxEncoder(Encoder, Protocol):
 
 @runtime_checkable
 class InversionAttack(Protocol):
-    """Turns vectors back into words (Song & Raghunathan 2020, §3)."""
+    """Recovers words from vectors (Song & Raghunathan 2020, §3)."""
 
     def fit(
         self,
@@ -167,19 +176,19 @@ class InversionAttack(Protocol):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train on auxiliary texts; `vectors` are their embeddings where they exist already."""
+        """Train on auxiliary texts; `vectors` are their embeddings, if already computed."""
         ...
 
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return one Recovery per vector."""
+        """Return one Recovery (ranked words) per vector."""
         ...
 
 
 @runtime_checkable
 class TrainedAttack(InversionAttack, Restorable, Protocol):
-    """An attack whose fitted state can be stored without pickle."""
+    """An attack whose fitted state can be saved without pickle."""
 
 
 @runtime_checkable
@@ -187,7 +196,7 @@ class Defence(Protocol):
     """Wraps an encoder and is an encoder, so that every attack and every task runs on it."""
 
     def protect(self, encoder: Encoder) -> Encoder:
-        """Return the encoder as the defence lets the world see it."""
+        """Return the defended encoder."""
         ...
 
 
@@ -195,9 +204,9 @@ class Defence(Protocol):
 class TrainedDefence(Defence, Restorable, Protocol):
     """A defence that learns from texts what to hide; its settings are dataclass fields.
 
-    `core.defences.stored` writes and reads it as attacks are. `protect` refuses until it is fitted
-    or loaded (NotFittedError), and refuses an encoder other than the one that it was fitted for
-    (EncoderMismatchError).
+    `leakscope.core.defences.stored` writes and reads it as attacks are. `protect` refuses until it
+    is fitted or loaded (NotFittedError), and refuses an encoder other than the one that it was
+    fitted for (EncoderMismatchError).
     """
 
     def fit(
@@ -209,8 +218,8 @@ class TrainedDefence(Defence, Restorable, Protocol):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Learn on texts; `vectors` are their (n, dimension) embeddings where they exist already.
+        """Train on texts; `vectors` are their (n, dimension) embeddings, if already computed.
 
-        With `checkpoint_dir`, a run that is killed resumes and ends as it would have ended.
+        With `checkpoint_dir`, a killed run resumes and gives the same result.
         """
         ...

@@ -1,4 +1,4 @@
-"""What is tried of a setting: by a search for better ones, and along a slider.
+"""Search ranges of settings, and the steps of a defence's strength slider.
 
 Settings that change which words count (the vocabulary, stop words) are never searched: a smaller
 vocabulary would look better and be none the better.
@@ -10,19 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Between", "Fixed", "OneOf", "Range", "Strength"]
-
 
 @dataclass(frozen=True)
-class OneOf:
-    """One of these values."""
+class Categorical:
+    """A search range: one of the listed values."""
 
     values: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Between:
-    """A number from low to high, both included; whole where both are whole.
+class Uniform:
+    """A search range: a number from low to high inclusive, whole if both are whole.
 
     With `is_log`, as many tries between 1 and 10 as between 10 and 100.
     """
@@ -32,42 +30,42 @@ class Between:
     is_log: bool = False
 
 
-Range = OneOf | Between
+Range = Categorical | Uniform
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """The value that every trial of a search takes, unless another is given."""
+    """The value that every trial of a search uses unless another is given."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Strength:
-    """That a setting says how strong a defence is.
+    """Marks a setting as a defence's strength: slider title, start, steps and value format.
 
     Attributes
     ----------
     title : str
-        Over a slider, which way it works included.
+        Title of a slider, including its direction.
     start : float
-        Where a slider stands first, or at the step next to it.
+        Initial value of a slider, rounded to the nearest step.
     steps : tuple of float, or a callable of the encoder's dimension
-        In the order of the slider.
-    said : str
-        How a table or a figure names a value, as `str.format` takes it.
+        Slider steps, in order.
+    pattern : str
+        Format of a value in tables and figures (`str.format`).
     one : str
-        How it names 1, where that is another word than of several.
+        Format of the value 1, if it differs (singular).
     """
 
     title: str
     start: float
     steps: tuple[float, ...] | Callable[[int], tuple[float, ...]]
-    said: str = "{:g}"
+    pattern: str = "{:g}"
     one: str = ""
 
     def named(self, value: float) -> str:
-        """Return a value as a table or a figure names it.
+        """Format a strength value for a table or a figure.
 
         Examples
         --------
@@ -75,8 +73,8 @@ class Strength:
         >>> digits.named(2), digits.named(1)
         ('to 2 decimals', 'to 1 decimal')
         """
-        return (self.one if self.one and value == 1 else self.said).format(value)
+        return (self.one if self.one and value == 1 else self.pattern).format(value)
 
     def steps_for(self, dimension: int) -> tuple[float, ...]:
-        """Return the steps for vectors of so many numbers."""
+        """Return the slider steps for vectors of the given dimension."""
         return self.steps(dimension) if callable(self.steps) else self.steps

@@ -1,4 +1,4 @@
-"""Spearman's correlation of two rankings of the same pairs, with its interval."""
+"""Spearman's rank correlation with a bootstrap interval."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.results import NO_INTERVAL, Interval
-from core.units import resampled_rows, unit_rows
-
-__all__ = ["spearman_correlation", "spearman_difference"]
+from leakscope.core.results import NO_INTERVAL, Interval
+from leakscope.core.units import cluster_ids, resampled_rows
 
 
 def spearman_correlation(
@@ -29,7 +27,7 @@ def spearman_correlation(
     groups : sequence, optional
         The unit of each pair: units are drawn whole.
     seed : int
-        Of the 1,000 resamples.
+        Seed of the 1,000 resamples.
     """
 
     def correlations(rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -46,7 +44,7 @@ def spearman_difference(
     groups: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> tuple[float, Interval]:
-    """Return how much better `one` follows the truth than `other` does, on the same n pairs.
+    """Return how much better `one` than `other` correlates with `truth`, with its 95 % interval.
 
     The difference of the two correlations, and its 95 % interval by a bootstrap that draws the
     same pairs for both, 1,000 times.
@@ -64,9 +62,9 @@ def _with_interval(
     groups: Sequence[Hashable] | None,
     seed: int,
 ) -> tuple[float, Interval]:
-    """Return what n pairs give, with its interval over 1,000 draws of their units."""
+    """Return a correlation over n pairs with its bootstrap interval (1,000 resamples of units)."""
     value = float(correlations(np.arange(n)[None])[0])
-    if len(set(unit_rows(groups, n))) < 2:
+    if len(set(cluster_ids(groups, n))) < 2:
         return value, NO_INTERVAL
     draws = list(resampled_rows(groups, n, 1000, np.random.default_rng([seed, 1])))
     if groups is None:
@@ -78,7 +76,7 @@ def _with_interval(
 
 
 def _correlations(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Spearman's correlation of each row: Pearson's of the ranks."""
+    """Return Spearman's correlation of each row pair: Pearson's of the ranks."""
     from scipy.stats import rankdata
 
     ranks = [rankdata(side, axis=1) for side in (one, two)]

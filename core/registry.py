@@ -1,7 +1,7 @@
-"""Entries of a registry: what a user should know of a thing before choosing it, and its class.
+"""Registry entries: metadata shown before a choice, and the class behind it.
 
-What belongs to a thing stands with the thing: its formula, its look in figures and what it costs
-are told here, so that whoever adds one adds a file and an entry, and all else finds it.
+An entry holds everything about a thing: its formula, its style in figures and its cost. Adding one
+takes a file and an entry; everything else finds it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from importlib import import_module
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
-from core.errors import InvalidInputError
-from core.specs import settings_of, validate_settings
-
-__all__ = ["Entry", "Look", "Part", "find", "imported", "look_of", "looks_of", "make", "name_of"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.specs import settings_of, validate_settings
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B5A900", "#7A5FA8")
 """Okabe–Ito, its yellow darkened for white paper, and a violet in the place of black."""
@@ -36,8 +34,8 @@ _SYMBOLS = (
 )
 
 
-def imported(path: str) -> Any:
-    """Return what module:name stands for; the module is imported now, and not before."""
+def import_object(path: str) -> Any:
+    """Import and return the object at "module:name"."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 
@@ -49,20 +47,19 @@ class Entry:
     Attributes
     ----------
     title : str
-        As people read it.
+        Readable title.
     summary : str
         What it does, in one sentence.
     reference : str
-        Where it is described.
+        The publication that describes it.
     path : str
         module:Class, imported only when used: heavy libraries wait until then.
     formula : str
-        What it computes, as LaTeX; empty where words say it.
+        What it computes, as LaTeX; may be empty.
     colour, symbol : str
-        Its look in every figure, as Plotly names it; see `look_of` for what is left empty.
+        Style in every figure, in Plotly's names; `marker_style` assigns those left empty.
     version : int
-        Raised where its code comes to find something else: what was measured before is then
-        measured anew.
+        Raised when its code gives other results; earlier measurements are then repeated.
     """
 
     title: str
@@ -76,17 +73,17 @@ class Entry:
 
     @property
     def kind(self) -> Any:
-        """The class, or the function that opens it."""
-        return imported(self.path)
+        """The class, or the factory function, imported on first use."""
+        return import_object(self.path)
 
     @property
     def cost(self) -> str:
-        """What it takes to use it, in words; each family says what that is."""
+        """What using the entry takes, in words; empty unless a subclass overrides it."""
         return ""
 
 
 class Look(NamedTuple):
-    """How a thing is drawn."""
+    """Colour and symbol of a thing in figures."""
 
     colour: str
     symbol: str
@@ -96,7 +93,7 @@ AnEntry = TypeVar("AnEntry", bound=Entry)
 
 
 def find(registry: Mapping[str, AnEntry], name: str, what: str) -> AnEntry:
-    """Return the entry of a name.
+    """Return a registry's entry by name, or raise InvalidInputError listing the known names.
 
     Raises
     ------
@@ -109,8 +106,8 @@ def find(registry: Mapping[str, AnEntry], name: str, what: str) -> AnEntry:
     return entry
 
 
-class Part(Mapping[str, AnEntry]):
-    """Those entries of a registry for which something holds, also of entries added later."""
+class FilteredRegistry(Mapping[str, AnEntry]):
+    """A live view of the registry entries that satisfy a predicate."""
 
     def __init__(self, whole: Mapping[str, Any], holds: Callable[[Any], bool]) -> None:
         self._whole, self._holds = whole, holds
@@ -128,8 +125,8 @@ class Part(Mapping[str, AnEntry]):
         return sum(1 for _ in self)
 
 
-def looks_of(registry: Mapping[str, Entry]) -> dict[str, Look]:
-    """Return how each thing of a registry is drawn, no two of them alike.
+def marker_styles(registry: Mapping[str, Entry]) -> dict[str, Look]:
+    """Assign each entry of a registry a distinct colour and symbol.
 
     An entry that leaves its colour or symbol open gets, in the order of the registry, the first
     that no other entry has; when all are taken, the first pair of both that none has.
@@ -153,20 +150,23 @@ def looks_of(registry: Mapping[str, Entry]) -> dict[str, Look]:
     return {name: found[name] for name in registry}
 
 
-def look_of(registry: Mapping[str, Entry], name: str) -> Look:
-    """Return how a thing is drawn: the same on every page.
+def marker_style(registry: Mapping[str, Entry], name: str) -> Look:
+    """Return the colour and symbol of a registry entry.
 
     Examples
     --------
-    >>> entry = Entry("A", "One.", "a test", "core.registry:Entry", colour="#0072B2")
-    >>> look_of({"a": entry, "b": Entry("B", "Another.", "a test", "core.registry:Entry")}, "b")
+    >>> entry = Entry("A", "One.", "a test", "leakscope.core.registry:Entry", colour="#0072B2")
+    >>> marker_style(
+    ...     {"a": entry, "b": Entry("B", "Another.", "a test", "leakscope.core.registry:Entry")},
+    ...     "b",
+    ... )
     Look(colour='#E69F00', symbol='square')
     """
-    return looks_of(registry)[name]
+    return marker_styles(registry)[name]
 
 
 def name_of(registry: Mapping[str, Entry], kind: type[Any]) -> str | None:
-    """Return the first name under which a class stands in a registry; None where it does not."""
+    """Return the first name under which a class is registered; None if it is not."""
     path = f"{kind.__module__}:{kind.__qualname__}"
     return next((name for name, entry in registry.items() if entry.path == path), None)
 
@@ -179,12 +179,12 @@ def make(
     also: Collection[str] = (),
     fixed: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Build the thing of an entry with settings, and check them.
+    """Instantiate a registry entry's class with settings and validate them.
 
     Parameters
     ----------
     name : str
-        Under which the entry stands, for messages.
+        Name of the entry, for messages.
     settings : mapping of str to value
         By name; what is left out keeps its default.
     also : collection of str

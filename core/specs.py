@@ -1,4 +1,4 @@
-"""What to run: frozen, validated configurations, usable as cache keys and written into results."""
+"""Declared settings, and frozen, validated specifications of what to run."""
 
 from __future__ import annotations
 
@@ -10,30 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from core.errors import InvalidInputError
-from core.ranges import Fixed, Range, Strength
-
-__all__ = [
-    "MOST_WHOLE",
-    "REQUIRED",
-    "AttackSpec",
-    "DefenceSpec",
-    "EncoderSpec",
-    "FittedEncoderSpec",
-    "search_space",
-    "searched_with",
-    "setting",
-    "settings_at_answering",
-    "settings_of",
-    "strength_of",
-    "validate_settings",
-]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.ranges import Fixed, Range, Strength
 
 REQUIRED = dataclasses.MISSING
-"""As a setting's default: it has to be given."""
+"""Default of a setting that must be given."""
 
 MOST_WHOLE = 2**32 - 1
-"""Largest whole number of a setting that declares no other, and of a seed."""
+"""Largest integer of a setting that declares no maximum, and of a seed."""
 
 
 def setting(
@@ -50,29 +34,29 @@ def setting(
     search: Range | Fixed | None = None,
     strength: Strength | None = None,
 ) -> Any:
-    """Declare a setting: a dataclass field that knows its help, its range and its use.
+    """Declare a setting: a dataclass field with help text, allowed range and search range.
 
     The dashboard draws a control from it and the command line checks `--set name=value` by it.
 
     Parameters
     ----------
     default, help
-        Its value unless another is given (`REQUIRED`: there is none), and what it is.
+        The default value (`REQUIRED` if it must be given), and the help text.
     low, high, choices
-        What is allowed; both ends included.
+        Allowed values; both ends are included.
     paper : str
-        Where the default comes from.
+        The publication that the default comes from.
     flag : str
-        The option of a command that sets it, where it is another than the name.
+        The command-line option that sets it, if it differs from the name.
     holds : str
-        What names of files in it are of, such as `labelled`.
+        The kind of files that it names, such as `labelled`.
     at : str
         `fit` where it belongs to the training; `answer` where it acts when the fitted thing is
-        used, so that it may be changed without training anew.
+        used, so that it may be changed without retraining.
     search : Range or Fixed, optional
-        What a search for better settings tries of it, or takes for every trial.
+        The range that a hyperparameter search varies, or the value that it fixes.
     strength : Strength, optional
-        Of the one setting that says how strong a defence is.
+        Marks the setting that is a defence's strength.
     """
     meta = {
         "help": help,
@@ -94,25 +78,25 @@ def settings_of(kind: type) -> dict[str, dataclasses.Field[Any]]:
     return {f.name: f for f in dataclasses.fields(kind) if "help" in f.metadata}
 
 
-def settings_at_answering(kind: type) -> dict[str, dataclasses.Field[Any]]:
-    """Return the settings that act when a fitted thing is used; the others belong to training."""
+def inference_settings(kind: type) -> dict[str, dataclasses.Field[Any]]:
+    """Return the settings that act at inference time; the others belong to training."""
     return {k: f for k, f in settings_of(kind).items() if f.metadata["at"] == "answer"}
 
 
 def search_space(kind: type) -> dict[str, Range]:
-    """Return what a search for better settings tries, by setting."""
+    """Return the search range of each setting that a hyperparameter search varies."""
     found = {k: f.metadata["search"] for k, f in settings_of(kind).items()}
     return {k: v for k, v in found.items() if isinstance(v, Range)}
 
 
-def searched_with(kind: type) -> dict[str, Any]:
-    """Return the settings that every trial of a search takes, unless others are given."""
+def fixed_search_settings(kind: type) -> dict[str, Any]:
+    """Return the fixed values that every trial of a hyperparameter search uses."""
     found = {k: f.metadata["search"] for k, f in settings_of(kind).items()}
     return {k: v.value for k, v in found.items() if isinstance(v, Fixed)}
 
 
-def strength_of(kind: type) -> tuple[str, Strength] | None:
-    """Return the setting that says how strong a defence is, and what to try of it."""
+def strength_setting(kind: type) -> tuple[str, Strength] | None:
+    """Return the name and `Strength` of the setting that is a defence's strength, or None."""
     found = ((k, f.metadata["strength"]) for k, f in settings_of(kind).items())
     return next(((k, v) for k, v in found if v is not None), None)
 
@@ -127,6 +111,7 @@ def validate_settings(instance: Any) -> None:
 
 
 def _check(value: Any, where: str, meta: Mapping[str, Any]) -> None:
+    """Raise InvalidInputError for one value outside its choices or its [low, high]."""
     if meta["choices"] is not None and value not in meta["choices"]:
         raise InvalidInputError(f"{where} must be one of {meta['choices']}, got {value!r}.")
     if value is None or isinstance(value, bool | str | tuple):
@@ -145,38 +130,29 @@ def _check(value: Any, where: str, meta: Mapping[str, Any]) -> None:
 class EncoderSpec:
     """An encoder to load.
 
-    Parameters
-    ----------
-    name : str
-        `minilm` (bundled), `st:ID` for a Sentence-Transformers model or `mlm:ID` for a masked
-        language model, ID being a hub id or a folder; `tfidf:FOLDER` and the like for an encoder
-        that was fitted here.
-    layer : int or None
-        Hidden layer to pool, 0 being the mean of token vectors; None for the last.
-    device, precision : str
-        `auto`, or the device and the precision of matrix products.
-    backend : str
-        `torch`; `openvino`, which has to be installed; or `auto`: OpenVINO for many texts where it
-        is installed and was measured to be faster on this processor.
+    `name` is `minilm` (bundled), `st:ID` for a Sentence-Transformers model or `mlm:ID` for a masked
+    language model, ID being a hub id or a folder; `tfidf:FOLDER` and the like for an encoder that
+    was fitted here. `layer` None is the last. Of `backend`, `openvino` has to be installed, and
+    `auto` takes it for many texts where it was measured to be faster on this processor.
     """
 
-    name: str = "minilm"
-    layer: int | None = None
-    device: str = "auto"
-    precision: str = "auto"
-    backend: str = "auto"
+    name: str = setting("minilm", "minilm, st:ID or mlm:ID", flag="encoder")
+    layer: int | None = setting(None, "hidden layer to pool, 0 being token vectors")
+    device: str = setting("auto", "auto, cpu, cuda or mps")
+    precision: str = setting("auto", "auto, float32, bfloat16 or float16")
+    backend: str = setting("auto", "auto, torch or openvino")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _NamedSpec:
-    """Something of a registry by its name, with the settings that differ from its defaults."""
+    """A registry name with the settings that differ from the defaults."""
 
     name: str
     settings: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
     def of(cls, name: str, settings: Mapping[str, Any] | None = None) -> Self:
-        """Build a spec from a mapping of settings."""
+        """Build a spec from a name and a mapping of settings."""
         return cls(name=name, settings=tuple(sorted((settings or {}).items())))
 
     @property

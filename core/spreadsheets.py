@@ -1,4 +1,4 @@
-"""Tables for spreadsheets: CSV in which no cell is a formula."""
+"""CSV tables in which no cell is a spreadsheet formula."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["as_csv", "neutral_cell", "table_csv"]
-
 _FORMULA_STARTS = ("=", "+", "-", "@")
 _NUMBER = r"[-+]?\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?(?: ?%)?"
 _NUMBERS = re.compile(rf"\s*{_NUMBER}(?:(?: to | \[|,? ){_NUMBER})*\]?(?: %)?\s*")
-"""A number, several, a range or a number with its interval, as tables write them."""
+"""Numbers, a range, or a number with its interval, as tables write them."""
 
 _ENDS = re.compile(r"([;|\t\r\n])")
-"""What may end a cell: a list separator of some country or program, or the end of a row."""
+"""Characters that may end a cell: list separators of various locales, or line ends."""
 
 
 def neutral_cell(value: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula: a text gets a leading apostrophe.
+    """Return a cell that no spreadsheet reads as a formula: an apostrophe is put before one.
 
-    So does what follows a list separator within it, which may begin a cell of its own where that
-    separator is in use. Numbers stay numbers, also where they are written as text.
+    The same holds after a list separator within the text, which may start a new cell in locales
+    that use it. Numbers stay numbers, even if written as text.
 
     Examples
     --------
@@ -41,14 +39,14 @@ def neutral_cell(value: Any) -> Any:
 
 
 def _neutral(part: str) -> str:
-    """Return one part of a cell, a text or a separator, with an apostrophe before a formula."""
+    """Return one part of a cell, with an apostrophe before a formula."""
     if not part.lstrip(" ").startswith(_FORMULA_STARTS) or _ENDS.fullmatch(part):
         return part
     return part if _NUMBERS.fullmatch(part) else f"'{part}"
 
 
-def as_csv(rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows for a spreadsheet, no cell a formula; the first names the columns."""
+def rows_to_csv(rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as CSV text without formulas; the first row names the columns."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerows([neutral_cell(cell) for cell in row] for row in rows)
@@ -56,6 +54,6 @@ def as_csv(rows: Iterable[Sequence[Any]]) -> str:
 
 
 def table_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows under the names of their columns, as `as_csv`."""
+    """Return row mappings as CSV text with a header, without formulas."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return as_csv([names, *([row.get(name, "") for name in names] for row in rows)])
+    return rows_to_csv([names, *([row.get(name, "") for name in names] for row in rows)])

@@ -19,22 +19,8 @@ import regex
 from numpy.typing import NDArray
 from scipy import sparse
 
-from core.assets import ASSETS
-from core.errors import InvalidInputError
-
-__all__ = [
-    "MAX_CHARACTERS",
-    "STOP_WORDS",
-    "Vocabulary",
-    "check_text",
-    "check_texts",
-    "mark_words",
-    "numbers_of",
-    "read_words",
-    "revealing_words",
-    "word_set",
-    "words",
-]
+from leakscope.core.assets import ASSETS
+from leakscope.core.errors import InvalidInputError
 
 MAX_CHARACTERS = 20_000
 """Longest text accepted; encoders cut far earlier (MiniLM at 256 word pieces)."""
@@ -44,17 +30,17 @@ _UNWRITTEN = regex.compile(r"[\p{Cc}\p{Cf}\p{Cs}\p{Z}]")
 
 
 def read_words(path: Path) -> frozenset[str]:
-    """Return the words of a list; lines that begin with # are comments."""
+    """Read the words of a word-list file; lines that begin with # are comments."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return frozenset(w for line in lines if not line.startswith("#") for w in line.split())
 
 
 STOP_WORDS: frozenset[str] = read_words(ASSETS / "stop_words_en.txt")
-"""The English function words that attacks leave out by default (assets/stop_words_en.txt)."""
+"""English function words, excluded by attacks by default (assets/stop_words_en.txt)."""
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in order, lower-cased, repetitions kept.
+    """Return the words of a text in order, lower-cased, with repetitions.
 
     Examples
     --------
@@ -70,7 +56,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def revealing_words(text: str) -> frozenset[str]:
-    """Return the words that look like names or numbers: capitalised or holding a digit.
+    """Return the words that look like names or numbers: capitalised or with a digit.
 
     The first word of a text does not count as capitalised unless it has a second capital.
     """
@@ -84,19 +70,19 @@ def revealing_words(text: str) -> frozenset[str]:
     )
 
 
-def numbers_of(words: Iterable[str]) -> frozenset[str]:
-    """Return the words that hold a digit.
+def words_with_digits(words: Iterable[str]) -> frozenset[str]:
+    """Return the words that contain a digit.
 
     Examples
     --------
-    >>> numbers_of({"bo", "1984", "b12"}) == {"1984", "b12"}
+    >>> words_with_digits({"bo", "1984", "b12"}) == {"1984", "b12"}
     True
     """
     return frozenset(word for word in words if any(c.isdigit() for c in word))
 
 
 def mark_words(text: str) -> list[tuple[str, str | None]]:
-    """Split a text into (piece, word) where word is the normalised word or None between words.
+    """Split a text into (piece, word) pairs; word is None for the pieces between words.
 
     The pieces joined give the NFKC form of the text, so a page can mark words in place.
 
@@ -148,7 +134,7 @@ def check_text(text: str, *, name: str = "text") -> str:
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:
-    """Check every text, naming the first offending row (rows count from 1)."""
+    """Check each text; raise InvalidInputError naming the first invalid row (from 1)."""
     if isinstance(texts, str):
         raise InvalidInputError("texts must be a list of strings, got one string: wrap it in [].")
     return [check_text(text, name=f"text {i}") for i, text in enumerate(texts, 1)]
@@ -156,7 +142,7 @@ def check_texts(texts: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words an attack can answer, in a fixed order, with how many texts hold each.
+    """The words an attack can answer, in a fixed order, with their document frequencies.
 
     The order (most frequent first, ties alphabetical) is part of a trained attack and is stored
     with it.
@@ -186,7 +172,7 @@ class Vocabulary:
         size: int = 20_000,
         stop_words: frozenset[str] = STOP_WORDS,
     ) -> Vocabulary:
-        """Return the `size` words held by most texts (C22 §4.3.1)."""
+        """Build the vocabulary of the `size` words that occur in the most texts (C22 §4.3.1)."""
         counts: Counter[str] = Counter()
         n_texts = 0
         for text in texts:
@@ -208,21 +194,21 @@ class Vocabulary:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Word to position."""
+        """Word → position in the vocabulary."""
         return {w: i for i, w in enumerate(self.words)}
 
     @cached_property
     def log_odds(self) -> NDArray[np.float32]:
-        """Log-odds that a text holds each word, by the auxiliary counts, shape (|V|,)."""
+        """Log-odds that a text contains each word, from auxiliary counts, shape (|V|,)."""
         share = (np.asarray(self.document_frequency, dtype=np.float64) + 0.5) / (self.n_texts + 1)
         return np.log(share / (1 - share)).astype(np.float32)
 
     def targets(self, text: str) -> frozenset[str]:
-        """Return W(x) ∩ V."""
+        """Return W(x) ∩ V: the vocabulary words of a text."""
         return word_set(text) & self.index.keys()
 
     def rows(self, texts: Iterable[str]) -> list[NDArray[np.int32]]:
-        """Return, for each text, the sorted positions of W(x) ∩ V."""
+        """Return, for each text, the sorted vocabulary positions of its words."""
         index = self.index
         return [
             np.array(sorted(index[w] for w in word_set(text) if w in index), dtype=np.int32)
@@ -238,7 +224,7 @@ class Vocabulary:
         return sparse.csr_array((data, indices, indptr), shape=(len(rows), len(self)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the vocabulary as JSON-serialisable data."""
         return {
             "words": list(self.words),
             "document_frequency": list(self.document_frequency),

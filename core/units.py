@@ -1,4 +1,4 @@
-"""What samples come from: users, books, documents, texts; samples of one are not independent."""
+"""Sampling units (users, documents, distinct texts): samples within a unit are dependent."""
 
 from __future__ import annotations
 
@@ -9,31 +9,21 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-
-__all__ = [
-    "TextUnit",
-    "effective_size",
-    "resampled_rows",
-    "unit_rows",
-    "units_of",
-    "units_of_vectors",
-    "units_or_none",
-]
+from leakscope.core.errors import InvalidInputError
 
 
 class TextUnit(str):
-    """A text as the unit of its samples: these are copies of each other.
+    """A distinct text as a sampling unit: its samples are copies of each other.
 
-    Samples of a document differ; copies of a text say nothing new. Intervals of documents are
-    widened for their small number, as those of single samples are not, so the two are kept apart.
+    Samples of a document differ; copies of a text say nothing new. Intervals over documents are
+    widened for small numbers of documents, unlike those over single samples, so the two differ.
     """
 
     __slots__ = ()
 
 
 def units_of(texts: Sequence[str], documents: Sequence[Hashable] | None = None) -> list[Hashable]:
-    """Return the unit of each text: its document or, without documents, the distinct text.
+    """Return each text's sampling unit: its document or, without documents, its normalised text.
 
     Every interval over texts is drawn over these units, so that copies do not narrow it. Texts are
     copies where they differ only in case, white space or Unicode form; documents are copies where
@@ -83,7 +73,7 @@ def units_of(texts: Sequence[str], documents: Sequence[Hashable] | None = None) 
 def units_or_none(
     texts: Sequence[str], documents: Sequence[Hashable] | None = None
 ) -> tuple[Hashable, ...] | None:
-    """Return `units_of`; None where no documents are given and no text is a copy of another.
+    """Return `units_of`; None if no documents are given and all texts are distinct.
 
     Examples
     --------
@@ -95,7 +85,7 @@ def units_or_none(
 
 
 def units_of_vectors(vectors: NDArray[np.float32]) -> list[Hashable]:
-    """Return the unit of each of n vectors, shape (n, d): equal ones are of copies of a text.
+    """Return the sampling unit of each vector (a hash): equal vectors share a unit.
 
     Examples
     --------
@@ -108,7 +98,7 @@ def units_of_vectors(vectors: NDArray[np.float32]) -> list[Hashable]:
 
 
 def effective_size(units: Sequence[Hashable]) -> float:
-    """Return how many independent samples say as much as samples of these units.
+    """Return Kish's effective sample size of samples grouped into units.
 
     Implements Kish (1965, §8.2): (Σ m)² / Σ m² for units of m samples each, all of a unit alike.
     Differs from the book: nothing.
@@ -118,15 +108,15 @@ def effective_size(units: Sequence[Hashable]) -> float:
     >>> effective_size(["a", "b", "a", "b"]), effective_size(["a", "a", "a", "b"])
     (2.0, 1.6)
     """
-    sizes = np.bincount(unit_rows(units, len(units))).astype(np.float64)
+    sizes = np.bincount(cluster_ids(units, len(units))).astype(np.float64)
     return float(sizes.sum() ** 2 / (sizes**2).sum())
 
 
 def resampled_rows(
     units: Sequence[Hashable] | None, n: int, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the samples of each resample of n: units are drawn whole, as many as there are."""
-    rows = unit_rows(units, n)
+    """Yield the row indices of each bootstrap resample, drawing whole units."""
+    rows = cluster_ids(units, n)
     n_units = int(rows.max()) + 1
     drawn = rng.integers(0, n_units, (n_resamples, n_units))
     if n_units == n:
@@ -137,8 +127,8 @@ def resampled_rows(
         yield np.concatenate([members[unit] for unit in draw])
 
 
-def unit_rows(units: Iterable[Hashable] | None, n: int) -> NDArray[np.int64]:
-    """Return the number of the unit of each of n samples, in the order in which they come.
+def cluster_ids(units: Iterable[Hashable] | None, n: int) -> NDArray[np.int64]:
+    """Return the number of each sample's unit, in order of first appearance.
 
     Parameters
     ----------
@@ -147,10 +137,27 @@ def unit_rows(units: Iterable[Hashable] | None, n: int) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> unit_rows(["b", "a", "b"], 3).tolist(), unit_rows(None, 2).tolist()
+    >>> cluster_ids(["b", "a", "b"], 3).tolist(), cluster_ids(None, 2).tolist()
     ([0, 1, 0], [0, 1])
     """
     if units is None:
         return np.arange(n, dtype=np.int64)
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(unit, len(numbers)) for unit in units], dtype=np.int64)
+
+
+def next_distinct_row(units: Sequence[Hashable], row: int) -> int:
+    """Return the next row (wrapping around) that has a different text; the row itself if none.
+
+    Examples
+    --------
+    >>> (
+    ...     next_distinct_row(["a", "a", "b"], 0),
+    ...     next_distinct_row(["a", "b"], 1),
+    ...     next_distinct_row(["a"], 0),
+    ... )
+    (2, 0, 0)
+    """
+    n = len(units)
+    later = ((row + step) % n for step in range(1, n))
+    return next((other for other in later if units[other] != units[row]), row)

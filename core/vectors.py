@@ -1,4 +1,4 @@
-"""Embeddings of many texts, dense or sparse: what callers do with either.
+"""Operations on embedding matrices, dense or sparse.
 
 Bags of words have up to 2^18 dimensions of which a sentence fills a dozen, so their rows stay
 sparse. Everything else is a dense float32 array.
@@ -13,28 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["dot", "is_sparse", "mean_norm", "n_rows", "sparse_of", "sparse_parts", "stack", "unit"]
-
 
 def is_sparse(vectors: Any) -> bool:
-    """Return whether the rows are sparse."""
+    """Return whether an embedding matrix is sparse."""
     return bool(sparse.issparse(vectors))
 
 
 def n_rows(vectors: Any) -> int:
-    """Return the number of vectors, which `len` does not give for sparse ones."""
+    """Return the number of vectors, dense or sparse (`len` fails on sparse ones)."""
     return int(vectors.shape[0])
 
 
 def stack(parts: Sequence[Any]) -> Any:
-    """Return the parts below each other, sparse where they are."""
+    """Concatenate embedding matrices row-wise, sparse if any part is sparse."""
     if any(is_sparse(part) for part in parts):
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
     return np.concatenate(parts)
 
 
 def mean_norm(vectors: Any) -> float:
-    """Return the mean Euclidean norm of the rows; 1 where all are zeros.
+    """Return the mean Euclidean norm of the rows; 1 if all are zero.
 
     Examples
     --------
@@ -49,7 +47,7 @@ def mean_norm(vectors: Any) -> float:
 
 
 def unit(vectors: Any) -> Any:
-    """Return the rows divided by their Euclidean norms; rows of zeros stay.
+    """Normalise each row to unit Euclidean norm; zero rows stay zero.
 
     Examples
     --------
@@ -63,18 +61,18 @@ def unit(vectors: Any) -> Any:
 
 
 def dot(left: Any, right: Any) -> NDArray[np.float32]:
-    """Return left @ right.T as a dense array (n, m); both dense or both sparse."""
+    """Return left @ right.T as a dense float32 array (n, m)."""
     product = left @ right.T
     return np.asarray(product.toarray() if is_sparse(product) else product, dtype=np.float32)
 
 
 def sparse_parts(rows: Any) -> dict[str, NDArray[Any]]:
-    """Return the three arrays of sparse rows, as they are stored."""
+    """Return the data, column and row-start arrays of a sparse matrix, for storage."""
     return {"data": rows.data, "columns": rows.indices, "starts": rows.indptr}
 
 
-def sparse_of(parts: Mapping[str, NDArray[Any]], dimension: int) -> Any:
-    """Return the sparse rows whose parts were stored; other entries are passed over.
+def sparse_from_parts(parts: Mapping[str, NDArray[Any]], dimension: int) -> Any:
+    """Rebuild a sparse matrix from the arrays of `sparse_parts`, ignoring other entries.
 
     Raises
     ------
@@ -87,7 +85,7 @@ def sparse_of(parts: Mapping[str, NDArray[Any]], dimension: int) -> Any:
     Examples
     --------
     >>> parts = {"data": np.ones(2), "columns": np.array([0, 2]), "starts": np.array([0, 1, 2])}
-    >>> sparse_of(parts, 3).toarray().tolist()
+    >>> sparse_from_parts(parts, 3).toarray().tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
     data, columns, starts = parts["data"], parts["columns"], parts["starts"]

@@ -1,9 +1,9 @@
-"""From the address into the session and back: a page declares its parameters, this does the rest.
+"""Read page parameters from the URL query into the session, and build links to the current view.
 
-An address is read once: what the visitor chooses later stands. As soon as a control leaves what the
-address asked for, the address is emptied, so that it never says what is not shown. What is typed
-gets into an address by the link alone. (Streamlit's own `bind="query-params"` writes everything
-typed there, and passes over in silence what does not exist.)
+A query is read once: what the visitor chooses later takes precedence. As soon as a control differs
+from the query, the query is cleared, so that the URL never contradicts the page. Typed text gets
+into a URL through the link alone. (Streamlit's own `bind="query-params"` writes everything typed
+into the URL and silently ignores values that do not exist.)
 """
 
 from __future__ import annotations
@@ -19,21 +19,19 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.common import user_key_from_element_id
 
-from dashboard.calm import plain
-
-__all__ = ["Address", "NotOffered", "Parameter", "Query"]
+from leakscope.core.findings.prose import plain
 
 Query = list[tuple[str, str]]
 
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
-_MOST_TOLD, _MOST_CHARACTERS = 5, 80
-"""How many refused values are told, and how much of each: an address may hold anything."""
+_MOST_REFUSED, _MOST_CHARACTERS = 5, 80
+"""The most refused values that a warning lists, and the most characters of each."""
 _MOST_OFFERED = 12
-"""Options that are named beside what was refused."""
+"""The most allowed options that a warning lists."""
 
 
 class NotOffered(ValueError):
-    """The address asks for what there is not; `instead` is the nearest that there is, if any."""
+    """Raised for a query value that does not exist; `instead` is the nearest that does, if any."""
 
     def __init__(self, instead: Any = None) -> None:
         super().__init__("not offered")
@@ -42,29 +40,29 @@ class NotOffered(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """What an address may ask of a page.
+    """One URL query parameter of a page, and the session key that it sets.
 
     Parameters
     ----------
     name : str
-        In the address: `?name=value`.
+        The name in the query: `?name=value`.
     key : str
-        In the session; that of the control, as a rule.
+        The session key; usually the key of the control.
     default : Any
-        What stands where neither address nor session says.
+        The value if neither the query nor the session has one.
     options : sequence, optional
-        What may be asked for, written as by `str`. None takes any text.
+        The allowed values, written as by `str`. None allows any text.
     is_many : bool
         A list of options: `?name=a&name=b` or `?name=a,b`.
     read : callable, optional
-        Instead of `options`: from the text in the address to the value.
-        Raises ValueError where there is no such value, `NotOffered` to name one instead.
+        Replaces `options`: maps the text in the query to the value.
+        Raises ValueError if there is no such value, `NotOffered` to offer another.
     write : callable
-        From the value to the text in a link; None leaves the parameter out.
+        Maps the value to the text in a link; None leaves the parameter out.
     typed_in : tuple of str
-        Keys of other controls in which the same is typed.
+        Keys of other controls in which the same text is typed.
     hint : str
-        Markdown told beside what was refused: what there is. Without one, a few options are named.
+        Markdown that a warning adds: which values exist. Without one, it lists a few options.
     """
 
     name: str
@@ -77,19 +75,20 @@ class Parameter:
     typed_in: tuple[str, ...] = ()
     hint: str = ""
 
-    def taken(self, values: Sequence[str]) -> tuple[Any, list[str]]:
-        """Return the value that an address asks for, None for none, and what was refused of it."""
+    def parse(self, values: Sequence[str]) -> tuple[Any, list[str]]:
+        """Parse query values; return the parsed value (None for none) and the refused texts."""
         if self.is_many:
             named = [n.strip() for value in values for n in value.split(",") if n.strip()]
             found = [option for option in self.options or () if str(option) in named]
             known = {str(option) for option in found}
             return found or None, [n for n in dict.fromkeys(named) if n not in known]
         try:
-            return self._one(values[-1]), []
+            return self._parse_one(values[-1]), []
         except ValueError as refused:
             return getattr(refused, "instead", None), [values[-1]]
 
-    def _one(self, value: str) -> Any:
+    def _parse_one(self, value: str) -> Any:
+        """Parse one query value; raise ValueError if it is not an option."""
         if self.read is not None:
             return self.read(value)
         if self.options is None:
@@ -99,8 +98,8 @@ class Parameter:
                 return option
         raise NotOffered
 
-    def offered(self) -> str:
-        """Return what there is, as Markdown; nothing where that is too much to name."""
+    def describe_options(self) -> str:
+        """Describe the allowed values in Markdown; empty if there are too many to list."""
         options = self.options or ()
         if self.hint or not 0 < len(options) <= _MOST_OFFERED:
             return self.hint
@@ -108,20 +107,20 @@ class Parameter:
 
     @property
     def is_typed(self) -> bool:
-        """Whether it takes any text, which may be what a visitor typed."""
+        """Whether the parameter accepts any text, which a visitor may have typed."""
         return self.options is None and self.read is None
 
-    def stands(self) -> Any:
-        """Return the value in the session; of a list, in no order."""
+    def session_value(self) -> Any:
+        """Return the parameter's value in the session; for a list, as a frozenset."""
         value = st.session_state.get(self.key)
         return frozenset(value) if self.is_many and value is not None else value
 
 
-def held_by_browser() -> dict[str, str]:
-    """Return what a page sends along that was typed before its session, by the key of its control.
+def resent_texts() -> dict[str, str]:
+    """Return the typed texts that a reconnecting browser sends again, by widget key.
 
-    A server that was started again knows no session of a page that stayed open. Streamlit hands out
-    what the page sends only once a control is drawn; by then it has a value from here.
+    A restarted server has no session for a page that stayed open. Streamlit hands out the text
+    that the page sends only when the control is drawn, after the session got its values.
     """
     running = get_script_run_ctx()
     if running is None:
@@ -129,139 +128,156 @@ def held_by_browser() -> dict[str, str]:
     sent = running.session_state._state._new_widget_state.states
     found = {}
     for control, value in sent.items():
-        told = getattr(value, "value", None)
+        sent_state = getattr(value, "value", None)
         key = user_key_from_element_id(control)
-        if key and isinstance(told, WidgetState) and told.WhichOneof("value") == "string_value":
-            found[key] = told.string_value
+        if (
+            key
+            and isinstance(sent_state, WidgetState)
+            and sent_state.WhichOneof("value") == "string_value"
+        ):
+            found[key] = sent_state.string_value
     return found
 
 
 @dataclass(frozen=True)
-class _Adopted:
-    """What the session took over from an address, and what stood then for each name of it."""
+class _AdoptedQuery:
+    """The query that a session took over from the URL, and the session values at that time."""
 
     asked: dict[str, list[str]] = field(default_factory=dict)
     refused: tuple[tuple[str, str], ...] = ()
-    stood: dict[str, Any] = field(default_factory=dict)
-    emptied: dict[str, list[str]] = field(default_factory=dict)
-    """What the address asked for before it was emptied, until the browser has heard of that."""
+    values: dict[str, Any] = field(default_factory=dict)
+    cleared: dict[str, list[str]] = field(default_factory=dict)
+    """The query before it was cleared, until the browser stops sending it."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """The address of a page, of which it declares the parameters in the order of a link."""
+    """The URL of a page: its query parameters, in the order in which links list them."""
 
     page: str
     parameters: tuple[Parameter, ...]
 
     def adopt(self) -> set[str]:
-        """Take over what the address asks for, once; return the names taken over just now.
+        """Set the session from the URL query, once per query; return the parameter names set.
 
-        To be called at the top of a page. Empties the address where a control has left it since.
+        To be called at the top of a page. Clears the query if a control no longer matches it.
         """
-        kept = self._kept()
+        resent = self._resent()
         for parameter in self.parameters:
-            initial = kept.get(parameter.key, parameter.default)
+            initial = resent.get(parameter.key, parameter.default)
             st.session_state.setdefault(parameter.key, initial)
-        asked = self._asked()
-        if asked and asked == self._adopted.emptied:  # sent before the browser heard
-            self._empty(asked)
+        asked = self._requested()
+        if asked and asked == self._adopted.cleared:  # sent before the browser cleared it
+            self._clear(asked)
             return set()
         if asked != self._adopted.asked:
-            return self._take_over(asked, kept)
-        if self._adopted.emptied:
-            self._remember(_Adopted())
-        stood = self._adopted.stood
-        if any(p.stands() != stood[p.name] for p in self.parameters if p.name in stood):
-            self._empty(asked)
+            return self._take_over(asked, resent)
+        if self._adopted.cleared:
+            self._remember(_AdoptedQuery())
+        values = self._adopted.values
+        if any(p.session_value() != values[p.name] for p in self.parameters if p.name in values):
+            self._clear(asked)
         return set()
 
-    def _kept(self) -> dict[str, str]:
-        """Return what was typed before a session that the browser did not begin, by key."""
+    def _resent(self) -> dict[str, str]:
+        """Return texts typed before the server restarted, by session key."""
         new = [p for p in self.parameters if p.is_typed and p.key not in st.session_state]
-        held = held_by_browser() if new else {}
-        typed = {p.key: held[key] for p in new for key in (*p.typed_in, p.key) if key in held}
+        sent = resent_texts() if new else {}
+        typed = {p.key: sent[key] for p in new for key in (*p.typed_in, p.key) if key in sent}
         return {key: _LONE_SURROGATES.sub("\ufffd", text) for key, text in typed.items()}
 
-    def _asked(self) -> dict[str, list[str]]:
+    def _requested(self) -> dict[str, list[str]]:
+        """Return the values in the URL query by parameter name, with lone surrogates replaced."""
         names = [p.name for p in self.parameters if p.name in st.query_params]
-        # Half a character pair is no text: it could not even be shown.
+        # A lone surrogate cannot be encoded, and so not be shown.
         return {
             name: [_LONE_SURROGATES.sub("\ufffd", v) for v in st.query_params.get_all(name)]
             for name in names
         }
 
-    def _take_over(self, asked: dict[str, list[str]], kept: dict[str, str]) -> set[str]:
+    def _take_over(self, asked: dict[str, list[str]], resent: dict[str, str]) -> set[str]:
+        """Set the session from the requested values, except resent texts; return the names set."""
         here = [parameter for parameter in self.parameters if parameter.name in asked]
         names, refused = set(), list[tuple[str, str]]()
         for parameter in here:
-            value, wrong = parameter.taken(asked[parameter.name])
+            value, wrong = parameter.parse(asked[parameter.name])
             refused += [(parameter.name, text) for text in wrong]
-            if value is not None and parameter.key not in kept:
+            if value is not None and parameter.key not in resent:
                 st.session_state[parameter.key] = value
                 names.add(parameter.name)
-        stood = {parameter.name: parameter.stands() for parameter in here}
-        self._remember(_Adopted(asked, tuple(refused), stood))
+        values = {parameter.name: parameter.session_value() for parameter in here}
+        self._remember(_AdoptedQuery(asked, tuple(refused), values))
         return names
 
-    def _empty(self, asked: dict[str, list[str]]) -> None:
+    def _clear(self, asked: dict[str, list[str]]) -> None:
+        """Remove the parameters and `present` from the URL query, and remember the old query."""
         for name in (*asked, "present"):
             st.query_params.pop(name, None)
-        self._remember(_Adopted(emptied=asked))
+        self._remember(_AdoptedQuery(cleared=asked))
 
-    def asks(self, name: str, value: str) -> bool:
-        """Return whether the address that was taken over asks for this value."""
+    def requests(self, name: str, value: str) -> bool:
+        """Return whether the adopted URL query requests this value."""
         return self._adopted.asked.get(name, [])[-1:] == [value]
 
     @property
     def refused(self) -> tuple[tuple[str, str], ...]:
-        """Names and values that the address asks for and that do not exist."""
+        """The (name, value) pairs in the adopted URL query that do not exist."""
         return self._adopted.refused
 
     def warn_of_refused(self, *beside: str) -> None:
-        """Draw which values do not exist, and what there is instead, as Markdown."""
+        """Draw a warning that lists the refused query values and the allowed ones."""
         if not self.refused:
             return
-        told = [_clipped(f"{name}={value}") for name, value in self.refused[:_MOST_TOLD]]
-        if len(self.refused) > _MOST_TOLD:
-            told.append(f"and {len(self.refused) - _MOST_TOLD} more")
+        listed = [_clipped(f"{name}={value}") for name, value in self.refused[:_MOST_REFUSED]]
+        if len(self.refused) > _MOST_REFUSED:
+            listed.append(f"and {len(self.refused) - _MOST_REFUSED} more")
         wrong = {name for name, _ in self.refused}
-        hints = [p.offered() for p in self.parameters if p.name in wrong and p.offered()]
-        asked = f"The address asks for what does not exist here: {plain(', '.join(told))}."
+        hints = [
+            p.describe_options()
+            for p in self.parameters
+            if p.name in wrong and p.describe_options()
+        ]
+        asked = f"This link contains unknown values: {plain(', '.join(listed))}."
         st.warning(" ".join([asked, *hints, *beside]), icon=":material/link_off:")
 
     def query(self) -> Query:
-        """Return what an address must say to open the present view."""
+        """Return the (name, value) pairs of a query that opens the current view."""
         return [
             (parameter.name, text)
             for parameter in self.parameters
-            for value in _each(parameter)
+            for value in _values(parameter)
             if (text := parameter.write(value)) is not None
         ]
 
     def show_link(self, besides: Iterable[tuple[str, str]] = ()) -> None:
-        """Draw the address of the present view, to be copied."""
+        """Draw the URL of the current view, ready to copy."""
         here = urlsplit(st.context.url or "")
         origin = f"{here.scheme}://{here.netloc}" if here.netloc else ""
         query = urlencode([*self.query(), *besides])
         if any(parameter.is_typed for parameter in self.parameters):
-            st.caption("This address holds what you typed: whoever gets it, and their browser, "
-                       "sees it.")  # fmt: skip
+            st.caption(
+                "This link contains what you typed. Anyone who receives it can see it, and so can "
+                "their browser."
+            )
         st.code(f"{origin}/{self.page}{query and f'?{query}'}", language=None, wrap_lines=True)
 
     @property
-    def _adopted(self) -> _Adopted:
-        found: _Adopted = st.session_state.get(f"_address_{self.page}", _Adopted())
+    def _adopted(self) -> _AdoptedQuery:
+        """The adopted query of this page in the session; empty at first."""
+        found: _AdoptedQuery = st.session_state.get(f"_address_{self.page}", _AdoptedQuery())
         return found
 
-    def _remember(self, adopted: _Adopted) -> None:
+    def _remember(self, adopted: _AdoptedQuery) -> None:
+        """Store the adopted query of this page in the session."""
         st.session_state[f"_address_{self.page}"] = adopted
 
 
-def _each(parameter: Parameter) -> list[Any]:
+def _values(parameter: Parameter) -> list[Any]:
+    """Return the parameter's values in the session as a list."""
     value = st.session_state.get(parameter.key)
     return list(value or ()) if parameter.is_many else [value]
 
 
 def _clipped(text: str) -> str:
+    """Shorten a text to _MOST_CHARACTERS characters."""
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"

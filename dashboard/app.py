@@ -1,115 +1,31 @@
-"""The frame around every page: navigation, logo, style, and the handling of errors."""
+"""The Streamlit script around every page: navigation, logo, style and error handling."""
 
 from __future__ import annotations
 
-import pandas  # noqa: F401 - whole before any page: Plotly takes what another thread imports by halves
+import pandas  # noqa: F401 - before any page: Plotly fails on a half-finished import in a thread
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from core.assets import ASSETS, ROOT
-from dashboard import downloads, state, terms, way
-from dashboard.calm import calm
-from dashboard.controls import leave_button
-from dashboard.guard import DEFAULT_PAGE
+from leakscope.core.assets import ASSETS, ROOT
+from leakscope.core.pages import PAGES
+from leakscope.dashboard.server.guard import DEFAULT_PAGE
+from leakscope.dashboard.ui import downloads, next_question, state, terms
+from leakscope.dashboard.ui.controls import leave_button
+from leakscope.dashboard.ui.errors import error_boundary
 
-
-def _page(name: str, title: str, icon: str, tip: str) -> StreamlitPage:
-    """Return a page, which its file names."""
-    return st.Page(
-        ROOT / "pages" / f"{name}.py",
-        title=title,
-        icon=f":material/{icon}:",
-        url_path=name,
-        default=name == DEFAULT_PAGE,
-        help=tip,
+# Pages by the question that they answer. (A comment: Streamlit draws bare strings of this script.)
+MENU: dict[str, list[StreamlitPage]] = {}
+for _name, _page in PAGES.items():
+    MENU.setdefault(_page.group, []).append(
+        st.Page(
+            ROOT / "pages" / f"{_name}.py",
+            title=_page.title,
+            icon=f":material/{_page.icon}:",
+            url_path=_name,
+            default=_name == DEFAULT_PAGE,
+            help=_page.tip,
+        )
     )
-
-
-# By the question that they answer; a page without one stands beside the questions. (A comment: what
-# stands in this script as a bare string is drawn.)
-PAGES = {
-    "": [
-        _page(
-            "overview",
-            "Overview",
-            "visibility",
-            "What a text embedding leaks, with one live example.",
-        ),
-        _page(
-            "story",
-            "Story",
-            "auto_stories",
-            "Views that you pinned, in an order: present them, or take them along as a report.",
-        ),
-        _page("glossary", "Glossary", "menu_book", "What the words of the pages mean."),
-    ],
-    "What is read": [
-        _page(
-            "inversion",
-            "Inversion",
-            "undo",
-            "Type a sentence and see which of its words an attacker reads from the vector alone.",
-        ),
-        _page(
-            "names",
-            "Names",
-            "badge",
-            "Put names into sentences and see which of them an attacker reads from the vectors.",
-        ),
-        _page(
-            "projection",
-            "Map",
-            "scatter_plot",
-            "Many texts as their vectors lie, and where a sentence or a defence puts them.",
-        ),
-        _page(
-            "representations",
-            "Representations",
-            "compare_arrows",
-            "Which way of turning text into vectors leaks least at equal usefulness.",
-        ),
-    ],
-    "What is inferred": [
-        _page(
-            "attributes",
-            "Attributes",
-            "person_search",
-            "Who wrote it, or any other label: what vectors tell after a few labelled texts.",
-        ),
-        _page(
-            "membership",
-            "Membership",
-            "group_search",
-            "Whose texts a model was trained on, and what such a verdict is worth.",
-        ),
-        _page(
-            "memorisation",
-            "Memorisation",
-            "psychology",
-            "Plant a secret among the texts that a model is trained on, and watch it being kept.",
-        ),
-    ],
-    "What defends": [
-        _page(
-            "deniability",
-            "Deniability",
-            "blur_on",
-            "Drag η and see what a sentence becomes, and how often each of its words comes back.",
-        ),
-        _page(
-            "tradeoff",
-            "Trade-off",
-            "balance",
-            "What each defence saves, and what it costs in usefulness.",
-        ),
-        _page(
-            "training",
-            "Training",
-            "model_training",
-            "Whether training for privacy holds against attackers who come after it.",
-        ),
-    ],
-}
 st.set_page_config(
     page_title="Leakscope",
     page_icon=str(ASSETS / "icon.svg"),
@@ -117,18 +33,19 @@ st.set_page_config(
     initial_sidebar_state="collapsed",
 )
 st.html(ROOT / "dashboard" / "style.css")
-page = st.navigation(PAGES, position="hidden" if state.is_presenting() else "top")
-# It takes the colours of the theme by itself, also of one that is chosen while the page is open.
+page = st.navigation(MENU, position="hidden" if state.is_presenting() else "top")
+# The logo follows the theme, even if the theme changes while the page is open.
 st.logo(str(ASSETS / "logo.svg"), size="large")
 
-downloads.forget_place()
-terms.forget_terms()
+state.open_page(page.url_path or DEFAULT_PAGE)
+downloads.reset_places()
+terms.reset_explained_terms()
 if state.is_presenting():
     st.html(ROOT / "dashboard" / "present.css")
     with st.container(key="leave"):
         leave_button()
 else:
-    way.show_menu(PAGES, page)
-with calm():
+    next_question.show_menu(MENU, page)
+with error_boundary():
     page.run()
-    way.show_next(page.url_path or DEFAULT_PAGE)
+    next_question.show_next(state.current_page())

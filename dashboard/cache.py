@@ -1,4 +1,4 @@
-"""What is loaded once and shared by all sessions; never anything that a user typed."""
+"""Encoders, attacks and results that are loaded once and shared by all sessions; no user input."""
 
 from __future__ import annotations
 
@@ -10,94 +10,66 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.assets import ASSETS
-from core.attacks.inversion.job import with_settings
-from core.errors import CoreError, InvalidInputError
-from core.jobs import Jobs
-from core.protocols import Encoder, InversionAttack
-from core.specs import AttackSpec, EncoderSpec
-from dashboard import policy
+from leakscope.core.assets import ASSETS
+from leakscope.core.attacks.inversion.job import with_settings
+from leakscope.core.errors import CoreError, InvalidInputError
+from leakscope.core.jobs import Jobs
+from leakscope.core.protocols import Encoder, InversionAttack
+from leakscope.core.specs import AttackSpec, EncoderSpec
+from leakscope.dashboard.server import policy
 
 if TYPE_CHECKING:
-    from core.defences.deniability.engine import DeniabilityEngine
-    from core.defences.deniability.geometry import Geometry
-    from core.defences.deniability.vocabulary import VocabularyDeniability
-    from core.results import Score
-    from core.studies.membership_shipped import Measured
-    from core.studies.memorisation_summary import Memorisation
-    from core.studies.representation_summary import Representations
-    from core.studies.rows import Row
-    from core.studies.tradeoff_summary import Tradeoff
-    from core.studies.training_summary import Summary
-
-__all__ = [
-    "attack",
-    "attribute_corpora",
-    "attribute_rows",
-    "corpus_sentences",
-    "deniability_engine",
-    "encoder",
-    "guess",
-    "is_open",
-    "jobs",
-    "membership",
-    "memorisation",
-    "name_rows",
-    "name_samples",
-    "open_names",
-    "opened",
-    "opens_at_once",
-    "representations",
-    "samples",
-    "shipped_records",
-    "shipped_settings",
-    "token_counts",
-    "token_statistics",
-    "tradeoff",
-    "training",
-]
+    from leakscope.core.defences.deniability.engine import DeniabilityEngine
+    from leakscope.core.defences.deniability.geometry import Geometry
+    from leakscope.core.defences.deniability.vocabulary import VocabularyDeniability
+    from leakscope.core.results import Score
+    from leakscope.core.results.rows import Row
+    from leakscope.core.studies.inversion.representation_summary import Representations
+    from leakscope.core.studies.membership.shipped import Measured
+    from leakscope.core.studies.memorisation.summary import Memorisation
+    from leakscope.core.studies.training.summary import Summary
 
 _LOADING = threading.RLock()
-"""Held while the encoder or a corpus loads: sessions that start at once must not do it twice."""
+"""Held while an encoder or a corpus loads, so that parallel sessions load it only once."""
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def encoder(spec: EncoderSpec) -> Encoder:
-    """Open an encoder that visitors may load.
+    """Load an encoder that the server's policy lets visitors load.
 
     Raises
     ------
     InvalidInputError
-        They may not.
+        The policy forbids this encoder.
     """
-    from core.encoders import load_encoder
+    from leakscope.core.encoders import load_encoder
 
-    if not policy.in_force().may_load(spec.name):
+    if not policy.current_policy().may_load(spec.name):
         raise InvalidInputError("Visitors of this server may not load this encoder.")
     with _LOADING:
         found = load_encoder(spec)
-        _set_aside()
+        _freeze_garbage_collector()
     return found
 
 
-def _set_aside() -> None:
-    """Take all that there is now out of the way of the garbage collector.
+def _freeze_garbage_collector() -> None:
+    """Exclude all present objects from garbage collection.
 
-    Streamlit has it run after each script, and the half million objects of the libraries of an
-    encoder would cost every page, and every look at a job, a third of a second of the processor.
+    Streamlit collects garbage after each script run. The half million objects of an encoder's
+    libraries would cost each run, also of a progress bar, a third of a second of CPU time.
     """
-    gc.unfreeze()  # an encoder that was given up meanwhile goes
+    gc.unfreeze()  # so that an encoder dropped from the cache is collected
     gc.collect()
     gc.freeze()
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def opened(name: str, on: EncoderSpec) -> InversionAttack:
-    """Open an attack with the settings that it has by itself."""
-    from core.attacks.inversion import open_attack
+def open_attack_once(name: str, on: EncoderSpec) -> InversionAttack:
+    """Open an attack on an encoder with its default settings, once for all sessions."""
+    from leakscope.core.attacks.inversion import open_attack
 
     ready = open_attack(name, encoder(on))
-    open_names().add((name, on))
+    opened_attacks().add((name, on))
     return ready
 
 
@@ -107,82 +79,84 @@ def attack(spec: AttackSpec, on: EncoderSpec) -> InversionAttack:
     Raises
     ------
     InvalidInputError
-        A value outside its range; the message names the range.
+        A setting is outside its range; the message states the range.
     """
-    return with_settings(opened(spec.name, on), spec)
+    return with_settings(open_attack_once(spec.name, on), spec)
 
 
-def opens_at_once(name: str, on: EncoderSpec) -> bool:
-    """Return whether an attack need not encode a word list or a pool of sentences first."""
-    from core.attacks.inversion import INVERSION_ATTACKS
+def opens_fast(name: str, on: EncoderSpec) -> bool:
+    """Return whether an attack opens without encoding a word list or a pool of sentences."""
+    from leakscope.core.attacks.inversion import INVERSION_ATTACKS
 
     is_stored = _shipped_meta(name, on).exists()
     return (
-        is_stored or (name, on) in open_names() or not hasattr(INVERSION_ATTACKS[name].kind, "open")
+        is_stored
+        or (name, on) in opened_attacks()
+        or not hasattr(INVERSION_ATTACKS[name].kind, "open")
     )
 
 
 @st.cache_resource(show_spinner=False)
-def open_names() -> set[tuple[str, EncoderSpec]]:
-    """Return the attacks that are open."""
+def opened_attacks() -> set[tuple[str, EncoderSpec]]:
+    """Return the set of (attack, encoder) pairs that are open."""
     return set()
 
 
 def is_open(on: EncoderSpec) -> bool:
-    """Return whether an attack on an encoder is open, and so the encoder itself."""
-    return any(own == on for _, own in open_names())
+    """Return whether any attack on an encoder is open."""
+    return any(own == on for _, own in opened_attacks())
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
-def guess(name: str, on: EncoderSpec, stop_words: bool) -> frozenset[str]:
-    """Return the words that the attacker who never sees the vector answers."""
-    from core.attacks.inversion.reading import prior_words
+def prior_answer(name: str, on: EncoderSpec, stop_words: bool) -> frozenset[str]:
+    """Return the words that the prior-only baseline of an attack answers."""
+    from leakscope.core.attacks.inversion.reading import prior_words
 
-    return prior_words(encoder(on), opened(name, on), stop_words)
+    return prior_words(encoder(on), open_attack_once(name, on), stop_words)
 
 
 @st.cache_data(show_spinner=False, max_entries=1)
 def samples() -> list[dict[str, str]]:
-    """Return the sample sentences: id, title, icon, text; people and events are invented."""
+    """Return the invented sample sentences as dictionaries (id, title, icon, text)."""
     text = (ASSETS / "samples" / "samples.json").read_text(encoding="utf-8")
     return list(json.loads(text))
 
 
 @st.cache_data(show_spinner=False, max_entries=1)
 def name_samples() -> dict[str, list[str]]:
-    """Return names and sentences that hold them; people and events are invented."""
+    """Return invented sample names and sentences that contain names."""
     text = (ASSETS / "samples" / "names.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
 
 @st.cache_data(show_spinner=False, max_entries=1)
 def name_rows() -> list[Row]:
-    """Return what the study of names measured."""
-    from core.studies.names_tables import load_rows
+    """Load the shipped result rows of the study of names."""
+    from leakscope.core.studies.names.tables import load_rows
 
     return load_rows()
 
 
 @st.cache_data(show_spinner=False, max_entries=1)
 def attribute_rows() -> list[Row]:
-    """Return what the study of attributes measured."""
-    from core.studies import attribute_curves
+    """Load the shipped result rows of the attribute-inference study."""
+    from leakscope.core.studies.attributes import curves as attribute_curves
 
     return attribute_curves.load_shipped(attribute_curves.SHIPPED)
 
 
 @st.cache_data(show_spinner=False, max_entries=1)
 def attribute_corpora() -> list[str]:
-    """Return the corpora with an attribute that are on this machine."""
-    from core.attacks.attributes.sources import ATTRIBUTE_CORPORA, is_at_hand
+    """Return the names of the available corpora that are labelled with an attribute."""
+    from leakscope.core.attacks.attributes.sources import ATTRIBUTE_CORPORA, is_available
 
-    return [name for name in ATTRIBUTE_CORPORA if is_at_hand(name)]
+    return [name for name in ATTRIBUTE_CORPORA if is_available(name)]
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def corpus_sentences(name: str) -> tuple[str, ...]:
-    """Return the sentences of a corpus that is on this machine."""
-    from core.corpora import load_corpus
+    """Return the sentences of an available corpus."""
+    from leakscope.core.corpora import load_corpus
 
     with _LOADING:
         return tuple(load_corpus(name).texts)
@@ -190,9 +164,9 @@ def corpus_sentences(name: str) -> tuple[str, ...]:
 
 @st.cache_data(show_spinner=False, max_entries=4)
 def shipped_records(on: EncoderSpec) -> dict[str, dict[str, Any]]:
-    """Return what was measured when each shipped attack was trained, by attack."""
-    from core.attacks.inversion import INVERSION_ATTACKS
-    from core.store import read_record
+    """Load the training record of each shipped attack on an encoder, by attack name."""
+    from leakscope.core.attacks.inversion import INVERSION_ATTACKS
+    from leakscope.core.storage.artifacts import read_record
 
     records = {}
     for name in INVERSION_ATTACKS:
@@ -207,26 +181,27 @@ def shipped_records(on: EncoderSpec) -> dict[str, dict[str, Any]]:
 
 @st.cache_data(show_spinner=False, max_entries=32)
 def shipped_settings(attack: str, on: EncoderSpec) -> dict[str, Any]:
-    """Return the settings of the weights that ship for an attack; none where none ship."""
-    from core.store import read_record
+    """Return the settings stored with an attack's shipped weights; empty if none ship."""
+    from leakscope.core.storage.artifacts import read_record
 
     path = _shipped_meta(attack, on)
     return dict(read_record(path, settings=dict)["settings"]) if path.exists() else {}
 
 
 def _shipped_meta(attack: str, on: EncoderSpec) -> Path:
-    from core.attacks.inversion import shipped
+    """Return the path of the metadata of an attack's shipped weights."""
+    from leakscope.core.attacks.inversion import shipped
 
     return shipped.WEIGHTS / on.name.replace(":", "_").replace("/", "_") / attack / "model.json"
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def deniability_engine(on: EncoderSpec) -> DeniabilityEngine:
-    """Draw the noise that the statistics of every session share; about 300 MB."""
-    from core.defences.deniability.engine import DeniabilityEngine
-    from core.defences.deniability.vocabulary import eta_grid
-    from core.defences.metric_dp.candidates import candidate_ids
-    from core.encoders.white_box import require_white_box
+    """Draw the noise samples on which all deniability statistics are computed; about 300 MB."""
+    from leakscope.core.defences.deniability.engine import DeniabilityEngine
+    from leakscope.core.defences.metric_dp.candidates import candidate_ids
+    from leakscope.core.defences.metric_dp.eta_grid import eta_grid
+    from leakscope.core.encoders.white_box import require_white_box
 
     open_encoder = require_white_box(encoder(on), "deniability")
     with _LOADING:
@@ -238,9 +213,9 @@ def deniability_engine(on: EncoderSpec) -> DeniabilityEngine:
 
 
 def token_statistics(on: EncoderSpec) -> tuple[VocabularyDeniability, Geometry] | None:
-    """Return the statistics of all tokens and their distances; None where not yet measured."""
-    from core.defences.deniability.measured import find_statistics
-    from core.encoders.white_box import require_white_box
+    """Return the deniability statistics and distances of all tokens; None if not measured yet."""
+    from leakscope.core.defences.deniability.measured import find_statistics
+    from leakscope.core.encoders.white_box import require_white_box
 
     folder = find_statistics(require_white_box(encoder(on), "deniability"))
     return None if folder is None else _loaded_statistics(on, folder)
@@ -248,81 +223,74 @@ def token_statistics(on: EncoderSpec) -> tuple[VocabularyDeniability, Geometry] 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _loaded_statistics(on: EncoderSpec, folder: Path) -> tuple[VocabularyDeniability, Geometry]:
-    from core.defences.deniability.geometry import load_geometry
-    from core.defences.deniability.measured import GEOMETRY
-    from core.defences.deniability.vocabulary import load_vocabulary
-    from core.encoders.white_box import require_white_box
+    """Load the deniability statistics and distances from a folder."""
+    from leakscope.core.defences.deniability.geometry import load_geometry
+    from leakscope.core.defences.deniability.measured import GEOMETRY
+    from leakscope.core.defences.deniability.vocabulary import load_vocabulary
+    from leakscope.core.encoders.white_box import require_white_box
 
     open_encoder = require_white_box(encoder(on), "deniability")
     return load_vocabulary(folder, open_encoder), load_geometry(folder / GEOMETRY, open_encoder)
 
 
-@st.cache_resource(show_spinner=False, max_entries=2)
-def tradeoff(on: EncoderSpec) -> Tradeoff:
-    """Return the shipped trade-off between usefulness and leakage."""
-    from core.studies.tradeoff_files import shipped_tradeoff
-
-    return shipped_tradeoff(on.name)
-
-
 @st.cache_resource(show_spinner=False, max_entries=1)
 def membership() -> list[Measured]:
-    """Return what the studies of membership measured; empty where nothing ships."""
-    from core.studies import membership_shipped
+    """Load the shipped results of the membership studies; empty if none ship."""
+    from leakscope.core.studies.membership import shipped as membership_shipped
 
     return membership_shipped.load_measured(membership_shipped.SHIPPED)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)
 def representations() -> Representations:
-    """Return what was measured of encoders: usefulness and leakage."""
-    from core.studies import representation_summary
+    """Load the shipped results of the encoder study: utility and leakage."""
+    from leakscope.core.studies.inversion import representation_summary
 
     return representation_summary.load_representations(representation_summary.SHIPPED)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)
 def memorisation() -> Memorisation:
-    """Return what was measured of planted canaries."""
-    from core.studies import memorisation_summary
+    """Load the shipped results of the study of planted canaries."""
+    from leakscope.core.studies.memorisation import summary as memorisation_summary
 
     return memorisation_summary.load_memorisation(memorisation_summary.SHIPPED)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)
-def replaced_tokens() -> list[Row]:
-    """Return what was measured of what replaces a token behind each mechanism."""
-    from core.studies import replacements
+def token_replacements() -> list[Row]:
+    """Load the shipped rows on which tokens replace a token under each mechanism."""
+    from leakscope.core.studies.deniability import replacements
 
     return replacements.load_replacements(replacements.SHIPPED)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def training(study: str) -> Summary:
-    """Return what one of the studies of training for privacy measured."""
-    from core.studies import training_summary
+    """Load the shipped results of one study of privacy-preserving training."""
+    from leakscope.core.studies.training import summary as training_summary
 
     return training_summary.load_part(study, training_summary.SHIPPED)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)
-def read_under_noise() -> dict[tuple[str, float], Score]:
-    """Return what is read of what users send to networks under noise, by mechanism and η."""
-    from core.studies import read_under_noise as measured
+def recall_under_noise() -> dict[tuple[str, float], Score]:
+    """Load the shipped scores of words recovered from noisy network inputs, by mechanism and η."""
+    from leakscope.core.studies.training import read_under_noise as measured
 
     return measured.load_read_under_noise(measured.SHIPPED)
 
 
 @st.cache_data(show_spinner=False, max_entries=8)
 def token_counts(corpus: str, on: EncoderSpec) -> dict[int, int]:
-    """Count the tokens of a corpus that is on this machine."""
-    from core.defences.deniability.eta_choice import corpus_counts
-    from core.encoders.white_box import require_white_box
+    """Count the tokens of an available corpus."""
+    from leakscope.core.defences.deniability.eta_choice import corpus_counts
+    from leakscope.core.encoders.white_box import require_white_box
 
     return corpus_counts(require_white_box(encoder(on), "counting"), corpus_sentences(corpus))
 
 
 @st.cache_resource(show_spinner=False)
 def jobs() -> Jobs:
-    """Return the queue of slow work, one for the whole server."""
+    """Return the queue of background jobs, one for the whole server."""
     return Jobs()

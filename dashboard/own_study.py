@@ -1,4 +1,4 @@
-"""Rows of a study of the visitor's own, from the JSON that `core study` wrote: kept nowhere."""
+"""Upload of result rows that `leakscope study` wrote; they stay in the session's memory."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from core.errors import ArtifactError, CoreError
-from dashboard.calm import show_error
-
-__all__ = ["own_study"]
+from leakscope.core.errors import ArtifactError, CoreError
+from leakscope.dashboard.ui.errors import show_error
 
 _MOST_BYTES = 24 * 2**20
-"""Of all files together: read, they take up to twenty times as much of the server's memory."""
+"""The limit for all files together; parsed, they take up to twenty times as much memory."""
 
 _T = TypeVar("_T")
 
 
-def own_study(key: str, about: str, made_of: Callable[[list[Mapping[str, Any]]], _T]) -> _T | None:
-    """Draw what takes the files of a study; return what they hold, None for none.
+def upload_study(
+    key: str, about: str, made_of: Callable[[list[Mapping[str, Any]]], _T]
+) -> _T | None:
+    """Draw the upload of a study's files; return `made_of` of their content, None without files.
 
     Parameters
     ----------
     made_of : callable
-        From the files, each as it was written, to what a page shows.
-        Raises CoreError where they are something else.
+        Converts the parsed files to the page's results.
+        Raises CoreError if the files are something else.
     """
     sent = st.file_uploader(
-        "Rows of a study of your own",
+        "Results of your own study",
         type=["json"],
         accept_multiple_files=True,
         key=key,
@@ -40,28 +40,32 @@ def own_study(key: str, about: str, made_of: Callable[[list[Mapping[str, Any]]],
     try:
         if sum(file.size for file in sent) > _MOST_BYTES:
             raise ArtifactError(
-                f"The files have more than {_MOST_BYTES // 2**20} MB together. Send fewer studies."
+                f"The files exceed {_MOST_BYTES // 2**20} MB together. Upload fewer studies."
             )
-        found = made_of([_read(file.name, file.getvalue()) for file in sent])
+        found = made_of([_read_object(file.name, file.getvalue()) for file in sent])
     except CoreError as error:
-        show_error(error, title="These rows cannot be shown")
+        show_error(error, title="These results cannot be shown")
         return None
     st.success("Shown below.", icon=":material/check:")
     return found
 
 
-def _read(name: str, content: bytes) -> Mapping[str, Any]:
-    """Return a file's JSON object.
+def _read_object(name: str, content: bytes) -> Mapping[str, Any]:
+    """Parse a file's JSON object.
 
     Raises
     ------
     ArtifactError
-        It is none.
+        The content is not JSON, or not an object.
     """
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ArtifactError(f"{name} is not JSON. Send what `core study --out` wrote.") from error
+        raise ArtifactError(
+            f"{name} is not JSON. Upload a file that `leakscope study --out` wrote."
+        ) from error
     if not isinstance(found, dict):
-        raise ArtifactError(f"{name} holds no rows. Send what `core study --out` wrote.")
+        raise ArtifactError(
+            f"{name} contains no rows. Upload a file that `leakscope study --out` wrote."
+        )
     return found

@@ -1,61 +1,61 @@
-"""The server around the pages: what `leakscope serve` and `make run` start."""
+"""The ASGI application that `leakscope serve` and `make run` start."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import config
+from streamlit.web.server import server_util
 
-from dashboard import compiling
-from dashboard.calm import apologise
-from dashboard.guard import Guard, base_path
-from dashboard.headers import SafeHeaders, content_policy
-from dashboard.story.serving import ServeStories
-from dashboard.visitor import KnowTheVisitor
-
-__all__ = ["NameTheServer", "app"]
+from leakscope.dashboard.server import compiling
+from leakscope.dashboard.server.guard import Guard, base_path
+from leakscope.dashboard.server.headers import SafeHeaders, content_policy
+from leakscope.dashboard.server.visitor import IdentifyVisitor
+from leakscope.dashboard.story.serving import ServePresentations
+from leakscope.dashboard.ui.errors import apologise
 
 _HEAD = b"<head>"
-_SCRIPT = (
-    b"<script>window.__streamlit = "
-    b"{BACKEND_BASE_URL: window.location.origin + %s}</script>"
-)  # fmt: skip
+_SCRIPT = b"<script>window.__streamlit = {BACKEND_BASE_URL: window.location.origin + %s}</script>"
 
 
-class NameTheServer:
-    """Tells the browser where the server is, so that it does not have to guess.
+class InjectServerAddress:
+    """Middleware that writes the server's address into each HTML page, for Streamlit's client.
 
-    Without it, Streamlit on a page below the root (`/inversion`) first asks for
-    `/inversion/_stcore/health`, which leaves an error in the browser's console on every visit.
+    Without it, Streamlit's client on a page below the root (`/inversion`) first requests
+    `/inversion/_stcore/health`, which causes an error in the browser's console on every visit.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on; write one line into an HTML document on its way out."""
+        """Forward a request; for an HTML page, ask for it uncompressed and add the script."""
         if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
             await self.app(scope, receive, send)
             return
-        # The document has to come as it is: neither compressed nor "not modified".
+        # The answer must be the whole plain document: neither compressed nor "not modified".
         dropped = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
         kept = [(key, value) for key, value in scope["headers"] if key.lower() not in dropped]
         document = _Document(send)
-        await self.app({**scope, "headers": kept}, receive, document.take)
+        await self.app({**scope, "headers": kept}, receive, document.receive)
 
 
 class _Document:
-    """Holds back an HTML answer until it is complete; lets every other answer through."""
+    """Buffers an HTML answer until it is complete; forwards every other answer."""
 
     def __init__(self, send: Send) -> None:
         self.send = send
         self.start: Message | None = None
         self.body = b""
 
-    async def take(self, message: Message) -> None:
+    async def receive(self, message: Message) -> None:
+        """Buffer an HTML message, or forward another; send the document once it is complete."""
         if message["type"] == "http.response.start":
             if "text/html" in Headers(raw=message["headers"]).get("content-type", ""):
                 self.start = message
@@ -63,11 +63,12 @@ class _Document:
         elif self.start is not None:
             self.body += message.get("body", b"")
             if not message.get("more_body", False):
-                await self._release(self.start)
+                await self._send_document(self.start)
             return
         await self.send(message)
 
-    async def _release(self, start: Message) -> None:
+    async def _send_document(self, start: Message) -> None:
+        """Send the document with the script, its new length and its content security policy."""
         script = _SCRIPT % f"'/{base_path()}'".encode()
         body = self.body.replace(_HEAD, _HEAD + script, 1)
         headers = MutableHeaders(raw=list(start["headers"]))
@@ -80,20 +81,29 @@ class _Document:
 
 
 def _on_script_error(fault: Exception) -> bool:
-    """Show our message in place of Streamlit's, for faults outside a page (in a callback)."""
+    """Show an apology instead of Streamlit's message for an error in a callback."""
     apologise(fault)
     return True
 
 
+@asynccontextmanager
+async def _lifespan(server: Any) -> AsyncIterator[None]:
+    """Name the address once all that the server prints at its start is printed."""
+    async with compiling.lifespan(server):
+        address = server_util.get_url(config.get_option("browser.serverAddress"))
+        print(f"Leakscope is running at {address} (Ctrl-C stops it).", flush=True)
+        yield
+
+
 app: Any = st.App(
     "app.py",
-    lifespan=compiling.lifespan,
+    lifespan=_lifespan,
     middleware=[
         Middleware(SafeHeaders),
-        Middleware(KnowTheVisitor),
+        Middleware(IdentifyVisitor),
         Middleware(Guard),
-        Middleware(ServeStories),
-        Middleware(NameTheServer),
+        Middleware(ServePresentations),
+        Middleware(InjectServerAddress),
     ],
     on_script_error=_on_script_error,
 )

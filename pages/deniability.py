@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.defences.metric_dp.eta_grid import eta_steps
-from core.encoders.white_box import require_white_box
-from core.errors import CoreError
-from core.text import check_text
-from dashboard import cache, compiling, controls, encoder_choice
-from dashboard.address import Address
-from dashboard.calm import plain, show_error
-from dashboard.deniability import choice, explain, pinned, replaced, state, views
-from dashboard.deniability.eta import draw_again_button, eta_slider
-from dashboard.inversion.pinned import is_typed
-from dashboard.leakage import deniability_command, how_much_leaks
-from dashboard.promise import promises_of, show_promises
-from dashboard.state import is_presenting, text, text_parameter
-from dashboard.story.pinning import Noted, story_button
-from dashboard.toolbar import toolbar
+from leakscope.core.defences.deniability.eta_choice import MECHANISM
+from leakscope.core.defences.metric_dp.eta_grid import eta_steps
+from leakscope.core.encoders.white_box import require_white_box
+from leakscope.core.errors import CoreError
+from leakscope.core.findings.prose import plain
+from leakscope.core.text import check_text
+from leakscope.dashboard import cache
+from leakscope.dashboard.address import Address
+from leakscope.dashboard.deniability import choice, explain, state, views
+from leakscope.dashboard.deniability.eta import draw_again_button, eta_slider
+from leakscope.dashboard.inversion.pinned import is_typed
+from leakscope.dashboard.server import compiling
+from leakscope.dashboard.story.pinning import PinnedView, pin_button
+from leakscope.dashboard.ui import controls, encoder_choice
+from leakscope.dashboard.ui.errors import show_error
+from leakscope.dashboard.ui.finding import show_answer, show_figure, show_numbers
+from leakscope.dashboard.ui.guarantee import guarantees_of
+from leakscope.dashboard.ui.leakage import command_button
+from leakscope.dashboard.ui.state import is_presenting, text, text_parameter
+from leakscope.dashboard.ui.toolbar import toolbar
 
 encoder_choice.adopt_encoder_link()
 on = encoder_choice.chosen_encoder()
-headline, bar = Noted(st.container()), st.container()
+headline, bar = st.container(), st.container()
 try:
     with headline.skeleton(height=60):
-        encoder = require_white_box(cache.encoder(on), "deniability")
+        encoder = require_white_box(cache.encoder(on), "Deniability")
 except CoreError as error:
     headline.title("How much noise hides a word?", anchor=False)
     with bar:
@@ -42,12 +47,18 @@ address.adopt()
 if not is_presenting():
     controls.sentence_input()
     encoded = st.container()
-    controls.sample_buttons()
-eta = eta_slider(encoder.dimension)
-with st.container(horizontal=True, vertical_alignment="center"):
-    draw_again_button()
-    if not is_presenting():
-        with st.popover("Encoder", icon=":material/memory:", help="Whose tokens are protected"):
+    with controls.sample_buttons():
+        draw_again_button()
+slider, side = st.columns([5, 1], vertical_alignment="bottom")
+with slider:
+    eta = eta_slider(encoder.dimension)
+with side:
+    if is_presenting():
+        draw_again_button()
+    else:
+        with st.popover(
+            "Encoder", icon=":material/memory:", help="The encoder whose tokens are protected"
+        ):
             encoder_choice.encoder_picker()
 with bar:
     toolbar(lambda: address.show_link(encoder_choice.address().query()))
@@ -60,59 +71,65 @@ try:
     with headline:
         compiling.wait_for_loops()
     with headline.skeleton(height=60):
-        sentence = views.opened_sentence(typed, encoder, on)
+        sentence = views.deniable_sentence(typed, encoder, on)
         statistics = cache.token_statistics(on)
-        promises = promises_of("text_to_text", eta, typed, on)
+        engine = cache.deniability_engine(on)
+        released = sentence.privatised(engine, eta, state.noise_seed())
+        finding = views.finding(sentence, eta, steps, on, released)
 except CoreError as error:
     headline.title("How much noise hides a word?", anchor=False)
     show_error(error, title="This text cannot be privatised")
     st.stop()
 
 if not is_presenting():
-    controls.words_encoded(encoded, encoder, typed)
-title, beside = views.finding(sentence, eta, choice.measured_tradeoff(on))
-headline.title(title, anchor=False)
-headline.markdown(beside)
-show_promises(promises, headline)
-if encoder_choice.address().query():
-    told = headline.typed_caption if encoder_choice.is_typed(on) else headline.caption
-    told(f"Encoder: {plain(on.name)}")
+    controls.show_encoded_words(encoded, encoder, typed)
 found = sentence.at(eta)
 with st.container(key="stage" if is_presenting() else "bench"):
-    with st.container(border=True):
-        views.privatised_card(sentence, eta, on)
-    views.curves_card(sentence, eta, steps, statistics and statistics[0])
+    card, curves = st.columns(2, gap="medium")
+    with card.container(border=True):
+        views.privatised_card(sentence, released)
+    show_figure(curves, finding, "curves")
+show_answer(headline, finding, below=None if is_presenting() else st.container())
+if encoder_choice.address().query():
+    headline.caption(f"Encoder: {plain(on.name)}")
 if is_presenting():
     controls.presenter_buttons()
     st.stop()
-known = statistics and statistics[0]
-story_button(
+is_typed_encoder = encoder_choice.is_typed(on)
+pin_button(
     "deniability",
     [*address.query(), *encoder_choice.address().query()],
-    headline,
-    lambda with_typed: pinned.seen(
-        sentence, eta, steps, on, known, text=typed, with_typed=with_typed
+    lambda with_typed: PinnedView(
+        finding=views.finding(sentence, eta, steps, on, released, with_typed=with_typed),
+        withheld=("encoder",) * (is_typed_encoder and not with_typed),
     ),
-    has_typed=is_typed(typed) or encoder_choice.is_typed(on),
+    has_typed=is_typed(typed) or is_typed_encoder,
 )
+show_numbers(st, finding, "deniability")
 
-st.header("Each token, and what it turns into", anchor=False)
-views.token_table(found, sentence.n_draws)
-st.header("Which η to take", anchor=False)
+which, tokens, whole, words = st.tabs(
+    ["Which η to choose", "Each token", "The whole vocabulary", "What replaces a word"]
+)
+with tokens:
+    views.token_table(found, sentence.n_draws)
 if statistics is None:
-    st.markdown(
-        "A recommendation must hold for the tokens that were not typed, so all tokens of this "
-        "encoder have to be measured once: some minutes on a laptop. The result is kept on this "
-        "computer."
+    which.markdown(
+        "A recommendation must cover tokens that you did not type, so all tokens of this encoder "
+        "have to be measured once. This takes some minutes on a laptop. The result is saved on "
+        "this computer."
     )
-    encoder_choice.measure_card(on)
+    with which:
+        encoder_choice.measure_card(on)
+    whole.info("Measure all tokens first, under “Which η to choose”.", icon=":material/memory:")
 else:
     vocabulary, geometry = statistics
-    choice.eta_choice_card(vocabulary, on, steps, typed)
-    st.header("The whole vocabulary", anchor=False)
-    views.vocabulary_cards(vocabulary, geometry, eta)
-replaced.show()
+    with which:
+        choice.eta_choice_card(vocabulary, on, steps, typed)
+    with whole:
+        views.vocabulary_cards(vocabulary, geometry, eta)
+with words:
+    views.replacements_card()
 views.downloads(typed, on, eta, found, sentence.n_draws)
-how_much_leaks("deniability", deniability_command(typed, eta, on.name), "deniability")
-explain.how_it_is_computed(promises, eta)
+command_button("deniability", *finding.commands, "replacements")
+explain.how_it_is_computed(guarantees_of(MECHANISM, eta, typed, on), eta)
 explain.caveats()

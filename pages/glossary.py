@@ -1,26 +1,28 @@
-"""What do the words mean? Every term of the pages, once."""
+"""What do the terms mean? The glossary of all terms on the pages."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
-from core.glossary import GLOSSARY
-from core.spreadsheets import table_csv
-from core.story.words import INTRODUCTION, TITLE, WORDS_FACTS, words_table
-from core.tasks.names import TASK_NAMES
-from dashboard import markup
-from dashboard.address import Address
-from dashboard.downloads import save_csv
-from dashboard.story.pinning import Noted, Seen, story_button
-from dashboard.toolbar import toolbar
+from leakscope.core.findings.words import words
+from leakscope.core.glossary import GLOSSARY
+from leakscope.core.spreadsheets import table_csv
+from leakscope.core.tasks.names import TASK_NAMES
+from leakscope.dashboard.address import Address
+from leakscope.dashboard.story.pinning import PinnedView, pin_button
+from leakscope.dashboard.ui import markup
+from leakscope.dashboard.ui.downloads import save_csv
+from leakscope.dashboard.ui.finding import show_finding
+from leakscope.dashboard.ui.toolbar import toolbar
 
-headline = Noted(st.container())
-headline.title(TITLE, anchor=False)
-headline.markdown(INTRODUCTION)
+found = words()
+show_finding(st.container(), replace(found, table=None, facts=()), "glossary")
 toolbar(Address("glossary", ()).show_link)
-story_button("glossary", [], headline, lambda _: Seen(table=words_table(), facts=WORDS_FACTS))
-st.html(markup.glossary({row[0]: row[1] for row in words_table().rows}))
-st.header("The tasks that usefulness is measured by", anchor=False)
-st.html(markup.glossary(TASK_NAMES))
+pin_button("glossary", [], lambda _: PinnedView(finding=found))
+st.html(markup.glossary({term: text.replace("*", "") for term, text in GLOSSARY.items()}))
+with st.expander("Tasks that measure utility", icon=":material/checklist:"):
+    st.html(markup.glossary(TASK_NAMES))
 rows = [{"term": term, "meaning": text} for term, text in GLOSSARY.items()]
-save_csv(lambda: table_csv(rows), "glossary", about="Every term with what it means")
+save_csv(lambda: table_csv(rows), "glossary", about="All terms with their meanings")

@@ -1,70 +1,81 @@
-"""Was it trained on this text? Who is found among a model's texts, and what a verdict is worth."""
+"""Was the model trained on this text? Membership inference, and what a verdict is worth."""
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 
 import streamlit as st
 
-from core.errors import CoreError
-from dashboard import cache
-from dashboard.calm import show_error
-from dashboard.leakage import how_much_leaks
-from dashboard.membership import card, explain, measured, own, pinned, scores, state
-from dashboard.story.pinning import Noted, story_button
-from dashboard.toolbar import toolbar
+from leakscope.core.errors import CoreError
+from leakscope.core.findings.finding import UNMEASURED, Finding
+from leakscope.core.findings.membership import QUESTION, members_of, own_members
+from leakscope.dashboard import cache
+from leakscope.dashboard.membership import explain, measured, own, scores, state, verdicts
+from leakscope.dashboard.story.pinning import NOTHING_REPEATS, OWN_FILE, PinnedView, pin_button
+from leakscope.dashboard.ui.errors import show_error
+from leakscope.dashboard.ui.finding import show_finding
+from leakscope.dashboard.ui.leakage import command_button
+from leakscope.dashboard.ui.toolbar import toolbar
 
-headline, bar, chart = Noted(st.container()), st.container(), st.container()
-shipped, own_place = st.container(), st.container()
+headline, bar = st.container(), st.container()
+shipped = st.container()
+worth, score_tab, frequency, own_place = st.tabs(
+    ["What a verdict is worth", "Scores", "Rare and frequent words", "Your own classifier"]
+)
 try:
     found = cache.membership()
 except CoreError as error:
     found = []
-    show_error(error, title="What was measured cannot be read")
+    show_error(error, title="The measured results cannot be read")
 address = state.address(found)
 address.adopt()
 own.adopt_own_job()
 with bar:
     toolbar(address.show_link)
 
-# A file of the visitor's own is what the page is about: it comes first in the script, and stands
-# below what was measured here.
+# With an upload, the page is about the upload. So the upload is processed first, although it is
+# drawn below the shipped results.
+view = PinnedView(finding=Finding(title=QUESTION, facts=UNMEASURED))
+one = outcome = None
 with own_place:
-    st.header("A classifier of your own", anchor=False)
-    mine = own.attacked()
+    mine = own.attack_result()
     is_own = mine is not None and not mine.is_simulated
-    outcome = own.results(mine, chart if is_own else None) if mine is not None else None
+    if mine is not None:
+        place = headline if is_own else st.container()
+        outcome = own.results(mine)
+        answer = own_members(mine, outcome, state.curve_of(outcome))
+        show_finding(place, answer, "membership-own", is_title=is_own, has_warning=True)
+        if is_own:
+            answer = replace(answer, commands=(NOTHING_REPEATS,))
+            view = PinnedView(finding=answer, opens=OWN_FILE, is_live=False)
 
-one = None
 with shipped:
     if found:
         if is_own:
-            st.header("What was measured here", anchor=False)
+            st.header("Measured on other models", anchor=False)
         place = st.container() if is_own else headline
-        one = measured.choice(found)
-        alike = [each for each in found if (each.model, each.data) == (one.model, one.data)]
-        measured.finding(place, one, len(alike), is_title=not is_own)
-        measured.picture(one)
-        scores.picture(one)
-        measured.note(place, one)
-        measured.save(one)
-        measured.deciles(found, one)
+        one = measured.result_picker(found)
+        answer = members_of(found, one)
+        view = view if is_own else PinnedView(finding=answer)
+        show_finding(place, answer, "membership", is_title=not is_own)
+        measured.curve_captions(place, one)
+        with score_tab:
+            scores.score_distributions(one)
+            measured.save_curve(one)
+        with frequency:
+            measured.frequency_deciles(found, one)
     elif not is_own:
         measured.nothing_measured(headline)
-    if is_own and mine is not None and outcome is not None:
-        own.finding(headline, mine)
-        see_own = partial(pinned.seen_own, mine, outcome)
-        story_button("membership", [], headline, lambda _: see_own(), has_typed=None)
-    else:
-        story_button("membership", address.query(), headline, lambda _: pinned.seen(found, one))
-    how_much_leaks("membership", *measured.commands(found))
+    pin_button("membership", [] if is_own else address.query(), lambda _: view)
+    command_button("membership", *measured.shown_tables(found))
     address.warn_of_refused()
 
-if one is not None or outcome is not None:
-    st.header("What a verdict is worth", anchor=False)
-    card.worth(one, outcome, is_simulated=mine is not None and mine.is_simulated)
-if mine is not None and outcome is not None:
-    st.header("One after another", anchor=False)
-    card.card(mine, outcome)
+with worth:
+    if one is not None or outcome is not None:
+        is_simulated = mine is not None and mine.is_simulated
+        verdicts.accusation_worth(one, outcome, is_simulated=is_simulated)
+    if mine is not None and outcome is not None:
+        st.header("A single verdict", anchor=False)
+        verdicts.verdict_card(mine, outcome)
 explain.how_it_is_computed()
 explain.caveats()

@@ -1,4 +1,4 @@
-"""Does a model keep a secret that it was trained on? Plant one, and watch."""
+"""Does a model memorise a secret in its training texts? Plant a canary and watch."""
 
 from __future__ import annotations
 
@@ -6,59 +6,59 @@ from functools import partial
 
 import streamlit as st
 
-from core.errors import CoreError
-from core.studies.memorisation_summary import SHIPPED
-from dashboard import cache
-from dashboard.calm import show_error
-from dashboard.leakage import how_much_leaks
-from dashboard.memorisation import controls, explain, job, measured, pinned, state, views
-from dashboard.state import is_presenting
-from dashboard.story.pinning import Noted, story_button
-from dashboard.toolbar import toolbar
+from leakscope.core.errors import CoreError
+from leakscope.core.studies.memorisation.summary import SHIPPED
+from leakscope.dashboard import cache
+from leakscope.dashboard.memorisation import controls, explain, job, measured, state, views
+from leakscope.dashboard.story.pinning import pin_button
+from leakscope.dashboard.ui.errors import show_error
+from leakscope.dashboard.ui.finding import show_finding
+from leakscope.dashboard.ui.leakage import command_button
+from leakscope.dashboard.ui.state import is_presenting
+from leakscope.dashboard.ui.toolbar import toolbar
 
 address = state.address()
 address.adopt()
 job.adopt_memorise_job()
 
-headline = Noted(st.container())
+headline = st.container()
 toolbar(partial(controls.show_link, address))
 shipped = None
 try:
     shipped = cache.memorisation() if SHIPPED.exists() else None
 except CoreError as error:
-    show_error(error, title="What was measured cannot be read")
+    show_error(error, title="The measured results cannot be read")
 if shipped is None:
     measured.unmeasured(headline)
 else:
-    measured.finding(headline, shipped)
-    measured.insertions(shipped)
-    measured.note(headline, shipped)
+    show_finding(headline, measured.finding(shipped).finding, "memorisation")
 
-st.header("Plant a canary of your own", anchor=False)
 address.warn_of_refused()
-with st.container(key="stage" if is_presenting() else "bench"):
+plant, audit = st.tabs(["Plant your own canary", "Audit of the privacy guarantee"])
+with plant, st.container(key="stage" if is_presenting() else "bench"):
     try:
-        request, texts = controls.asked()
-        canary = controls.foreseen(str(state.chosen("canary")))
-        found = job.experiment(request, texts, canary) if request else None
+        request, texts = controls.request_controls()
+        canary = controls.known_canary(str(state.choice("canary")))
+        found = job.result_or_controls(request, texts, canary) if request else None
         if found is not None:
-            views.growth(found)
-            st.header("What sampling brings out", anchor=False)
-            views.sampling(found)
+            views.exposure_growth(found)
+            st.header("What sampling reveals", anchor=False)
+            views.sampling_results(found)
     except CoreError as error:
         show_error(error, title="This canary cannot be planted")
-is_own = controls.is_typed(str(state.chosen("canary")))
-story_button(
+is_own = controls.is_typed(str(state.choice("canary")))
+pin_button(
     "memorisation",
     address.query(),
-    headline,
-    lambda with_typed: pinned.seen(shipped, with_typed),
+    lambda with_typed: measured.finding(shipped, with_typed=with_typed),
     has_typed=is_own,
 )
-how_much_leaks("memorisation", *measured.commands(shipped))
+command_button("memorisation", *measured.commands_of(shipped))
 
-if shipped is not None and shipped.audited:
-    st.header("What an audit shows of a promise", anchor=False)
-    measured.audit(shipped)
+with audit:
+    if shipped is not None and shipped.audited:
+        measured.audit_results(shipped)
+    else:
+        st.info("This version ships no audit results.", icon=":material/fact_check:")
 explain.how_it_is_computed()
 explain.caveats()

@@ -1,4 +1,4 @@
-"""Whose name is in a vector? Names put into each other's sentences, and read back."""
+"""Whose name is in a vector? Insert names into sentences and see which ones are recovered."""
 
 from __future__ import annotations
 
@@ -6,50 +6,58 @@ from functools import partial
 
 import streamlit as st
 
-from core.errors import CoreError
-from dashboard.calm import show_error
-from dashboard.leakage import how_much_leaks
-from dashboard.names import controls, explain, job, measured, pinned, probing, state, views
-from dashboard.story.pinning import Noted, story_button
-from dashboard.toolbar import toolbar
+from leakscope.core.errors import CoreError
+from leakscope.core.findings.names import describe_dependence
+from leakscope.dashboard.names import controls, explain, job, measured, probing, state, views
+from leakscope.dashboard.story.pinning import pin_button
+from leakscope.dashboard.ui.errors import show_error
+from leakscope.dashboard.ui.finding import show_finding
+from leakscope.dashboard.ui.leakage import command_button
+from leakscope.dashboard.ui.toolbar import toolbar
 
-address = state.address(controls.samples(), controls.attacks_on_offer())
+address = state.address(controls.sample_request(), controls.selectable_attacks())
 address.adopt()
 job.adopt_names_job()
 
-headline = Noted(st.container())
+headline, more = st.container(), st.container()
 toolbar(address.show_link)
-place = st.container()
-st.header("Sentences and names of your own", anchor=False)
-controls.pickers()
+st.header("Your own sentences and names", anchor=False)
+controls.input_controls()
 address.warn_of_refused()
 
 request = state.chosen_request()
 found = None
 try:
-    found = job.experiment(request)
+    found = job.result_or_controls(request)
 except CoreError as error:
     show_error(error, title="These sentences and names cannot be used")
 if found is None:
     headline.title(views.QUESTION, anchor=False)
 else:
-    views.finding(headline, found, request.attack)
-    story_button(
+    show_finding(headline, views.finding(found, request.attack), "names-found", below=more)
+    pin_button(
         "names",
         address.query(),
-        headline,
-        partial(pinned.seen, found, request.attack),
+        partial(views.pinned, found, request.attack),
         has_typed=controls.is_typed(request),
     )
-    with place:
-        views.heat_map(found, request.attack)
-    how_much_leaks("names", "names")
-    st.header("The words of a cell", anchor=False)
-    views.cell_words(found, request)
-    st.header("Which of these names is in the vector?", anchor=False)
-    probing.probing(found)
+    command_button("names", "names")
 
-st.header("Measured on news", anchor=False)
-measured.measured()
+surnames, which, news = st.tabs(
+    ["Each surname", "Which name is in the vector?", "Measured on news"]
+)
+if found is None:
+    for tab in (surnames, which):
+        tab.info("Shown once the names above have been tested.", icon=":material/play_arrow:")
+else:
+    map_place, words_place = surnames.columns([3, 2], gap="medium")
+    with map_place:
+        views.heat_map(found, request.attack)
+    with words_place:
+        views.cell_words(found, request)
+    with which:
+        probing.probing_panel(found)
+with news:
+    measured.study_results()
 explain.how_it_is_computed()
-explain.caveats(measured.dependence())
+explain.caveats(describe_dependence(measured.news_rows()))

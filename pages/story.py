@@ -1,23 +1,23 @@
-"""What do you want to tell, and to whom? Views in an order, presented and taken along."""
+"""The visitor's story: slides in order, presented or saved, and the stories that ship."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.address import Address
-from dashboard.story import files, state, views
-from dashboard.toolbar import link_popover
+from leakscope.dashboard.address import Address
+from leakscope.dashboard.story import files, state, views
+from leakscope.dashboard.ui.toolbar import link_popover
 
 
 def show_link() -> None:
-    """Draw the address of this page, which does not hold the story."""
-    st.caption("It opens this page, not your story, which is in no address: save that as a file.")
+    """Draw the address of this page, which does not contain the story."""
+    st.caption("This link opens the page without your story. To share a story, save it as a file.")
     Address("story", ()).show_link()
 
 
 headline = st.container()
 found = state.story()
-views.finding(headline, found)
+views.headline(headline, found)
 
 with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
     if found.pins:
@@ -26,22 +26,23 @@ with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
     if found.pins:
         files.save_buttons(found)
         st.button(
-            "Begin anew",
+            "Start over",
             key="story-anew",
             icon=":material/restart_alt:",
-            help="Takes all slides out. What you did not save is gone",
-            on_click=state.start_with,
+            help="Removes all slides. What you did not save is lost",
+            on_click=state.replace_story,
             args=(None,),
         )
 if found.pins:
     st.header("Your slides", anchor=False)
     views.own_story()
 
-st.header("Stories that ship", anchor=False)
-views.shipped()
+st.header("Ready-made stories", anchor=False)
+views.shipped_story_cards()
 st.header("Open a story", anchor=False)
-files.open_file()
+files.story_upload()
 st.caption(
-    "A story names what was tried, on what, and by whom. It measures; it does not certify. Nothing "
-    "of it is stored or sent anywhere unless you save it."
+    "A story states which attackers were tried on which texts. Its numbers are measurements, not a "
+    "certificate. Your story stays in the memory of the computer that runs Leakscope until you "
+    "save it as a file. It is sent nowhere else."
 )

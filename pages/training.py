@@ -1,36 +1,38 @@
-"""Does training for privacy hold? What it promised, and what attackers read who came after it."""
+"""Does training for privacy withstand new attackers? Leakage in training, and afterwards."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
-from core.errors import CoreError
-from core.studies import training_summary
-from core.studies.training_points import Adversarial, Pretrained, UnderNoise
-from core.studies.training_summary import FILES, Summary
-from dashboard import cache
-from dashboard.calm import show_error
-from dashboard.leakage import how_much_leaks
-from dashboard.origin import show_origin
-from dashboard.story.pinning import Noted, story_button
-from dashboard.toolbar import toolbar
-from dashboard.training import (
+from leakscope.core.errors import CoreError
+from leakscope.core.findings.finding import UNMEASURED, Finding
+from leakscope.core.findings.training import QUESTION
+from leakscope.core.studies.training import summary as training_summary
+from leakscope.core.studies.training.points import Adversarial, Pretrained, UnderNoise
+from leakscope.core.studies.training.summary import TABLES, Summary
+from leakscope.dashboard import cache
+from leakscope.dashboard.story.pinning import PinnedView, pin_button
+from leakscope.dashboard.training import (
     adversary,
     explain,
-    live,
+    live_training,
     missing,
     noise,
-    pinned,
     pretraining,
     private,
     state,
 )
+from leakscope.dashboard.ui.errors import show_error
+from leakscope.dashboard.ui.leakage import command_button
+from leakscope.dashboard.ui.toolbar import toolbar
 
-headline, bar = Noted(st.container()), st.container()
+headline, bar = st.container(), st.container()
 found: dict[str, Summary] = {}
 damaged: dict[str, CoreError] = {}
 for part, study in state.STUDIES.items():
-    if (training_summary.SHIPPED / FILES[study]).exists():
+    if (training_summary.SHIPPED / f"{TABLES[study][0]}.json").exists():
         try:
             found[part] = cache.training(study)
         except CoreError as error:
@@ -38,33 +40,35 @@ for part, study in state.STUDIES.items():
 
 address = state.address(found)
 address.adopt()
-live.adopt_trial()
+live_training.adopt_trial()
 address.warn_of_refused()
 with bar:
     toolbar(address.show_link)
 part = state.part_picker()
+answer = Finding(title=QUESTION, facts=UNMEASURED)
 if part in damaged:
-    headline.title(missing.QUESTION, anchor=False)
-    show_error(damaged[part], title="What was measured cannot be read")
+    headline.title(QUESTION, anchor=False)
+    show_error(damaged[part], title="The results cannot be read")
     missing.show_commands(part)
 elif part not in found:
     missing.unmeasured(headline, part)
 else:
     shown = found[part]
     if isinstance(shown, Adversarial):
-        adversary.show(headline, shown)
+        answer = adversary.show_adversarial(headline, shown)
     elif isinstance(shown, UnderNoise):
-        noise.show(headline, shown)
+        answer = noise.show_under_noise(headline, shown)
     elif isinstance(shown, Pretrained):
-        pretraining.show(headline, shown)
+        answer = pretraining.show_pretraining(headline, shown)
     else:
-        private.show(headline, shown)
-    missing.say_if_former(part, shown.versions)
-    show_origin(shown.provenances)
+        answer = private.show_private(headline, shown)
+    missing.warn_if_outdated(part, shown.versions)
 if part == "adversary":
-    st.header("Spring the trap here", anchor=False)
-    live.trial()
-story_button("training", address.query(), headline, lambda _: pinned.seen(part, found.get(part)))
-how_much_leaks("training", *(c for each in found for c in missing.commands_of(each, found[each])))
+    st.header("Try it: train against an attacker", anchor=False)
+    live_training.trial_card()
+commands = answer.commands or tuple(missing.commands_of(part, found.get(part)))
+answer = replace(answer, commands=commands)
+pin_button("training", address.query(), lambda _: PinnedView(finding=answer))
+command_button("training", *(c for each in found for c in missing.commands_of(each, found[each])))
 explain.how_it_is_computed(part)
 explain.caveats(part)

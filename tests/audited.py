@@ -1,4 +1,4 @@
-"""Vectors in files and stores that the tests of audits make."""
+"""Vectors in files and vector stores, for the tests of audits."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ TEXTS = [f"letter {i} about the harbour" for i in range(N)]
 
 
 def vectors(seed: int = 0) -> NDArray[np.float32]:
+    """Return N random vectors."""
     return np.random.default_rng(seed).standard_normal((N, WIDTH)).astype(np.float32)
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 of all files of a store, with their names."""
+    """Return the SHA-256 of a file, or of all files below a folder with their names."""
     found = hashlib.sha256()
     for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if file.is_file():
@@ -33,7 +34,8 @@ def digest(path: Path) -> str:
     return found.hexdigest()
 
 
-def make_chroma(folder: Path, rows: NDArray[Any]) -> str:
+def make_chroma_of(folder: Path, texts: list[str], rows: NDArray[Any]) -> str:
+    """Create a Chroma store of texts and vectors; return its reference."""
     chromadb = pytest.importorskip("chromadb")
     from chromadb.api.shared_system_client import SharedSystemClient
     from chromadb.config import Settings
@@ -41,12 +43,18 @@ def make_chroma(folder: Path, rows: NDArray[Any]) -> str:
     place = folder / "chroma"
     client = chromadb.PersistentClient(str(place), settings=Settings(anonymized_telemetry=False))
     made = client.create_collection("letters", embedding_function=None)
-    made.add(ids=[f"id{i}" for i in range(N)], embeddings=rows, documents=TEXTS)
+    made.add(ids=[f"id{i}" for i in range(len(texts))], embeddings=rows, documents=texts)
     SharedSystemClient.clear_system_cache()
     return f"chroma:{place}#letters"
 
 
+def make_chroma(folder: Path, rows: NDArray[Any]) -> str:
+    """Create a Chroma store of TEXTS; return its reference."""
+    return make_chroma_of(folder, TEXTS, rows)
+
+
 def make_lancedb(folder: Path, rows: NDArray[Any]) -> str:
+    """Create a LanceDB store of TEXTS; return its reference."""
     lancedb = pytest.importorskip("lancedb")
     import pyarrow as pa
 
@@ -57,6 +65,7 @@ def make_lancedb(folder: Path, rows: NDArray[Any]) -> str:
 
 
 def make_milvus(folder: Path, rows: NDArray[Any]) -> str:
+    """Create a Milvus Lite store of TEXTS; return its reference."""
     pymilvus = pytest.importorskip("pymilvus")
     pytest.importorskip("milvus_lite")
     place = folder / "letters.db"
@@ -82,7 +91,7 @@ STORES: dict[str, Callable[[Path, NDArray[Any]], str]] = {
 
 
 class RestStore:
-    """A server that answers as Qdrant and Weaviate do, and counts what it was asked.
+    """A fake Qdrant and Weaviate server that records its requests.
 
     Attributes
     ----------
@@ -100,6 +109,7 @@ class RestStore:
         self.url = ""
 
     def answer(self, method: str, path: str, query: dict[str, Any], body: Any) -> Any:
+        """Return the JSON answer to a request; None for an unknown path."""
         if path == "/collections":
             return {"result": {"collections": [{"name": "letters"}]}}
         if path == "/collections/letters/points/count":
@@ -133,10 +143,12 @@ class RestStore:
 
 
 @contextmanager
-def serving(store: RestStore) -> Iterator[RestStore]:
-    """Serve a store on a free port of this computer."""
+def serve_store(store: RestStore) -> Iterator[RestStore]:
+    """Serve a store on a free local port."""
 
     class Handler(BaseHTTPRequestHandler):
+        """Passes requests to the store, or misbehaves as its fault says."""
+
         def do_GET(self) -> None:
             self._answer("GET")
 
@@ -144,6 +156,7 @@ def serving(store: RestStore) -> Iterator[RestStore]:
             self._answer("POST")
 
         def _answer(self, method: str) -> None:
+            """Record the request and answer it."""
             parts = urlsplit(self.path)
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             store.asked.append((method, parts.path))

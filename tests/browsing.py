@@ -1,4 +1,4 @@
-"""What journeys share: a browser, a server, visits that remember complaints."""
+"""Browser and server fixtures for the browser tests, and visits that record console errors."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from typing import Literal
 from urllib.parse import urlencode
 
 import pytest
-from processes import started
+from processes import running_process
 
-from core.attacks.inversion.shipped import WEIGHTS
+from leakscope.core.attacks.inversion.shipped import WEIGHTS
 
 with suppress(ImportError):  # journeys are then skipped, or fail where they must not be
     from playwright import sync_api
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 240_000
-"""Milliseconds: long enough for a busy machine, and jobs that wait before a journey's own."""
+"""Milliseconds to wait at most: enough for a busy machine and for jobs in the queue."""
 TEXT = "The finance minister resigned after police searched his office in Berlin."
 WINDOW: sync_api.ViewportSize = {"width": 1280, "height": 900}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--num-raster-threads=1", "--disable-lcd-text"]
@@ -41,7 +41,8 @@ _IS_AT_REST = """() => new Promise(on => requestAnimationFrame(() => requestAnim
     && document.getAnimations().every(each => !(each instanceof CSSTransition)))"""
 
 
-def give_up(reason: str) -> None:
+def skip_or_fail(reason: str) -> None:
+    """Skip the test, or fail it if LEAKSCOPE_REQUIRE_BROWSER=1."""
     if os.environ.get("LEAKSCOPE_REQUIRE_BROWSER") == "1":
         pytest.fail(reason)
     pytest.skip(reason)
@@ -49,21 +50,21 @@ def give_up(reason: str) -> None:
 
 @pytest.fixture(scope="session")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for the browser, which keeps there what it compiled of the pages' scripts.
+    """A browser profile that caches the compiled scripts of the pages.
 
-    A visit in a context of its own compiles all of them anew: a third of what journeys cost.
+    Without it, each visit compiles all scripts again, a third of the time of the browser tests.
     """
     return tmp_path_factory.mktemp("profile")
 
 
 @pytest.fixture(scope="module")
 def browser(profile: Path) -> Iterator[sync_api.BrowserContext]:
-    """A Chromium; no longer than for a module, for while it is there no loop of asyncio can run."""
+    """A Chromium for one module, since no asyncio loop can run while it is open."""
     if importlib.util.find_spec("playwright") is None:
-        give_up("playwright is not installed")
+        skip_or_fail("playwright is not installed")
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
-        give_up(f"no browser: none of {', '.join(NAMES)} is installed")
+        skip_or_fail(f"no browser: none of {', '.join(NAMES)} is installed")
     sync_api.expect.set_options(timeout=PATIENCE)
     with sync_api.sync_playwright() as playwright:
         chromium = playwright.chromium.launch_persistent_context(
@@ -74,14 +75,14 @@ def browser(profile: Path) -> Iterator[sync_api.BrowserContext]:
 
 
 @contextmanager
-def a_page(
+def open_tab(
     browser: sync_api.BrowserContext,
     window: sync_api.ViewportSize = WINDOW,
     theme: Literal["light", "dark"] = "light",
 ) -> Iterator[sync_api.Page]:
-    """Open a page, and leave nothing of it, nor of those that it opened, to the next.
+    """Open a browser tab without animations; close all tabs and clear cookies and storage after it.
 
-    Nothing moves on it: what moves takes a twelfth of what a journey costs.
+    Animations would take a twelfth of the time of the browser tests.
     """
     page = browser.new_page()
     page.set_viewport_size(window)
@@ -90,7 +91,7 @@ def a_page(
     if page.url.startswith("http"):
         page.evaluate("() => localStorage.clear()")
     browser.clear_cookies()
-    for opened in browser.pages[1:]:  # the first keeps the browser open
+    for opened in browser.pages[1:]:  # the first tab keeps the browser open
         opened.close()
 
 
@@ -98,41 +99,44 @@ WITH_ROWS = """
 import sys
 from pathlib import Path
 sys.path.insert(0, str(Path.cwd()))  # jobs look for the engine there
-from core.studies import training_summary
+from leakscope.core.studies.training import summary as training_summary
 training_summary.SHIPPED = Path(sys.argv.pop(1))
-from dashboard.training import state
+from leakscope.dashboard.training import state
 state.USUAL = state.TrialRequest(n_defence=240, n_known=120, n_targets=60, epochs=3)
 from streamlit.web.cli import main
 main()
 """
-"""Streamlit with invented rows of training for privacy, and a smaller trial of it."""
+"""A program that runs Streamlit with invented rows of the training studies, and a small trial."""
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The address of a running dashboard, one for all journeys, and its log.
+    """The address and the log of a running dashboard, shared by all browser tests.
 
-    With the rows that ship, but for those of training for privacy, which are invented.
+    It has the shipped rows, except for invented rows of the training studies.
     """
     if not (WEIGHTS / "minilm" / "probe_mlc" / "model.json").exists():
-        give_up("no trained weights in assets/weights")
-    from training_rows import ship
+        skip_or_fail("no trained weights in assets/weights")
+    from training_rows import write_shipped
 
     folder = tmp_path_factory.mktemp("server")
-    rows = ship(folder / "rows")
-    with serving(folder, ["-c", WITH_ROWS, str(rows)]) as served:
+    rows = write_shipped(folder / "rows")
+    with serve_dashboard(folder, ["-c", WITH_ROWS, str(rows)]) as served:
         yield served
 
 
 def free_port() -> int:
+    """Return a free local port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
 
 
 @contextmanager
-def serving(folder: Path, program: Sequence[str], port: int = 0) -> Iterator[tuple[str, Path]]:
-    """Serve the dashboard by a program of Python that is given Streamlit's arguments."""
+def serve_dashboard(
+    folder: Path, program: Sequence[str], port: int = 0
+) -> Iterator[tuple[str, Path]]:
+    """Serve the dashboard by a Python program that gets Streamlit's arguments."""
     port = port or free_port()
     log = folder / "server.log"
     environment = {**os.environ, "LEAKSCOPE_HOME": str(folder), "HF_HUB_OFFLINE": "1"}
@@ -140,7 +144,10 @@ def serving(folder: Path, program: Sequence[str], port: int = 0) -> Iterator[tup
     command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
     command += ["--server.fileWatcherType", "none"]
     address = f"http://127.0.0.1:{port}"
-    with log.open("w") as out, started(command, output=out, cwd=ROOT, env=environment) as process:
+    with (
+        log.open("w") as out,
+        running_process(command, output=out, cwd=ROOT, env=environment) as process,
+    ):
         wait_until_healthy(address, process)
         yield address, log
         process.terminate()
@@ -148,6 +155,7 @@ def serving(folder: Path, program: Sequence[str], port: int = 0) -> Iterator[tup
 
 
 def wait_until_healthy(address: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the server answers its health check."""
     end = time.monotonic() + PATIENCE / 1000
     while time.monotonic() < end and process.poll() is None:
         try:
@@ -158,8 +166,8 @@ def wait_until_healthy(address: str, process: subprocess.Popen[bytes]) -> None:
     pytest.fail("The server did not start.")
 
 
-def settled(shown: sync_api.Locator) -> float:
-    """Return how far down something stands once it stays there: all above it is drawn."""
+def settled_top(shown: sync_api.Locator) -> float:
+    """Return an element's vertical position once it no longer changes."""
     seen = [-1.0]
     while len(seen) < 4 or len(set(seen[-3:])) > 1:
         shown.page.wait_for_timeout(300)
@@ -169,78 +177,81 @@ def settled(shown: sync_api.Locator) -> float:
     return seen[-1]
 
 
-def choose(box: sync_api.Locator, option: str) -> None:
-    """Pick an entry of a list, as a reader does who has scrolled to it before.
+def choose_option(box: sync_api.Locator, option: str) -> None:
+    """Choose an option of a select box, after scrolling to it.
 
-    A list closes where the page still scrolls, and one that is out of sight is scrolled to.
+    A list closes if the page scrolls, and an element out of sight is scrolled to.
     """
     box.scroll_into_view_if_needed()
-    settled(box)
+    settled_top(box)
     box.click()
     box.page.get_by_role("option", name=option).click()
 
 
 class Visit:
-    """A page that remembers what the console complained about, and other hosts that it asked."""
+    """A page that records console errors and requests to other hosts."""
 
     def __init__(self, page: sync_api.Page, address: str) -> None:
         self.page, self.address, self.complaints = page, address, list[str]()
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("console", self._listen)
-        page.on("request", self._see)
+        page.on("console", self._record_error)
+        page.on("request", self._record_foreign_request)
 
-    def _listen(self, message: sync_api.ConsoleMessage) -> None:
+    def _record_error(self, message: sync_api.ConsoleMessage) -> None:
+        """Record a console error."""
         if message.type == "error":
             self.complaints.append(f"{message.text} ({message.location.get('url')})")
 
-    def _see(self, request: sync_api.Request) -> None:
+    def _record_foreign_request(self, request: sync_api.Request) -> None:
+        """Record a request to another host."""
         own = (self.address, f"ws{self.address.removeprefix('http')}", "data:", "blob:", "about:")
         if not request.url.startswith(own):
             self.complaints.append(f"asks for {request.url}")
 
     def open(self, path: str, **params: str | list[str]) -> Visit:
+        """Open a path of the dashboard with query parameters."""
         query = f"?{urlencode(params, doseq=True)}" if params else ""
         self.page.goto(f"{self.address}{path}{query}")
         return self
 
     def answered(self, title: str) -> sync_api.Locator:
-        """Return the card of an attack once it holds an answer."""
+        """Return the card of an attack once it contains an answer."""
         card = self.page.locator("[class*='st-key-card-']").filter(
             has=self.page.get_by_role("heading", name=title)
         )
-        # Streamlit may keep a hidden copy of what it drew before beside what it shows.
-        needed = card.locator(".ls-facts").filter(visible=True).first
+        # Streamlit may keep a hidden copy of a replaced element.
+        needed = card.get_by_text("What the attacker needed").filter(visible=True).first
         sync_api.expect(needed).to_be_visible()
         return card.filter(visible=True).first
 
     @property
     def is_dark(self) -> bool:
-        """Whether the page is drawn on a dark ground."""
+        """Whether the page has a dark background."""
         return bool(self.page.evaluate(_IS_DARK))
 
     def turn_dark(self) -> None:
-        """Change the theme that the reader's system asks for, and wait until the page has it."""
+        """Switch the system's theme to dark, and wait until the page follows."""
         assert not self.is_dark
         self.page.emulate_media(color_scheme="dark")
         self.page.wait_for_function(_IS_DARK)
-        # Colours fade from theme to theme, and what a run of the script will replace fades out.
+        # Colours and replaced elements fade gradually.
         self.page.wait_for_function(_IS_AT_REST)
 
     def fits_both(self) -> None:
-        """Look at the page as it stands, then on a telephone and in the dark: it has to fit.
+        """Assert that the page fits its window now, and on a telephone in the dark theme.
 
-        For what takes long to come to: `fitting` opens the page twice.
+        For pages that are slow to reach, since `fitting` opens the page twice.
         """
         assert self.overflow <= 0
         self.page.set_viewport_size({"width": 390, "height": 844})
         self.turn_dark()
-        self.page.wait_for_timeout(500)  # charts are drawn anew
+        self.page.wait_for_timeout(500)  # charts are redrawn
         assert self.overflow <= 0
 
     @property
     def overflow(self) -> int:
-        """How many pixels the page is wider than its window."""
+        """By how many pixels the page is wider than its window."""
         return int(
             self.page.evaluate(
                 "() => Math.max(...[document.documentElement, "
@@ -252,9 +263,9 @@ class Visit:
 
 @pytest.fixture
 def visit(browser: sync_api.BrowserContext, server: tuple[str, Path]) -> Iterator[Visit]:
-    """A visit that has to raise no complaint."""
+    """A visit that must cause no errors."""
     since = len(server[1].read_text())
-    with a_page(browser) as page:
+    with open_tab(browser) as page:
         visit = Visit(page, server[0])
         yield visit
     assert visit.complaints == []
@@ -265,13 +276,13 @@ def visit(browser: sync_api.BrowserContext, server: tuple[str, Path]) -> Iterato
 def fitting(
     browser: sync_api.BrowserContext, server: tuple[str, Path], request: pytest.FixtureRequest
 ) -> Iterator[Visit]:
-    """A visit at each width and in each theme, which has to fit and to raise no complaint.
+    """A visit in two widths and themes that must fit and cause no errors.
 
-    Once each, not in all pairs: no width changes a colour.
+    Not in all combinations, since the width does not change colours.
     """
     width, theme = request.param
     since = len(server[1].read_text())
-    with a_page(browser, {"width": width, "height": 844}, theme) as page:
+    with open_tab(browser, {"width": width, "height": 844}, theme) as page:
         visit = Visit(page, server[0])
         yield visit
         assert visit.overflow <= 0 and visit.complaints == []
@@ -279,13 +290,14 @@ def fitting(
 
 
 def assert_clean(log: Path, since: int) -> None:
+    """Assert that the server's log has no error and no typed text since a position."""
     text = log.read_text()[since:]
     assert "Traceback" not in text and "Error" not in text, text[-2000:]
     assert TEXT not in text, "what was typed is in the log"
 
 
-def holding(folder: Path, text: bytes) -> list[Path]:
-    """Return the files that hold a text; what a job takes away while it is looked at holds none."""
+def files_containing(folder: Path, text: bytes) -> list[Path]:
+    """Return the files that contain a text; files deleted meanwhile are ignored."""
     found = []
     for place, _, names in os.walk(folder):
         for path in (Path(place) / name for name in names):
@@ -296,4 +308,5 @@ def holding(folder: Path, text: bytes) -> list[Path]:
 
 
 def headline(page: sync_api.Page) -> sync_api.Locator:
+    """Return the page's visible main heading."""
     return page.get_by_role("heading", level=1).filter(visible=True).first

@@ -1,4 +1,4 @@
-"""How the tests run the command line, in this process and in one of its own."""
+"""Run the command line in tests, in this process or in another."""
 
 from __future__ import annotations
 
@@ -10,35 +10,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from processes import end
+from processes import kill_session
 
 ROOT = Path(__file__).parent.parent
 
 
 @dataclass
 class Outcome:
+    """Exit status and output of a command."""
+
     status: int
     out: str
     err: str
 
     def json(self) -> Any:
+        """Parse the output as JSON, after checking that the command succeeded."""
         assert self.status == 0, self.err
         return json.loads(self.out)
 
     def refusal(self) -> str:
-        """Return the one line, notes aside, of a command that failed as it should."""
+        """Return the error line of a command that failed as expected; notes are ignored."""
         assert self.status == 2
         assert self.out == ""
-        (line,) = [said for said in self.err.splitlines() if not said.startswith("note: ")]
+        (line,) = [row for row in self.err.splitlines() if not row.startswith("note: ")]
         assert line.startswith("error: ")
         assert "Traceback" not in line
         return line
 
 
 def spawn(*arguments: object, **options: Any) -> subprocess.Popen[Any]:
-    """Start a command in a process of its own, as users do."""
+    """Start a `leakscope` command in another process, as users do."""
     return subprocess.Popen(
-        [sys.executable, "-m", "core", *map(str, arguments)],
+        [sys.executable, "-m", "leakscope", *map(str, arguments)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -52,9 +55,10 @@ def spawn(*arguments: object, **options: Any) -> subprocess.Popen[Any]:
 
 
 def spawn_and_wait(*arguments: object) -> Outcome:
+    """Run a `leakscope` command in another process; return its outcome."""
     process = spawn(*arguments)
     try:
         out, err = process.communicate(timeout=400)
     finally:
-        end(process)
+        kill_session(process)
     return Outcome(process.returncode, out, err)

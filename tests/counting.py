@@ -1,4 +1,4 @@
-"""An encoder for tests that is instant and remembers what it was asked."""
+"""A fast encoder for tests that records the texts it was given."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
 
 
 class CountingEncoder:
-    """Encodes a text as numbers drawn from its bytes, and keeps what it was asked."""
+    """Encodes a text as random numbers seeded by its bytes, and records its inputs."""
 
     name = "counting"
     dimension = 4

@@ -1,9 +1,9 @@
-"""A reading worked out by hand, for the tests of what shows and saves readings."""
+"""A Reading worked out by hand, for the tests that display and export readings."""
 
 from __future__ import annotations
 
-from core.attacks.inversion.reading import Mark, Reading, TokenScores
-from core.results import RecoveredWord, Recovery
+from leakscope.core.attacks.inversion.reading import Mark, Reading, TokenScores
+from leakscope.core.results import RecoveredWord, Recovery
 
 HITS = (RecoveredWord("minister", 0.75),)
 WRONG = (RecoveredWord("-1+1", 0.5),)

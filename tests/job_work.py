@@ -1,4 +1,4 @@
-"""Work for jobs: functions of a module, since another process has to find them."""
+"""Work functions for the tests of jobs; in a module, so that other processes can import them."""
 
 from __future__ import annotations
 
@@ -16,33 +16,35 @@ from typing import Any
 
 from example_reading import READING
 
-from core.attacks.inversion.reading import Reading
-from core.attacks.inversion.reconstruct.progress import told
-from core.errors import InvalidInputError, StoppedError, StoppedSearch
-from core.jobs import Jobs, Work
-from core.protocols import OnProgress
-from core.results import Recovery, Sentence, SentenceStep
-from core.specs import AttackSpec
+from leakscope.core.attacks.inversion.reading import Reading
+from leakscope.core.attacks.inversion.reconstruct.progress import format_step
+from leakscope.core.errors import InvalidInputError, StoppedError, StoppedSearch
+from leakscope.core.jobs import Jobs, Work
+from leakscope.core.protocols import OnProgress
+from leakscope.core.results import Recovery, Sentence, SentenceStep
+from leakscope.core.specs import AttackSpec
 
 _PREPARED: list[int] = []
 
 
 def wait_for(path: Path) -> None:
-    """Wait until somebody makes a file."""
+    """Wait until a file exists."""
     while not path.exists():
         time.sleep(0.01)
 
 
-def answer(value: object, _: OnProgress) -> object:
+def return_value(value: object, _: OnProgress) -> object:
+    """Return the given value."""
     return value
 
 
 def pid(_: OnProgress) -> int:
+    """Return the id of the process that runs the job."""
     return os.getpid()
 
 
-def gate(folder: Path, on_progress: OnProgress) -> str:
-    """Report once, then wait until `go` is there."""
+def wait_at_gate(folder: Path, on_progress: OnProgress) -> str:
+    """Report once, then wait until the file `go` exists, and report again."""
     on_progress(0.25, "A quarter")
     (folder / "runs").write_text(str(os.getpid()))
     wait_for(folder / "go")
@@ -51,7 +53,7 @@ def gate(folder: Path, on_progress: OnProgress) -> str:
 
 
 def best_so_far(folder: Path, on_progress: OnProgress) -> str:
-    """Report until it is stopped, and hand over the best by then."""
+    """Report until stopped, then return the best result so far."""
     (folder / "runs").write_text(str(os.getpid()))
     try:
         while True:
@@ -64,75 +66,87 @@ def best_so_far(folder: Path, on_progress: OnProgress) -> str:
 def read_until_stopped(
     spec: AttackSpec, on: object, text: str, vector: object, counts: bool, on_progress: OnProgress
 ) -> Reading:
-    """Tell a sentence until it is stopped, and hand it over."""
+    """Report a search step until stopped, then return an unfinished reading."""
     step = SentenceStep(320, "the river near <b> london", 0.871)
     steps = (SentenceStep(0, "river london", math.nan), step)
     try:
         while True:
-            on_progress(0.3, told(step))
+            on_progress(0.3, format_step(step))
             time.sleep(0.01)
     except StoppedError as stop:
         sentence = Sentence(step.text, step.cosine, steps=steps)
-        found = replace(READING, attack=spec.name, text=text, is_unfinished=True,
-                        recovery=Recovery((), n_queries=320, sentence=sentence))  # fmt: skip
+        found = replace(
+            READING,
+            attack=spec.name,
+            text=text,
+            is_unfinished=True,
+            recovery=Recovery((), n_queries=320, sentence=sentence),
+        )
         raise StoppedSearch("Stopped.", [found]) from stop
 
 
 def write_back(spec: AttackSpec, on: object, vectors: Any, _: OnProgress) -> list[Recovery]:
-    """Hand over the same sentence for each vector."""
+    """Return the same reconstructed sentence for each vector."""
     step = SentenceStep(320, "the river near <b> london", 0.871)
     sentence = Sentence(step.text, step.cosine, steps=(step,))
     return [Recovery((), n_queries=320, sentence=sentence)] * len(vectors)
 
 
-def note(path: Path, _: OnProgress) -> None:
-    """Add a line to a file."""
+def append_line(path: Path, _: OnProgress) -> None:
+    """Append a line to a file."""
     with path.open("a") as file:
         file.write("ran\n")
 
 
 def refuse(_: OnProgress) -> None:
+    """Raise an InvalidInputError."""
     raise InvalidInputError("text is empty. Type at least one word.")
 
 
 def fail(message: str, _: OnProgress) -> None:
+    """Raise a RuntimeError with the message."""
     raise RuntimeError(message)
 
 
 def system_exit(_: OnProgress) -> None:
+    """Raise SystemExit."""
     raise SystemExit(3)
 
 
-def leave(_: OnProgress) -> None:
+def exit_process(_: OnProgress) -> None:
+    """Exit the process without cleaning up."""
     os._exit(3)
 
 
 def crash(_: OnProgress) -> None:
+    """Crash the process by a segmentation fault."""
     ctypes.string_at(0)
 
 
 def kill_itself(_: OnProgress) -> None:
+    """Kill the own process by SIGKILL."""
     os.kill(os.getpid(), 9)
 
 
-def want_memory(_: OnProgress) -> int:
-    """Ask for more memory than there may be."""
+def exceed_memory(_: OnProgress) -> int:
+    """Allocate more memory than the process may have."""
     resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
     return len(bytearray(2**33))
 
 
-def unpicklable(_: OnProgress) -> object:
+def return_unpicklable(_: OnProgress) -> object:
+    """Return a generator, which cannot be pickled."""
     return (i for i in range(3))
 
 
 def hold_the_interpreter(folder: Path, _: OnProgress) -> None:
-    """Compute in C for ages, without a sign of progress, and let no other thread run."""
+    """Run a regular expression that never ends and keeps the interpreter's lock."""
     start_child(folder)
     re.match(r"(a+)+$", "a" * 60 + "b")
 
 
 def swallow_the_stop(folder: Path, on_progress: OnProgress) -> None:
-    """Go on whatever happens."""
+    """Report forever, and ignore every exception, also the request to stop."""
     start_child(folder)
     while True:
         try:
@@ -142,51 +156,56 @@ def swallow_the_stop(folder: Path, on_progress: OnProgress) -> None:
 
 
 def leave_a_child(folder: Path, _: OnProgress) -> None:
+    """Start a child process and return without waiting for it."""
     start_child(folder)
 
 
 def start_child(folder: Path) -> None:
-    """Start a process of its own and write down both numbers."""
+    """Start a child process that sleeps; write the ids of both processes to a file."""
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     (folder / "unfinished").write_text(f"{os.getpid()} {child.pid}")
     (folder / "unfinished").rename(folder / "pids")
 
 
 def use_weights(folder: Path, gate: Path | None = None) -> None:
-    """Prepare a process that takes weights from a folder, and begins once `gate` is there."""
-    from core.attacks.inversion import shipped
+    """Prepare a job process: take the weights from a folder, after `gate` exists."""
+    from leakscope.core.attacks.inversion import shipped
 
     shipped.WEIGHTS = folder
     if gate is not None:
         wait_for(gate)
 
 
-def at_home(home: str, work: Work, *given: object) -> object:
-    """Do other work with a cache folder of its own."""
+def run_with_home(home: str, work: Work, *given: object) -> object:
+    """Run work with another LEAKSCOPE_HOME."""
     os.environ["LEAKSCOPE_HOME"] = home
     return work(*given)
 
 
 class JobsAtHome(Jobs):
-    """Jobs whose process serves one test after another, each with its own cache folder."""
+    """A job queue whose process serves many tests, each with its own LEAKSCOPE_HOME."""
 
     def start(self, function: Work, *arguments: Any, **known: Any) -> str:
+        """Start work under the current LEAKSCOPE_HOME."""
         home = os.environ["LEAKSCOPE_HOME"]
-        return super().start(at_home, home, function, *arguments, **known)
+        return super().start(run_with_home, home, function, *arguments, **known)
 
     def forget_all(self) -> None:
+        """Forget all jobs."""
         for job_id in list(self._entries):
             self.forget(job_id)
 
 
 def count_preparations() -> None:
-    """Prepare a process."""
+    """Record that this process was prepared."""
     _PREPARED.append(os.getpid())
 
 
 def preparations(_: OnProgress) -> list[int]:
+    """Return the recorded preparations of the process."""
     return _PREPARED
 
 
-def argv(_: OnProgress) -> str:
+def main_file(_: OnProgress) -> str:
+    """Return the path of the process's main script."""
     return str(sys.modules["__main__"].__file__)

@@ -1,4 +1,4 @@
-"""Processes of tests, none of which outlives its test."""
+"""Start, end and wait for processes in tests; none outlives its test."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 
 
 @contextlib.contextmanager
-def started(
+def running_process(
     command: Sequence[object], *, output: Any = subprocess.DEVNULL, **options: Any
 ) -> Iterator[subprocess.Popen[Any]]:
-    """Start a command in a session of its own, and end all of it at the end.
+    """Start a command in a new process session, and kill the whole session at the end.
 
-    Its output goes to `output`: one that had ours would keep whoever reads ours waiting.
+    Its output goes to `output`: if it inherited ours, readers of ours would wait for it.
     """
     process = subprocess.Popen(
         list(map(str, command)), stdout=output, stderr=output, start_new_session=True, **options
@@ -26,11 +26,11 @@ def started(
     try:
         yield process
     finally:
-        end(process)
+        kill_session(process)
 
 
-def end(process: subprocess.Popen[Any]) -> None:
-    """End a process that leads its session, and whatever of it is left."""
+def kill_session(process: subprocess.Popen[Any]) -> None:
+    """Kill a process that leads its session, with all processes of the session."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait(60)
@@ -45,7 +45,7 @@ def wait_until(
     *,
     seconds: float = 60.0,
 ) -> None:
-    """Wait for what takes less, however busy the machine is; a process must run meanwhile."""
+    """Wait until a condition holds, at most some seconds; a given process must stay alive."""
     end_of_patience = time.monotonic() + seconds
     while not condition():
         assert process is None or process.poll() is None, "the process has ended"
@@ -53,10 +53,10 @@ def wait_until(
         time.sleep(0.01)
 
 
-def runs(pid: int) -> bool:
-    """Return whether a process runs: one that is dead and not yet waited for does not."""
+def is_running(pid: int) -> bool:
+    """Return whether a process is running; a zombie is not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):  # the second where it ends while it is read
+    except (FileNotFoundError, ProcessLookupError):  # the second if it ends during the read
         return False
     return state != "Z"

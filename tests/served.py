@@ -1,4 +1,4 @@
-"""A server whose file and network operations are written down, and a visitor without a browser."""
+"""A server whose file and network operations are recorded, and a client without a browser."""
 
 from __future__ import annotations
 
@@ -15,59 +15,59 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import started
+from processes import running_process
 
 ROOT = Path(__file__).parents[1]
 
-# Runs in the server, before anything else: every file opened for writing, every temporary file,
-# every name looked up and every address connected to, one JSON list a line.
+# Runs in the server before anything else. Records every file opened for writing, every temporary
+# file, every name lookup and every connection, as one JSON list per line.
 WATCHED = """
 import json, os, sys
 out = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-def told(event, arguments):
+def record(event, arguments):
     if event == "open":
         path, mode, flags = arguments
         is_written = bool(flags & (os.O_WRONLY | os.O_RDWR | getattr(os, "O_TMPFILE", 0)))
         if not is_written or isinstance(path, int):
             return
-        told = [event, os.fsdecode(path)]
+        line = [event, os.fsdecode(path)]
     elif event in ("tempfile.mkstemp", "tempfile.mkdtemp"):
-        told = [event, os.fsdecode(arguments[0])]
+        line = [event, os.fsdecode(arguments[0])]
     elif event in ("socket.connect", "socket.sendto"):
-        told = [event, repr(arguments[1])]
+        line = [event, repr(arguments[1])]
     elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
-        told = [event, repr(arguments[0])]
+        line = [event, repr(arguments[0])]
     else:
         return
-    os.write(out, (json.dumps(told) + "\\n").encode())
-sys.addaudithook(told)
+    os.write(out, (json.dumps(line) + "\\n").encode())
+sys.addaudithook(record)
 sys.argv = ["leakscope", "serve", *sys.argv[2:]]
-from dashboard.__main__ import main
+from leakscope.__main__ import main
 sys.exit(main())
 """
 
 
 @dataclass(frozen=True)
 class Server:
-    """A running server: its port and what it did so far."""
+    """A running server: its port, its record of operations and its output."""
 
     port: int
     log: Path
     output: Path
 
-    def done(self, *events: str) -> list[str]:
-        """Return what was opened, looked up or connected to, by the names of the events."""
+    def operations(self, *events: str) -> list[str]:
+        """Return the recorded arguments of the given events."""
         lines = [json.loads(line) for line in self.log.read_text().splitlines()]
         return [what for event, what in lines if event in events]
 
-    def ask(
+    def request(
         self,
         path: str,
         method: str = "GET",
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
     ) -> tuple[int, dict[str, str], bytes]:
-        """Return status, headers and body of an answer."""
+        """Send an HTTP request; return status, headers and body."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         with contextlib.closing(connection):
             sent = {"Host": f"localhost:{self.port}", **(headers or {})}
@@ -89,9 +89,9 @@ class Server:
         session: str = "",
         more: Mapping[str, str] | None = None,
     ) -> Any:
-        """Open the websocket of a visitor, as a page of `origin` that asks for `host`.
+        """Open a websocket to a host name, from a page of an origin.
 
-        A `session` is asked for as a browser does that lost its connection; `more` are headers.
+        `session` is the id of a session to reconnect to; `more` are further headers.
         """
         sent = {**(more or {}), **({"Cookie": cookie} if cookie else {})}
         from websockets.sync.client import connect
@@ -106,12 +106,13 @@ class Server:
             subprotocols=["streamlit", "token", *filter(None, [session])],  # type: ignore[list-item]
             additional_headers=sent,
             max_size=None,
+            close_timeout=1,  # the server leaves some closings unanswered
         )
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *options: str, **environment: str) -> Iterator[Server]:
-    """Serve the pages on a free port, watched; `options` are those of `leakscope serve`."""
+def serve_recorded(folder: Path, *options: str, **environment: str) -> Iterator[Server]:
+    """Serve the pages on a free port, with recorded operations."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -121,12 +122,15 @@ def serving(folder: Path, *options: str, **environment: str) -> Iterator[Server]
     command = [sys.executable, "-c", WATCHED, server.log, "--port", port, *options]
     with (
         server.output.open("w") as out,
-        started(command, output=out, cwd=ROOT, env=variables | environment) as process,
+        running_process(command, output=out, cwd=ROOT, env=variables | environment) as process,
     ):
         end = time.monotonic() + 120
         while time.monotonic() < end and process.poll() is None:
             with contextlib.suppress(OSError):
-                if server.ask("/_stcore/health")[0] in (200, 404):  # with a base path, elsewhere
+                if server.request("/_stcore/health")[0] in (
+                    200,
+                    404,
+                ):  # with a base path, elsewhere
                     break
             time.sleep(0.1)
         else:
@@ -134,8 +138,8 @@ def serving(folder: Path, *options: str, **environment: str) -> Iterator[Server]
         yield server
 
 
-def session_of(visitor: Any) -> str:
-    """Have the pages run for a visitor, and return the name of the session that began."""
+def run_pages(visitor: Any) -> str:
+    """Run the pages for a websocket; return the id of the new session."""
     from streamlit.proto.BackMsg_pb2 import BackMsg
     from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 

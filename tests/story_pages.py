@@ -1,4 +1,4 @@
-"""Pages as slides open them live, and what they show: for the tests that compare the two."""
+"""Pages as slides open them, and what they show, to compare pages with slides."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from core.story.format import Slide
-from core.story.views import VIEWS
-from dashboard.inversion import measured
+from leakscope.core.findings.finding import Finding
+from leakscope.core.findings.registry import VIEWS
+from leakscope.dashboard.inversion import measured
 
 ROOT = Path(__file__).parents[1]
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 ROUNDED = 0.56
-"""How far a number of one decimal may lie from the same one in whole numbers."""
+"""The largest difference between a number with one decimal and the same number as an integer."""
 
 
-def opened(app: AppTest, view: str, slide: Slide, asked: dict[str, str]) -> AppTest:
-    """Return the page as the slide opens it live."""
+def open_live(app: AppTest, view: str, slide: Finding, asked: dict[str, str]) -> AppTest:
+    """Open the page that a slide links to."""
     app.session_state[measured.OPEN_KEY] = view in measured.VIEWS
     app.switch_page(str(ROOT / "pages" / f"{VIEWS[view].page}.py"))
     for name, value in (dict(slide.live) or asked).items():
@@ -32,15 +32,15 @@ def opened(app: AppTest, view: str, slide: Slide, asked: dict[str, str]) -> AppT
 
 
 def text_of(page: AppTest) -> str:
-    """Return all that a page says in words, without markup."""
+    """Return all texts of a page, without markup."""
     kinds = (page.title, page.header, page.subheader, page.markdown, page.caption, page.info)
-    said = [part.value for kind in kinds for part in kind]
-    said += [re.sub(r"<[^>]+>", " ", part.value) for part in page.html]
-    return unmarked(" ".join(said))
+    texts = [part.value for kind in kinds for part in kind]
+    texts += [re.sub(r"<[^>]+>", " ", part.value) for part in page.html]
+    return strip_markdown(" ".join(texts))
 
 
-def unmarked(text: str) -> str:
-    """Return what is read of Markdown."""
+def strip_markdown(text: str) -> str:
+    """Return a Markdown text without emphasis and escapes."""
     return unescape(text).replace("\\", "").replace("*", "")
 
 
@@ -50,14 +50,14 @@ def tables_of(page: AppTest) -> list[list[tuple[str, ...]]]:
 
 
 def figure_of(page: AppTest, key: str) -> dict[str, Any]:
-    """Return the figure of a page whose element has this key."""
+    """Return the figure of a page by its key."""
     charts = [chart.proto for chart in page.get("plotly_chart")]
     found: dict[str, Any] = json.loads(next(c.spec for c in charts if c.id.endswith(f"-{key}")))
     return found
 
 
-def drawn(figure: Any) -> list[tuple[Any, ...]]:
-    """Return what a figure shows of numbers, trace by trace, with whose they are."""
+def trace_data(figure: Any) -> list[tuple[Any, ...]]:
+    """Return name, coordinates and error bars of each trace of a figure, as JSON."""
     return [
         tuple(json.dumps(trace.get(part)) for part in ("name", "x", "y", "error_x", "error_y"))
         for trace in figure["data"]
@@ -65,32 +65,33 @@ def drawn(figure: Any) -> list[tuple[Any, ...]]:
 
 
 def numbers(text: str) -> list[float]:
+    """Return the numbers in a text."""
     return [float(each.replace(",", "")) for each in NUMBER.findall(text)]
 
 
-def rows_of(page: AppTest) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the settings in the table of the trade-off, by defence and strength."""
+def tradeoff_rows_of(page: AppTest) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the rows of the trade-off page's table, by defence and strength."""
     frame = page.dataframe[-1].value
     return {(row["defence"], row["strength"]): row for row in frame.to_dict("records")}
 
 
-def is_same(said: str, value: float, interval: str) -> bool:
-    """Return whether `38 [33, 42]` is what a table has with one decimal."""
+def matches_rounded(text: str, value: float, interval: str) -> bool:
+    """Return whether a text such as `38 [33, 42]` rounds a value and its interval."""
     return all(
         abs(mine - theirs) <= ROUNDED
-        for mine, theirs in zip(numbers(said), [value, *numbers(interval)], strict=True)
+        for mine, theirs in zip(numbers(text), [value, *numbers(interval)], strict=True)
     )
 
 
-def values(trace: Any) -> Any:
-    """Return all numbers of a trace, its error bars too, to ten places."""
+def rounded_values(trace: Any) -> Any:
+    """Return the coordinates and error bars of a trace, rounded to ten places."""
     parts = (trace.get(part) for part in ("x", "y", "z", "error_x", "error_y"))
-    return json.loads(json.dumps([*parts]), parse_float=lambda said: round(float(said), 10))
+    return json.loads(json.dumps([*parts]), parse_float=lambda digits: round(float(digits), 10))
 
 
-def pin_of(page: AppTest, name: str) -> Slide:
-    """Return what a page pins of itself."""
-    page.session_state["_story_asked"] = (name, False)
+def pin_page(page: AppTest, name: str) -> Finding:
+    """Pin a page to the story; return the pinned finding."""
+    page.session_state["_story_requested"] = (name, False)
     page.run()
-    found: Slide = page.session_state["_story_pins"][-1].pin.slide
+    found: Finding = page.session_state["_story_pins"][-1].pin.slide
     return found

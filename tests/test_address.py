@@ -8,24 +8,30 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import streamlit as st
 
-from core.studies.private_points import PrivateTraining
-from core.studies.tradeoff_files import shipped_tradeoff
-from core.studies.training_points import Adversarial, Pretrained, UnderNoise
-from dashboard import cache, encoder_choice
-from dashboard.address import Address, NotOffered, Parameter
-from dashboard.attributes import state as attributes
-from dashboard.calm import plain
-from dashboard.deniability import state as deniability
-from dashboard.deniability.eta import eta_steps
-from dashboard.inversion import state as inversion
-from dashboard.membership import state as membership
-from dashboard.memorisation import state as memorisation
-from dashboard.names import controls as names_controls
-from dashboard.names import state as names
-from dashboard.projection import state as projection
-from dashboard.representations import state as representations
-from dashboard.tradeoff import state as tradeoff
-from dashboard.training import state as training
+from leakscope.core.studies.tradeoff.summary import shipped_tradeoff
+from leakscope.core.studies.training.points import (
+    Adversarial,
+    Pretrained,
+    PrivateTraining,
+    UnderNoise,
+)
+from leakscope.dashboard import cache
+from leakscope.dashboard.address import Address, NotOffered, Parameter
+from leakscope.dashboard.attributes import state as attributes
+from leakscope.dashboard.audit import state as audit
+from leakscope.dashboard.deniability import state as deniability
+from leakscope.dashboard.deniability.eta import eta_steps
+from leakscope.dashboard.inversion import state as inversion
+from leakscope.dashboard.membership import state as membership
+from leakscope.dashboard.memorisation import state as memorisation
+from leakscope.dashboard.names import controls as names_controls
+from leakscope.dashboard.names import state as names
+from leakscope.dashboard.projection import state as projection
+from leakscope.dashboard.representations import state as representations
+from leakscope.dashboard.tradeoff import state as tradeoff
+from leakscope.dashboard.training import state as training
+from leakscope.dashboard.ui import encoder_choice
+from leakscope.dashboard.ui.errors import plain
 
 TEXT = "The harbour master counted 12 ships & left? é ü 🦊\nA second line."
 
@@ -83,65 +89,101 @@ def of_training() -> Address:
 
     settings = [SimpleNamespace(encoder=name, hides="words") for name in ("minilm", "dual")]
     heads = (SimpleNamespace(task="news"),)
-    return training.address({
-        "adversary": Adversarial(tuple(settings), (), {}, "author", {}, ()),  # type: ignore[arg-type]
-        "noise": points(UnderNoise, reader="bilstm"),
-        "pretraining": points(Pretrained, mechanism="text_to_text", eta=98.5),
-        "private": PrivateTraining(heads, (), 1e-5, ()),  # type: ignore[arg-type]
-    })  # fmt: skip
+    return training.address(
+        {
+            "adversary": Adversarial(tuple(settings), (), {}, "author", {}, ()),  # type: ignore[arg-type]
+            "noise": points(UnderNoise, reader="bilstm"),
+            "pretraining": points(Pretrained, mechanism="text_to_text", eta=98.5),
+            "private": PrivateTraining(heads, (), 1e-5, ()),  # type: ignore[arg-type]
+        }
+    )
 
 
 PAGES: dict[str, Callable[[], Address]] = {
-    "names": lambda: names.address(names_controls.samples(), names_controls.attacks_on_offer()),
+    "audit": audit.address,
+    "names": lambda: names.address(
+        names_controls.sample_request(), names_controls.selectable_attacks()
+    ),
     "attributes": lambda: attributes.address(["articles", "collections"]),
     "membership": of_membership,
     "memorisation": memorisation.address,
     "training": of_training,
-    "tradeoff": lambda: tradeoff.address(shipped_tradeoff("minilm")),
+    "tradeoff": lambda: tradeoff.address(shipped_tradeoff()),
     "deniability": of_deniability,
     "representations": lambda: representations.address(cache.representations()),
-    "projection": projection.adopt,
+    "projection": projection.adopt_address,
     "inversion": inversion.address,
     "encoder": encoder_choice.address,
 }
 VIEWS: dict[str, dict[str, Any]] = {
+    "audit": {"audit_n": 1_000},
     "names": {"names_sentences": TEXT, "names_names": "Ada Q\nTom, Orrin", "names_attack": "msp"},
     "attributes": {
-        "attributes_corpus": "collections", "attributes_labels": 50, "attributes_each": 5,
+        "attributes_corpus": "collections",
+        "attributes_labels": 50,
+        "attributes_each": 5,
         "attributes_text": TEXT,
     },
     "membership": {
-        "membership_model": "words", "membership_data": "novels", "membership_attack": "fixed",
-        "membership_prior": 101, "membership_rate": 0.01,
+        "membership_model": "words",
+        "membership_data": "novels",
+        "membership_attack": "fixed",
+        "membership_prior": 101,
+        "membership_rate": 0.01,
     },
     "memorisation": {
-        "memorise_canary": "Tarnquell & {digits:3}? é 🦊", "memorise_insertions": 4,
-        "memorise_epochs": 20, "memorise_model": "transformer", "memorise_corpus": "lee",
-        "memorise_n": 500, "memorise_tokens": "words", "memorise_draw": 100, "memorise_models": 2,
+        "memorise_canary": "Tarnquell & {digits:3}? é 🦊",
+        "memorise_insertions": 4,
+        "memorise_epochs": 20,
+        "memorise_model": "transformer",
+        "memorise_corpus": "lee",
+        "memorise_n": 500,
+        "memorise_tokens": "words",
+        "memorise_draw": 100,
+        "memorise_models": 2,
     },
     "training": {
-        "training_part": "private", "training_hides": "attribute", "training_encoder": "dual",
-        "training_task": "news", "training_network": "bilstm", "training_sends": "text_to_text",
-        "training_eta": "98.5", "training_weight": "10",
+        "training_part": "private",
+        "training_hides": "attribute",
+        "training_encoder": "dual",
+        "training_task": "news",
+        "training_network": "bilstm",
+        "training_sends": "text_to_text",
+        "training_eta": "98.5",
+        "training_weight": "10",
     },
     "tradeoff": {
-        "sentence": TEXT, "vectors_used_for": "classification", "task": "TREC",
+        "sentence": TEXT,
+        "vectors_used_for": "classification",
+        "task": "TREC",
         "share_to_keep": 80,
-        "point": "text_to_text:eta=90", "against": "custext:epsilon=4,mapping=aggressive+int8",
+        "point": "text_to_text:eta=90",
+        "against": "custext:epsilon=4,mapping=aggressive+int8",
     },
     "deniability": {"sentence": TEXT, "eta": 15.5},
     "representations": {
-        "rep_encoder": ["tfidf", "minilm"], "rep_attack": ["msp"], "rep_domain": "in",
-        "rep_view": "text", "rep_corpus": "lee", "rep_n": 1000, "sentence": TEXT,
+        "rep_encoder": ["tfidf", "minilm"],
+        "rep_attack": ["msp"],
+        "rep_domain": "in",
+        "rep_view": "text",
+        "rep_corpus": "lee",
+        "rep_n": 1000,
+        "sentence": TEXT,
     },
     "projection": {
-        "map_corpus": "lee", "map_n": 500, "map_method": "pca", "map_dims": 3,
-        "map_colour": "words", "map_shape": "document", "map_defence": "token_representation",
-        "map_strength": 60.0, "sentence": TEXT,
+        "map_corpus": "lee",
+        "map_n": 500,
+        "map_method": "pca",
+        "map_dims": 3,
+        "map_colour": "words",
+        "map_shape": "document",
+        "map_defence": "token_representation",
+        "map_strength": 60.0,
+        "sentence": TEXT,
     },
     "inversion": {"sentence": TEXT, "chosen_attacks": ["probe", "mlc"], "counts_stop_words": True},
     "encoder": {"encoder": "mlm:measured"},
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)
@@ -198,18 +240,32 @@ def test_what_a_browser_asks_before_it_heard_undoes_nothing(session: Session, pa
 
 
 HOSTILE = {
-    "20 kB": "x" * 20_000, "20 kB of digits": "9" * 20_000, "20 digits": "9" * 20,
-    "null byte": "msp\0", "lone surrogate": "\ud800", "nothing": "", "spaces": "  ",
-    "unknown": "nonsense", "list": "nonsense," * 3000, "NaN": "nan", "infinite": "inf",
-    "overflowing": "1e999", "below": "-5", "zero": "0", "hexadecimal": "0x10", "private": "upload",
-    "path": "../../etc/passwd", "markup": "<b>[here](https://example.org)</b> :red[x] $x$ `x`",
-}  # fmt: skip
+    "20 kB": "x" * 20_000,
+    "20 kB of digits": "9" * 20_000,
+    "20 digits": "9" * 20,
+    "null byte": "msp\0",
+    "lone surrogate": "\ud800",
+    "nothing": "",
+    "spaces": "  ",
+    "unknown": "nonsense",
+    "list": "nonsense," * 3000,
+    "NaN": "nan",
+    "infinite": "inf",
+    "overflowing": "1e999",
+    "below": "-5",
+    "zero": "0",
+    "hexadecimal": "0x10",
+    "private": "upload",
+    "path": "../../etc/passwd",
+    "markup": "<b>[here](https://example.org)</b> :red[x] $x$ `x`",
+}
 
 
 def free_text(parameter: Parameter) -> bool:
     return parameter.options is None and parameter.read is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("page", PAGES)
 def test_a_hostile_address_is_refused_in_few_words(session: Session, page: str, value: str) -> None:
@@ -217,10 +273,13 @@ def test_a_hostile_address_is_refused_in_few_words(session: Session, page: str, 
     before = dict(session.state)
     parameters = PAGES[page]().parameters
     asked = [
-        p for p in parameters
-        if not free_text(p) and p.name != "stop_words" and value not in map(str, p.options or ())
+        p
+        for p in parameters
+        if not free_text(p)
+        and p.name != "stop_words"
+        and value not in map(str, p.options or ())
         and (p.name, value) != ("seed", "0")  # which is one
-    ]  # fmt: skip
+    ]
     session.open({p.name: [value] for p in asked})
     address = PAGES[page]()
     address.adopt()
@@ -239,9 +298,10 @@ def test_a_hostile_address_is_refused_in_few_words(session: Session, page: str, 
     told.encode("utf-8")
 
 
-WITHOUT_TEXT = {"encoder", "membership", "training"}
+WITHOUT_TEXT = {"audit", "encoder", "membership", "training"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in WITHOUT_TEXT])
 def test_hostile_text_is_taken_as_text(session: Session, page: str) -> None:
     for value in HOSTILE.values():
@@ -265,13 +325,22 @@ def example() -> Address:
             raise NotOffered(int(text) + 1)
         return int(text)
 
-    return Address("example", (
-        Parameter(name="text", key="typed", default="a default"),
-        Parameter(name="size", key="the_size", default=2, options=(1, 2, 3)),
-        Parameter(name="colour", key="colours", default=["red"], options=COLOURS, is_many=True,
-                  hint="There are three."),
-        Parameter(name="even", key="even", default=0, read=even),
-    ))  # fmt: skip
+    return Address(
+        "example",
+        (
+            Parameter(name="text", key="typed", default="a default"),
+            Parameter(name="size", key="the_size", default=2, options=(1, 2, 3)),
+            Parameter(
+                name="colour",
+                key="colours",
+                default=["red"],
+                options=COLOURS,
+                is_many=True,
+                hint="There are three.",
+            ),
+            Parameter(name="even", key="even", default=0, read=even),
+        ),
+    )
 
 
 def test_an_address_is_taken_over_once(session: Session) -> None:
@@ -328,38 +397,11 @@ def test_what_is_refused_is_told_until_its_control_moves(session: Session) -> No
     assert len(session.told) == 1 and not session.query
 
 
-def test_what_there_is_instead_is_named_where_it_is_not_much(session: Session) -> None:
-    session.open({"size": ["4"]})
-    example().adopt()
-    example().warn_of_refused()
-    assert session.told[0].endswith(plain("size can be 1, 2, 3."))
-    many = Parameter(name="row", key="row", options=range(1000))
-    assert many.offered() == ""
-
-
 def test_repeated_names_are_a_list_or_the_last_counts(session: Session) -> None:
     session.open({"size": ["1", "3"], "colour": ["blue", "red,blue", " red "], "text": ["a", "b"]})
     example().adopt()
     assert session.state["the_size"] == 3 and session.state["typed"] == "b"
     assert session.state["colours"] == ["red", "blue"], "each once, in the order of the page"
-
-
-def test_many_refused_values_are_counted(session: Session) -> None:
-    session.open({"colour": [f"shade{i}" for i in range(1000)]})
-    address = example()
-    address.adopt()
-    address.warn_of_refused()
-    (told,) = session.told
-    assert "shade4, and 995 more" in told.replace("\\", "") and "shade5" not in told
-    assert session.state["colours"] == ["red"]
-
-
-def test_names_that_no_page_declares_are_left_alone(session: Session) -> None:
-    session.open({"nonsense": ["1"], "the_size": ["3"]})
-    address = example()
-    assert address.adopt() == set() and not address.refused
-    assert session.state["the_size"] == 2
-    assert set(session.query) == {"nonsense", "the_size"}
 
 
 def test_pages_keep_their_addresses_apart(session: Session) -> None:
@@ -375,17 +417,11 @@ def test_pages_keep_their_addresses_apart(session: Session) -> None:
 
 def test_an_eta_alone_chooses_a_defence_that_takes_it(session: Session) -> None:
     session.open({"eta": ["60"]})
-    projection.adopt()
-    assert projection.chosen("defence") == "text_to_text" and projection.chosen("strength") == 60
+    projection.adopt_address()
+    assert projection.choice("defence") == "text_to_text" and projection.choice("strength") == 60
     session.open({"eta": ["60"], "defence": ["sequence_representation"]})
-    projection.adopt()
-    assert projection.chosen("defence") == "sequence_representation"
+    projection.adopt_address()
+    assert projection.choice("defence") == "sequence_representation"
     session.open({"eta": ["-60"]})
-    assert projection.adopt().refused == (("eta", "-60"),)
-    assert projection.chosen("defence") == "none"
-
-
-def test_a_strength_that_is_no_eta_stays_out_of_a_link(session: Session) -> None:
-    address = projection.adopt()
-    session.state.update(map_defence="gaussian", map_strength=0.05)
-    assert "eta" not in dict(address.query()) and dict(address.query())["defence"] == "gaussian"
+    assert projection.adopt_address().refused == (("eta", "-60"),)
+    assert projection.choice("defence") == "none"

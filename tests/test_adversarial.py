@@ -15,16 +15,19 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from core.attacks.attributes.linear import LinearProbe
-from core.defences.stored import load_defence, save_defence
-from core.defences.trained.adversarial import AdapterNetwork, AdversarialAdapter, kept_loss
-from core.defences.trained.adversarial_dual import AdversarialLSTM, AdversarialTransformer
-from core.defences.trained.contest import Contest
-from core.defences.trained.leace import Leace, eraser_of
-from core.defences.trained.registry import TRAINED_DEFENCES, make_trained_defence
-from core.defences.trained.word_adversary import WordAdversary
-from core.encoders import load_encoder
-from core.errors import (
+from leakscope.core.attacks.attributes.linear import LinearProbe
+from leakscope.core.defences.stored import load_defence, save_defence
+from leakscope.core.defences.trained.adversarial import (
+    AdapterNetwork,
+    AdversarialAdapter,
+    similarity_loss,
+)
+from leakscope.core.defences.trained.adversarial_dual import AdversarialLSTM
+from leakscope.core.defences.trained.adversarial_game import AdversarialGame
+from leakscope.core.defences.trained.leace import Leace, fit_eraser
+from leakscope.core.defences.trained.word_adversary import WordAdversary
+from leakscope.core.encoders import load_encoder
+from leakscope.core.errors import (
     ArtifactError,
     DivergedError,
     EncoderMismatchError,
@@ -32,12 +35,15 @@ from core.errors import (
     NotFittedError,
     StoppedError,
 )
-from core.protocols import OnProgress, TrainedDefence, Vectors, no_progress
-from core.registry import looks_of
-from core.specs import DefenceSpec, settings_of
-from core.store import load_artifact, save_artifact
-from core.text import Vocabulary
-from core.training.adversary import LabelAdversary, StandardScale, guard, reverse
+from leakscope.core.protocols import OnProgress, TrainedDefence, Vectors, no_progress
+from leakscope.core.storage.artifacts import load_artifact, save_artifact
+from leakscope.core.text import Vocabulary
+from leakscope.core.training.adversary import (
+    LabelAdversary,
+    StandardScale,
+    add_gradient_check,
+    reverse,
+)
 
 DIMENSION = 12
 WORDS = ("river", "doctor", "winter", "garden", "minister", "ticket")
@@ -73,8 +79,9 @@ def probed(encoder: Any, seed: int = 0) -> float:
     """Return how often a fresh linear probe, on new samples, is right about the label."""
     known, labels = planted_texts(400, 100 + seed)
     held, truth = planted_texts(400, 200 + seed)
-    numbers, true = (np.array([label == "loud" for label in each], np.int64)
-                     for each in (labels, truth))  # fmt: skip
+    numbers, true = (
+        np.array([label == "loud" for label in each], np.int64) for each in (labels, truth)
+    )
     probe = LinearProbe(rate=1e-2).fit(known, numbers, encoder.encode(known), n_labels=2)
     return float((probe.scores(held, encoder.encode(held)).argmax(1) == true).mean())
 
@@ -98,8 +105,13 @@ def test_the_gradient_comes_back_turned_round_and_scaled_the_adversary_s_own_doe
 
 
 def sides(**more: Any) -> Any:
-    given = {"against": "words", "weight": 1.0, "adversary_hidden": 0, "adversary_rate": 0.1,
-             "n_words": 10}  # fmt: skip
+    given = {
+        "against": "words",
+        "weight": 1.0,
+        "adversary_hidden": 0,
+        "adversary_rate": 0.1,
+        "n_words": 10,
+    }
     return SimpleNamespace(**(given | more))
 
 
@@ -123,16 +135,16 @@ class Fixed(nn.Module):
 def test_a_step_lowers_the_main_loss_and_raises_the_adversary_s() -> None:
     network = nn.Linear(2, 2, bias=False)
     nn.init.eye_(network.weight)
-    contest = Contest(sides(weight=0.5), network, Fixed(), torch.device("cpu"))
+    game = AdversarialGame(sides(weight=0.5), network, Fixed(), torch.device("cpu"))
     x = torch.tensor([[1.0, 1.0]])
     vectors = network(x)
-    loss = contest.loss((vectors**2).sum(), vectors, np.array([0]))
+    loss = game.loss((vectors**2).sum(), vectors, np.array([0]))
     assert loss.item() == pytest.approx(2.0 - 1.0)
     loss.backward()
     # By hand: d main/dv = 2v = (2, 2); the adversary's −λ a = (−.5, 1); outer product with x.
     assert network.weight.grad is not None
     assert network.weight.grad.tolist() == [[1.5, 1.5], [3.0, 3.0]]
-    assert contest.adversary.a.grad.tolist() == [1.0, 1.0]  # type: ignore[attr-defined]
+    assert game.adversary.a.grad.tolist() == [1.0, 1.0]  # type: ignore[attr-defined]
 
 
 # A run that diverges
@@ -141,7 +153,7 @@ def test_a_step_lowers_the_main_loss_and_raises_the_adversary_s() -> None:
 def test_a_step_whose_gradient_is_not_finite_is_not_taken() -> None:
     w = nn.Parameter(torch.tensor([1.0, 2.0]))
     optimizer = torch.optim.Adam([w], lr=0.1)
-    guard(optimizer, [w], clip=5.0, weight=7.0)
+    add_gradient_check(optimizer, [w], clip=5.0, weight=7.0)
     for bad in (math.nan, math.inf, 1e30):  # the square of the last is no float32
         w.grad = torch.tensor([1.0, bad])
         with pytest.raises(DivergedError, match=r"weight 7.*nothing was stored"):
@@ -173,12 +185,6 @@ def test_a_weight_that_diverges_is_stopped_and_nothing_is_stored(
         dual.encode(texts)
 
 
-@pytest.mark.parametrize("weight", [math.nan, math.inf, -1.0])
-def test_a_weight_that_is_none_is_refused(weight: float) -> None:
-    with pytest.raises(InvalidInputError, match="weight must lie in"):
-        make_trained_defence(DefenceSpec.of("adversarial", {"weight": weight}))
-
-
 # Adversaries
 
 
@@ -194,7 +200,7 @@ def test_the_words_an_adversary_reads_are_scored_by_hand() -> None:
     adversary = WordAdversary(texts, Vocabulary.count(texts), 2, hidden=0)
     assert adversary._vocabulary.words == ("river", "doctor", "garden", "winter")
     said = [np.array([0, 1]), np.array([0]), np.array([1, 2, 3])]
-    scores = adversary._scored(said, np.arange(3))
+    scores = adversary._f1(said, np.arange(3))
     assert scores.tolist() == pytest.approx([100, 200 / 3, 200 / 4])
     # river alone: 2/3, 2/3, 0; three words: 4/5, 2/5, 2/4; all four: 4/6, 4/6, 2/5, the best.
     assert adversary.chance(np.arange(3)) == pytest.approx(100 * (4 / 6 + 4 / 6 + 2 / 5) / 3)
@@ -217,11 +223,15 @@ def test_the_loss_that_keeps_usefulness_by_hand() -> None:
             others = [b for b in range(3) if b != a]
             wanted = [math.exp(float(frozen[a] @ frozen[b]) / 0.5) for b in others]
             found = [math.exp(float(own[a] @ own[b]) / 0.5) for b in others]
-            losses.append(-sum(w / sum(wanted) * math.log(f / sum(found))
-                               for w, f in zip(wanted, found, strict=True)))  # fmt: skip
+            losses.append(
+                -sum(
+                    w / sum(wanted) * math.log(f / sum(found))
+                    for w, f in zip(wanted, found, strict=True)
+                )
+            )
         return sum(losses) / 3
 
-    assert kept_loss(own, frozen, 0.5).item() == pytest.approx(expected(), rel=1e-5)
+    assert similarity_loss(own, frozen, 0.5).item() == pytest.approx(expected(), rel=1e-5)
 
 
 # The trap, and the defence
@@ -229,8 +239,15 @@ def test_the_loss_that_keeps_usefulness_by_hand() -> None:
 
 def trained(weight: float, against: str = "attribute", **more: Any) -> AdversarialAdapter:
     texts, labels = planted_texts(600, 1)
-    given = {"epochs": 25, "batch_size": 64, "hidden": 32, "learning_rate": 5e-3, "n_words": 10,
-             "adversary_hidden": 32, "device": "cpu"}  # fmt: skip
+    given = {
+        "epochs": 25,
+        "batch_size": 64,
+        "hidden": 32,
+        "learning_rate": 5e-3,
+        "n_words": 10,
+        "adversary_hidden": 32,
+        "device": "cpu",
+    }
     adapter = AdversarialAdapter(against=against, weight=weight, **(given | more))
     return adapter.fit(Planted(), texts, labels=labels)
 
@@ -271,9 +288,7 @@ def test_fewer_numbers_are_the_principal_ones() -> None:
 
 def test_stored_and_loaded_it_protects_identically(tmp_path: Path) -> None:
     texts, labels = planted_texts(80, 2)
-    defences: list[Any] = [
-        trained(1.0, epochs=1), Leace().fit(Planted(), texts, labels=labels)
-    ]  # fmt: skip
+    defences: list[Any] = [trained(1.0, epochs=1), Leace().fit(Planted(), texts, labels=labels)]
     for i, defence in enumerate(defences):
         assert isinstance(defence, TrainedDefence)
         folder = save_defence(defence, tmp_path / str(i), training={"encoder": "planted"})
@@ -287,7 +302,7 @@ def test_stored_and_loaded_it_protects_identically(tmp_path: Path) -> None:
             loaded.protect(stranger)
         meta = json.loads((folder / "model.json").read_text())
         (folder / "model.json").write_text(json.dumps(meta | {"state": {}}))
-        with pytest.raises(ArtifactError, match="does not hold a trained defence"):
+        with pytest.raises(ArtifactError, match="does not contain a trained defence"):
             load_defence(folder)
         assert {p.suffix for p in folder.iterdir()} == {".json", ".safetensors"}
 
@@ -305,8 +320,10 @@ def test_a_run_that_is_stopped_ends_as_one_that_was_not(tmp_path: Path) -> None:
     seen: list[str] = ["encoding"]
     again = AdversarialAdapter(**given, against="attribute")
     fit: dict[str, Any] = {
-        "vectors": Planted().encode(texts), "labels": labels, "checkpoint_dir": str(tmp_path)
-    }  # fmt: skip
+        "vectors": Planted().encode(texts),
+        "labels": labels,
+        "checkpoint_dir": str(tmp_path),
+    }
     with pytest.raises(StoppedError):
         again.fit(Planted(), texts, on_progress=stop, **fit)
     arrays, meta = load_artifact(tmp_path)
@@ -328,11 +345,6 @@ def test_an_attribute_needs_its_labels(defence: Any, labels: list[str] | None) -
         defence.fit(Planted(), texts, labels=labels)
 
 
-def test_too_few_texts_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="at least 40 texts"):
-        AdversarialAdapter().fit(Planted(), planted_texts(39, 0)[0])
-
-
 # LEACE
 
 
@@ -340,14 +352,14 @@ def test_leace_is_the_closed_form_worked_by_hand() -> None:
     # Four vectors at (±2, ±1), labels by the sign of the first number: Σ_xx is diagonal and Σ_xz
     # points along the first axis, so that W Σ_xz does, and the projection takes that axis off.
     x = np.array([[2.0, 1.0], [2.0, -1.0], [-2.0, 1.0], [-2.0, -1.0]]) + np.array([5.0, 7.0])
-    p, mean = eraser_of(x, np.array([1, 1, 0, 0]), 2)
+    p, mean = fit_eraser(x, np.array([1, 1, 0, 0]), 2)
     assert mean.tolist() == [5.0, 7.0]
     np.testing.assert_allclose(p, [[0, 0], [0, 1]], atol=1e-9)
     # Correlated: Σ_xx = [[2, 1], [1, 1]] (times 4/3), z along x₁. I − P = Σ_xz (Σ_xz'Σ_xx⁻¹Σ_xz)⁻¹
     # Σ_xz' Σ_xx⁻¹ with Σ_xz ∝ (a, b) = Σ (x − μ) z.
     x = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, 0.0], [-1.0, 0.0]])
     z = np.array([1, 0, 1, 0])
-    p, _ = eraser_of(x, z, 2)
+    p, _ = fit_eraser(x, z, 2)
     sigma, cross = x.T @ x, x.T @ (2.0 * z - 1)
     assert cross.tolist() == [4.0, 2.0]
     inverse = np.linalg.inv(sigma)
@@ -383,9 +395,18 @@ def test_leace_leaves_a_fresh_linear_probe_at_chance() -> None:
 # Dual encoders
 
 
-DUAL: dict[str, Any] = {"dimension": 16, "epochs": 2, "n_negatives": 15, "learning_rate": 0.01,
-                        "n_candidates": 5, "n_validation": 10, "word_dimension": 12, "n_words": 10,
-                        "adversary_hidden": 16, "device": "cpu"}  # fmt: skip
+DUAL: dict[str, Any] = {
+    "dimension": 16,
+    "epochs": 2,
+    "n_negatives": 15,
+    "learning_rate": 0.01,
+    "n_candidates": 5,
+    "n_validation": 10,
+    "word_dimension": 12,
+    "n_words": 10,
+    "adversary_hidden": 16,
+    "device": "cpu",
+}
 
 
 def test_a_dual_encoder_is_trained_against_an_attribute_and_comes_back(tmp_path: Path) -> None:
@@ -403,39 +424,7 @@ def test_a_dual_encoder_is_trained_against_an_attribute_and_comes_back(tmp_path:
         AdversarialLSTM(**DUAL, against="attribute").fit(texts, labels=labels[:-1])
 
 
-def test_a_dual_encoder_that_is_stopped_ends_as_one_that_was_not(tmp_path: Path) -> None:
-    texts, _ = planted_texts(200, 6)
-    whole = AdversarialLSTM(**DUAL, weight=0.3).fit(texts)
-
-    def stop(fraction: float, _: str) -> None:
-        if 0.6 < fraction < 1:
-            raise StoppedError("enough")
-
-    with pytest.raises(StoppedError):
-        AdversarialLSTM(**DUAL, weight=0.3).fit(
-            texts, on_progress=stop, checkpoint_dir=str(tmp_path)
-        )
-    again = AdversarialLSTM(**DUAL, weight=0.3).fit(texts, checkpoint_dir=str(tmp_path))
-    assert again.fingerprint == whole.fingerprint and again.during_ == whole.during_
-
-
-def test_families_keep_their_own_defaults() -> None:
-    assert (AdversarialTransformer().dimension, AdversarialTransformer().epochs) == (600, 5)
-    assert (AdversarialLSTM().dimension, AdversarialLSTM().epochs) == (1200, 1)
-
-
 # The registry
-
-
-def test_each_entry_tells_what_a_reader_needs() -> None:
-    for name, entry in TRAINED_DEFENCES.items():
-        assert entry.title and entry.summary.endswith(".") and entry.reference and entry.cost
-        assert entry.formula.count("{") == entry.formula.count("}")
-        assert isinstance(make_trained_defence(name), TrainedDefence)
-        assert all(field.metadata["help"] for field in settings_of(entry.kind).values())
-        with pytest.raises(NotFittedError):
-            make_trained_defence(name).protect(Planted())  # type: ignore[arg-type]
-    assert len(set(looks_of(TRAINED_DEFENCES).values())) == len(TRAINED_DEFENCES)
 
 
 def test_a_defended_encoder_is_opened_by_its_folder(
@@ -450,7 +439,7 @@ def test_a_defended_encoder_is_opened_by_its_folder(
         opened.encode(small_texts[:3]), adapter.protect(base).encode(small_texts[:3])
     )
     save_defence(adapter, tmp_path / "e", training={})
-    with pytest.raises(ArtifactError, match="does not tell which encoder"):
+    with pytest.raises(ArtifactError, match="does not name the encoder"):
         load_encoder(f"defended:{tmp_path / 'e'}")
 
 
@@ -472,17 +461,30 @@ def test_a_defence_is_trained_and_used_from_the_command_line(
 ) -> None:
     out = tmp_path / "d"
     more = ["--set", "epochs=2"] if defence == "adversarial" else []
-    given = ["defend", "--defence", defence, "--encoder", f"mlm:{tiny_bert}", "--texts", table,
-             "--label-column", "mood", "--out", out, *more]  # fmt: skip
+    given = [
+        "defend",
+        "--defence",
+        defence,
+        "--encoder",
+        f"mlm:{tiny_bert}",
+        "--texts",
+        table,
+        "--label-column",
+        "mood",
+        "--out",
+        out,
+        *more,
+    ]
     told = core(*given, "--json").json()
     assert told["encoder"] == f"defended:{out}" and told["trained_for"] == f"mlm:{tiny_bert}"
     assert told["n_texts"] == 120 and len(told["during"]) == (2 if more else 0)
     assert told["nearest_kept"]["n"] == 120 and told["nearest_kept"]["value"] > 20
     assert {p.suffix for p in out.iterdir()} == {".json", ".safetensors"}
-    found = core("attributes", "--texts", table, "--label-column", "mood", "--encoder",
-                 f"defended:{out}", "--json").json()  # fmt: skip
+    found = core(
+        f"attributes --texts {table} --label-column mood --encoder defended:{out} --json"
+    ).json()
     assert found["encoder"] == f"defended:{out}"
-    assert "holds a defence already" in core(*given).refusal()
+    assert "already contains a defence" in core(*given).refusal()
     assert defence in core("list", "--defence", defence).out
 
 
@@ -491,7 +493,7 @@ def test_a_weight_that_diverges_leaves_no_folder_behind(
 ) -> None:
     out = tmp_path / "d"
     given = ["defend", "--encoder", f"mlm:{tiny_bert}", "--texts", table, "--out", out]
-    assert "Training ran away at weight 1e+308" in core(*given, "--set", "weight=1e308").refusal()
+    assert "Training diverged at weight 1e+308" in core(*given, "--set", "weight=1e308").refusal()
     assert not [path for path in tmp_path.rglob("model*") if path.parent != tmp_path]
     assert "weight must lie in" in core(*given, "--set", "weight=nan").refusal()
     assert "needs a label" in core(*given, "--set", "against=attribute").refusal()
@@ -503,9 +505,17 @@ def books(tmp_path: Path) -> Path:
     """Running text by two authors."""
     texts, _ = planted_texts(300, 7)
     path = tmp_path / "books.jsonl"
-    path.write_text("\n".join(
-        json.dumps({"text": " ".join(f"The {t.rstrip('!')} is here." for t in texts[i : i + 10]),
-                    "author": "ab"[i // 10 % 2]}) for i in range(0, 300, 10)))  # fmt: skip
+    path.write_text(
+        "\n".join(
+            json.dumps(
+                {
+                    "text": " ".join(f"The {t.rstrip('!')} is here." for t in texts[i : i + 10]),
+                    "author": "ab"[i // 10 % 2],
+                }
+            )
+            for i in range(0, 300, 10)
+        )
+    )
     return path
 
 
@@ -523,16 +533,7 @@ def test_a_dual_encoder_is_fitted_against_an_attribute_from_the_command_line(
     told = core(*given, "--label-column", "author", "--json").json()
     assert told["label_column"] == "author" and told["n_pairs"] > 200
     assert load_encoder(told["encoder"]).during_[-1].n == 10  # type: ignore[attr-defined]
-    refused = core("fit", "--encoder", "tfidf", "--corpus", books, "--out", tmp_path / "f",
-                   "--label-column", "author").refusal()  # fmt: skip
-    assert "tfidf hides nothing" in refused
-
-
-def test_a_dual_encoder_whose_weight_diverges_is_refused_and_can_be_fitted_there_anew(
-    core: Any, books: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "e"
-    refused = core(*fitting(books, out, weight=1e308)).refusal()
-    assert "ran away at weight 1e+308" in refused and "Lower weight" in refused
-    assert not [path for path in out.rglob("*") if path.is_file()]
-    assert core(*fitting(books, out), "--json").json()["encoder"] == f"adversarial_lstm:{out}"
+    refused = core(
+        f"fit --encoder tfidf --corpus {books} --out {tmp_path / 'f'} --label-column author"
+    ).refusal()
+    assert "tfidf does not hide an attribute" in refused

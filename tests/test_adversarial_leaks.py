@@ -14,15 +14,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_heart import NEARLY, GuessingMemory, NearParrot, WordsByHeart, is_a_guess, met
 from conftest import SMALL_WORDS
+from memorising_models import (
+    NEARLY,
+    GuessingMemorisingAttack,
+    MemorisingWordEncoder,
+    NearMemorisingClassifier,
+    is_at_chance,
+    match_rows,
+)
 
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.results import Score
-from core.studies import adversarial, adversarial_attack, adversarial_texts, adversarial_words
-from core.studies.adversarial import AdversarialStudy
-from core.studies.adversarial_texts import Sides
-from core.studies.trained_defences import Trained
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.results import Score
+from leakscope.core.studies.tradeoff.trained_defences import ProtectedEncoder
+from leakscope.core.studies.training import (
+    adversarial,
+    adversarial_attack,
+    adversarial_texts,
+    adversarial_words,
+)
+from leakscope.core.studies.training.adversarial import AdversarialStudy
+from leakscope.core.studies.training.adversarial_texts import Sides
 
 N_TEXTS, N_AGAIN = 500, 400
 
@@ -36,8 +48,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer = csv.writer(file)
         writer.writerow(["author", "text"])
         for author, own in (("a", SMALL_WORDS[:22]), ("b", SMALL_WORDS[22:])):
-            texts = [f"{' '.join(rng.choice(own, 7, replace=False))} {author}{i}"
-                     for i in range(N_TEXTS)]  # fmt: skip
+            texts = [
+                f"{' '.join(rng.choice(own, 7, replace=False))} {author}{i}" for i in range(N_TEXTS)
+            ]
             again = [f"{text} again" for text in texts[:N_AGAIN]]
             writer.writerows([author, text] for text in rng.permutation([*texts, *again]))
     return path
@@ -53,13 +66,13 @@ class HidesByHeart:
 
     def encode(self, texts: Any, on_progress: OnProgress = no_progress) -> Vectors:
         found = self.encoder.encode(texts)
-        found[met(found, self.known, NEARLY) >= 0] = 0
+        found[match_rows(found, self.known, NEARLY) >= 0] = 0
         return found
 
 
-def by_heart(known: Vectors, labels: Any, held: Vectors, seed: int) -> Any:
+def memorising_attack(known: Vectors, labels: Any, held: Vectors, seed: int) -> Any:
     """Attack an attribute: the label of a text that is nearly met again, else the likeliest."""
-    said = NearParrot().fit(known, labels).predict(held)
+    said = NearMemorisingClassifier().fit(known, labels).predict(held)
     return np.eye(int(labels.max()) + 1, dtype=np.float32)[said]
 
 
@@ -69,17 +82,24 @@ Measured = Callable[..., Score]
 @pytest.fixture
 def measured(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measured:
     """Return what an attacker on words, or on the attribute, reads in the study's own cell."""
-    monkeypatch.setattr(adversarial, "load_encoder", lambda name: WordsByHeart())
-    attackers = {**adversarial_attack.ATTRIBUTE_ATTACKERS, "memory": ("a test", by_heart)}
+    monkeypatch.setattr(adversarial, "load_encoder", lambda name: MemorisingWordEncoder())
+    attackers = {**adversarial_attack.ATTRIBUTE_ATTACKERS, "memory": ("a test", memorising_attack)}
     monkeypatch.setattr(adversarial_attack, "ATTRIBUTE_ATTACKERS", attackers)
-    monkeypatch.setattr(adversarial_words, "make_attack", lambda spec: GuessingMemory())
+    monkeypatch.setattr(adversarial_words, "make_attack", lambda spec: GuessingMemorisingAttack())
 
     def read(hides: str, attacker: str) -> Score:
         study = AdversarialStudy(
-            target=f"{table}#text", hides=(hides,), encoders=("minilm",), n_labels=2, seeds=(0,),
-            word_attackers=("probe_mlc",), attribute_attackers=(attacker,),
-            n_defence=600, n_known=700, n_targets=200,
-        )  # fmt: skip
+            target=f"{table}#text",
+            hides=(hides,),
+            encoders=("minilm",),
+            n_labels=2,
+            seeds=(0,),
+            word_attackers=("probe_mlc",),
+            attribute_attackers=(attacker,),
+            n_defence=600,
+            n_known=700,
+            n_targets=200,
+        )
         plain = next(cell for cell in study.cells() if cell["defence_kind"] == "none")
         rows = adversarial.measure(plain, tmp_path)
         (row,) = (row for row in rows if row["when"] == "after")
@@ -98,17 +118,17 @@ def leaks(monkeypatch: pytest.MonkeyPatch) -> None:
 def hide_by_heart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the study's defence be one that knows its own texts by heart."""
 
-    def trained(cell: Any, sides: Sides, folder: Path) -> tuple[Trained, Trained]:
-        plain, hides = WordsByHeart(), HidesByHeart(WordsByHeart(), sides.defence)
-        return Trained(plain, plain), Trained(hides, hides)
+    def trained(cell: Any, sides: Sides, folder: Path) -> tuple[ProtectedEncoder, ProtectedEncoder]:
+        plain, hides = MemorisingWordEncoder(), HidesByHeart(MemorisingWordEncoder(), sides.defence)
+        return ProtectedEncoder(plain, plain), ProtectedEncoder(hides, hides)
 
-    monkeypatch.setattr(adversarial, "_trained", trained)
+    monkeypatch.setattr(adversarial, "_train_encoders", trained)
 
 
 @pytest.mark.parametrize("hides", ["words", "attribute"])
 def test_who_knows_texts_by_heart_guesses(measured: Measured, hides: str) -> None:
     read = measured(hides, "memory")
-    assert read.n > 40 and is_a_guess(read)
+    assert read.n > 40 and is_at_chance(read)
     assert read.value == pytest.approx(read.chance, abs=12)
 
 
@@ -117,7 +137,7 @@ def test_texts_that_are_nearly_known_would_be_read(
     measured: Measured, leaks: None, hides: str
 ) -> None:
     read = measured(hides, "memory")
-    assert not is_a_guess(read) and read.ci95.low > read.chance
+    assert not is_at_chance(read) and read.ci95.low > read.chance
 
 
 def test_a_defence_that_knows_texts_by_heart_hides_nothing(

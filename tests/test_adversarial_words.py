@@ -10,32 +10,42 @@ import numpy as np
 import pytest
 from conftest import SMALL_WORDS
 
-from core.attacks.inversion.prior import PriorAttack
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
-from core.studies import adversarial_words
-from core.studies.adversarial import AdversarialStudy
-from core.studies.adversarial_texts import Sides
-from core.studies.adversarial_words import WORD_ATTACKERS, word_scores
-from core.studies.trained_defences import Remembered, Trained
+from leakscope.core.attacks.inversion.prior import PriorAttack
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.studies.tradeoff.trained_defences import MemoizedEncoder, ProtectedEncoder
+from leakscope.core.studies.training import adversarial_words
+from leakscope.core.studies.training.adversarial import AdversarialStudy
+from leakscope.core.studies.training.adversarial_texts import Sides
+from leakscope.core.studies.training.adversarial_words import WORD_ATTACKERS, word_scores
 
 
 def texts_of(n: int, seed: int) -> tuple[str, ...]:
     rng = np.random.default_rng(seed)
-    return tuple(" ".join(rng.choice(SMALL_WORDS, 4, replace=False)) + f" {seed}x{i}"
-                 for i in range(n))  # fmt: skip
+    return tuple(
+        " ".join(rng.choice(SMALL_WORDS, 4, replace=False)) + f" {seed}x{i}" for i in range(n)
+    )
 
 
 def sides_of(n_known: int, n_targets: int) -> Sides:
     known, targets = texts_of(n_known, 1), texts_of(n_targets, 2)
     one = ("a",)
-    return Sides(one, one, (), (), known, one * n_known, targets, one * n_targets,
-                 tuple(map(str, range(n_targets))), 0)  # fmt: skip
+    return Sides(
+        one,
+        one,
+        (),
+        (),
+        known,
+        one * n_known,
+        targets,
+        one * n_targets,
+        tuple(map(str, range(n_targets))),
+        0,
+    )
 
 
 def cell_of(*names: str, start: str = "") -> dict[str, Any]:
-    settings = {"probe_mlc": {"epochs": 10, "hidden": 32, "substitutions": 0},
-                "msp": {"epochs": 2}}  # fmt: skip
+    settings = {"probe_mlc": {"epochs": 10, "hidden": 32, "substitutions": 0}, "msp": {"epochs": 2}}
     return {"attackers": list(names), "settings": settings, "start": start, "seed": 0}
 
 
@@ -59,14 +69,17 @@ class Bags:
         return np.array(rows, np.float32).reshape(-1, self.dimension)
 
 
+@pytest.mark.slow
 def test_the_search_tries_lists_of_words_on_what_is_defended() -> None:
     bare, kept = Bags(), Bags()
-    trained = Trained(Remembered(kept), bare)
+    trained = ProtectedEncoder(MemoizedEncoder(kept), bare)
     sides = sides_of(200, 20)
     found = word_scores(cell_of("probe_mlc", "search", "msp"), trained, trained, sides)
     assert [told["family"] for _, told in found.values()] == [
-        "probe-started classifier", "re-embedding search", "multi-set prediction",
-    ]  # fmt: skip
+        "probe-started classifier",
+        "re-embedding search",
+        "multi-set prediction",
+    ]
     own = {*sides.known, *sides.targets, *SMALL_WORDS}
     tried = [text for text in bare.asked if text not in own and len(text.split()) > 1]
     assert len(tried) > 20 * 20, "each target's lists are encoded behind the defence"
@@ -77,11 +90,11 @@ def test_the_search_tries_lists_of_words_on_what_is_defended() -> None:
 
 
 def test_correctors_that_begin_with_nothing_change_no_answer() -> None:
-    trained = Trained(Remembered(Bags()), Bags())
-    scene = adversarial_words._Scene(
+    trained = ProtectedEncoder(MemoizedEncoder(Bags()), Bags())
+    scene = adversarial_words._AttackSetup(
         cell_of(), trained.encoder, trained.encoder, trained.bare, sides_of(120, 20)
     )
-    search = adversarial_words._correcting_nothing(scene.fresh.attack, 0)
+    search = adversarial_words._untrained_search(scene.fresh.attack, 0)
     vectors = Bags().encode(texts_of(5, 3))
     first, after = search.corrections_.first(vectors), search.corrections_.rank(Bags(), vectors)
     assert len(search.corrections_.correctors) == 1
@@ -90,8 +103,10 @@ def test_correctors_that_begin_with_nothing_change_no_answer() -> None:
 
 @pytest.mark.parametrize("better", ["tuned", "fresh"])
 def test_the_search_is_over_the_classifier_that_reads_more_of_texts_set_aside(better: str) -> None:
-    bags = Remembered(Bags())
-    scene = adversarial_words._Scene(cell_of(start="ships"), bags, bags, bags, sides_of(200, 20))
+    bags = MemoizedEncoder(Bags())
+    scene = adversarial_words._AttackSetup(
+        cell_of(start="ships"), bags, bags, bags, sides_of(200, 20)
+    )
     good = scene.fresh
     weak = replace(good, reader=PriorAttack().fit(bags, texts_of(50, 4)))
     vars(scene).update({"tuned": weak, "fresh": weak, better: good})
@@ -100,10 +115,11 @@ def test_the_search_is_over_the_classifier_that_reads_more_of_texts_set_aside(be
     assert replace(scene, cell=none)._stronger.lift is None, "where none ships it is trained anew"
 
 
+@pytest.mark.slow
 def test_where_nothing_is_changed_the_search_is_over_what_ships(
     minilm: TransformerEncoder,
 ) -> None:
-    base = Trained(minilm, minilm)
+    base = ProtectedEncoder(minilm, minilm)
     cell = cell_of("tuned", "search", start="ships")
     found = word_scores(cell, base, base, sides_of(120, 20))
     assert found["search"][1]["starts_shipped"] and found["search"][0].value > 50
@@ -124,5 +140,5 @@ def test_cells_name_who_can_attack_and_set_prediction_takes_its_own_epochs(
     assert by["adversarial_lstm"]["attackers"] == ["probe_mlc", "search", "msp"]
     assert by["minilm"]["settings"]["msp"] == {}, "a hundred epochs at most, by its patience"
     assert cells(msp_epochs=3)[0]["settings"]["msp"] == {"epochs": 3}
-    with pytest.raises(InvalidInputError, match="none do for dual_lstm"):
+    with pytest.raises(InvalidInputError, match="there are none for dual_lstm"):
         cells(encoders=("dual_lstm",), word_attackers=("tuned",))

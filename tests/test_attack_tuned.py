@@ -10,18 +10,22 @@ import numpy as np
 import pytest
 import torch
 
-from core.attacks.inversion.classifiers.network import WordClassifier, word_bce
-from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
-from core.attacks.inversion.classifiers.tuned import paired, taught, tune
-from core.attacks.inversion.evaluation import evaluate
-from core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
-from core.attacks.inversion.released import ReleasedTokens, TokenReader
-from core.attacks.inversion.search.attack import SearchAttack
-from core.attacks.inversion.search.tuned import SearchPlan, tune_search
-from core.defences.vectors import GaussianNoise, RandomProjection
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
-from core.text import Vocabulary, word_set
+from leakscope.core.attacks.inversion.classifiers.network import WordClassifier, word_bce
+from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
+from leakscope.core.attacks.inversion.classifiers.tuned import (
+    fine_tune,
+    pairs_in_vocabulary,
+    teacher_for,
+)
+from leakscope.core.attacks.inversion.evaluation import evaluate
+from leakscope.core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
+from leakscope.core.attacks.inversion.released_tokens.released import ReleasedTokens, TokenReader
+from leakscope.core.attacks.inversion.search.attack import SearchAttack
+from leakscope.core.attacks.inversion.search.tuned import SearchPlan, tune_search
+from leakscope.core.defences.vectors import GaussianNoise, RandomProjection
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.text import Vocabulary, word_set
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +70,11 @@ def test_what_was_trained_goes_on_where_vectors_are_changed(
     changed = protected.encode(known)
     lift = Lift.fit(changed, tiny_encoder.encode(known))
     own = LiftedEncoder(tiny_encoder, protected, lift)
-    pairs = paired(plain.vocabulary_, (known, [lift(changed)]), (held, own.encode(held)))
+    pairs = pairs_in_vocabulary(
+        plain.vocabulary_, (known, [lift(changed)]), (held, own.encode(held))
+    )
     before = plain.model_.words.detach().clone()
-    tuned = tune(plain, tiny_encoder, pairs, epochs=6, learning_rate=5e-3)
+    tuned = fine_tune(plain, tiny_encoder, pairs, epochs=6, learning_rate=5e-3)
 
     def f1(attack: Any) -> float:
         lifted = LiftedAttack(attack, lift, tiny_encoder, protected)
@@ -84,8 +90,10 @@ def test_training_on_that_only_spoils_is_undone(
     known, held, _ = parts
     vectors = tiny_encoder.encode(known)
     shuffled = vectors[np.random.default_rng(0).permutation(len(vectors))]
-    pairs = paired(plain.vocabulary_, (known, [shuffled]), (held, tiny_encoder.encode(held)))
-    spoiled = tune(plain, tiny_encoder, pairs, epochs=2, learning_rate=1.0)
+    pairs = pairs_in_vocabulary(
+        plain.vocabulary_, (known, [shuffled]), (held, tiny_encoder.encode(held))
+    )
+    spoiled = fine_tune(plain, tiny_encoder, pairs, epochs=2, learning_rate=1.0)
     tried = tiny_encoder.encode(held[:5])
     np.testing.assert_allclose(
         spoiled.model_.probabilities(tried), plain.model_.probabilities(tried), atol=1e-3
@@ -98,7 +106,7 @@ def test_a_teacher_tells_what_stands_in_the_texts_of_wrong_labels(
     known, held, _ = parts
     clean, seen = tiny_encoder.encode(known), tiny_encoder.encode(held)
     turned = np.ascontiguousarray(clean[:, ::-1]), np.ascontiguousarray(seen[:, ::-1])
-    pairs = paired(plain.vocabulary_, (known, [turned[0]]), (held, turned[1]))
+    pairs = pairs_in_vocabulary(plain.vocabulary_, (known, [turned[0]]), (held, turned[1]))
     order = np.random.default_rng(0).permutation(len(pairs.rows))
     wrong = replace(pairs, rows=[pairs.rows[i] for i in order])
 
@@ -106,10 +114,12 @@ def test_a_teacher_tells_what_stands_in_the_texts_of_wrong_labels(
     often.batch_size = 16
 
     def f1(teacher: Any) -> float:
-        tuned = tune(often, tiny_encoder, wrong, epochs=30, learning_rate=1e-2, teacher=teacher)
+        tuned = fine_tune(
+            often, tiny_encoder, wrong, epochs=30, learning_rate=1e-2, teacher=teacher
+        )
         return max(tuned.log_.validation)
 
-    assert f1(taught(plain, known, clean)) > f1(None) + 3
+    assert f1(teacher_for(plain, known, clean)) > f1(None) + 3
 
 
 def test_a_teacher_answers_for_every_copy_of_a_text_and_for_no_other(
@@ -118,17 +128,23 @@ def test_a_teacher_answers_for_every_copy_of_a_text_and_for_no_other(
     known, held, _ = parts
     clean = tiny_encoder.encode(known)
     kept = [i for i, row in enumerate(plain.vocabulary_.rows(known)) if len(row)]
-    teacher = taught(plain, known, clean)
+    teacher = teacher_for(plain, known, clean)
     assert len(teacher) == len(kept)
     expected = plain.model_.probabilities(clean[kept])
     for rows in (np.arange(5), np.arange(5) + len(kept)):
         np.testing.assert_allclose(teacher.probabilities(rows).numpy(), expected[:5], atol=2e-2)
-    pairs = paired(plain.vocabulary_, (known, [clean]), (held, tiny_encoder.encode(held)))
+    pairs = pairs_in_vocabulary(
+        plain.vocabulary_, (known, [clean]), (held, tiny_encoder.encode(held))
+    )
     with pytest.raises(InvalidInputError, match="vectors of the same texts"):
-        tune(
-            plain, tiny_encoder, pairs, epochs=1, learning_rate=1e-3,
-            teacher=taught(plain, known[:-9], clean[:-9]),
-        )  # fmt: skip
+        fine_tune(
+            plain,
+            tiny_encoder,
+            pairs,
+            epochs=1,
+            learning_rate=1e-3,
+            teacher=teacher_for(plain, known[:-9], clean[:-9]),
+        )
 
 
 def test_the_loss_of_taught_targets_is_that_of_their_mean() -> None:
@@ -157,7 +173,7 @@ def test_copies_of_noise_have_the_words_of_their_texts(
     known, held, _ = parts
     noisy = GaussianNoise(sigma=0.1, seed=0).protect(tiny_encoder)
     copies = [noisy.encode(known) for _ in range(2)]
-    pairs = paired(plain.vocabulary_, (known, copies), (held, noisy.encode(held)))
+    pairs = pairs_in_vocabulary(plain.vocabulary_, (known, copies), (held, noisy.encode(held)))
     n = len(pairs.rows) // 2
     assert pairs.vectors.shape == (2 * n, 32)
     assert all(np.array_equal(a, b) for a, b in zip(pairs.rows[:n], pairs.rows[n:], strict=True))
@@ -167,18 +183,26 @@ def test_copies_of_noise_have_the_words_of_their_texts(
 def test_what_chooses_the_epoch_is_not_trained_on(plain: ProbeMLCAttack, parts: Any) -> None:
     known, _, _ = parts
     vectors = np.zeros((len(known), 32), np.float32)
-    with pytest.raises(InvalidInputError, match="3 texts are to be trained on and to choose by"):
-        paired(plain.vocabulary_, (known, [vectors]), (known[:3], vectors[:3]))
+    with pytest.raises(
+        InvalidInputError, match="3 texts are in both the training and the validation set"
+    ):
+        pairs_in_vocabulary(plain.vocabulary_, (known, [vectors]), (known[:3], vectors[:3]))
 
 
+@pytest.mark.slow
 def test_the_search_goes_on_from_its_correctors(
     tiny_encoder: TransformerEncoder, parts: Any
 ) -> None:
     known, held, targets = parts
     search = SearchAttack(
-        vocabulary_size=40, base_epochs=20, base_substitutions=0, n_candidates=6, n_rounds=1,
-        corrector_hidden=8, corrector_epochs=1,
-    ).fit(tiny_encoder, known)  # fmt: skip
+        vocabulary_size=40,
+        base_epochs=20,
+        base_substitutions=0,
+        n_candidates=6,
+        n_rounds=1,
+        corrector_hidden=8,
+        corrector_epochs=1,
+    ).fit(tiny_encoder, known)
     noisy = GaussianNoise(sigma=0.05, seed=0).protect(tiny_encoder)
     lift = Lift.fit(noisy.encode(known), tiny_encoder.encode(known))
     attacked = LiftedEncoder(tiny_encoder, noisy, lift)

@@ -10,37 +10,39 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.attacks.attributes.examples import Examples
-from core.attacks.attributes.experiment import Guess, likeliest
-from core.attacks.attributes.parts import TopicMap, Why
-from core.attacks.attributes.sources import ATTRIBUTE_CORPORA, open_examples, read_uploaded
-from core.corpora.memory_file import MemoryFile
-from core.encoders.at_hand import encoder_at_hand
-from core.errors import ArtifactError, InvalidInputError
-from core.figures.attributes import (
+from leakscope.core.attacks.attributes.examples import Examples
+from leakscope.core.attacks.attributes.experiment import Guess, top_labels
+from leakscope.core.attacks.attributes.parts import LabelEvidence, TopicMap
+from leakscope.core.attacks.attributes.sources import (
+    ATTRIBUTE_CORPORA,
+    load_examples,
+    read_uploaded_examples,
+)
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.encoders.shared import shared_encoder
+from leakscope.core.errors import ArtifactError, InvalidInputError
+from leakscope.core.figures.attributes import (
     accuracy_figure,
     confusion_figure,
     guesses_figure,
     reasons_figure,
 )
-from core.results import Interval, Score
-from core.specs import EncoderSpec
-from core.studies.attribute_curves import (
+from leakscope.core.results import Interval, Score
+from leakscope.core.results.rows import Row
+from leakscope.core.specs import EncoderSpec
+from leakscope.core.studies.attributes.curves import (
     View,
     curves,
+    labelled_sources,
     load_rows,
     mean_at,
-    offered,
+    row_with_confusions,
     table,
     views_of,
-    with_mixed,
 )
-from core.studies.attribute_job import infer_attribute
-from core.studies.attribute_request import AttributeRequest
-from core.studies.attribute_rows import anonymised
-from core.studies.attribute_tables import markdown
-from core.studies.rows import Row
-from core.studies.tables import write_rows
+from leakscope.core.studies.attributes.job import infer_attribute
+from leakscope.core.studies.attributes.request import AttributeRequest
+from leakscope.core.studies.attributes.rows import anonymise_labels
 
 AUTHORS = ("Ána", "<b>Bob</b>", "Çelik %{x}", "山田")
 WORDS = ("river", "doctor", "garden", "winter")
@@ -62,15 +64,22 @@ def as_file(rows: list[tuple[str, ...]], head: tuple[str, ...] = ("body", "who",
 
 
 def read(rows: list[tuple[str, ...]], group: str | None = "book") -> Examples:
-    return read_uploaded(as_file(rows), text="body", label="who", group=group)
+    return read_uploaded_examples(as_file(rows), text="body", label="who", group=group)
 
 
 def row(score: float, **facts: object) -> Row:
     given = {
-        "attribute_attack": "linear", "encoder": "minilm", "label": "author", "seed": 0,
-        "labelled_from": "group", "n_labels": 4, "n_per_label": 5, "is_shuffled": False, "n": 100,
+        "attribute_attack": "linear",
+        "encoder": "minilm",
+        "label": "author",
+        "seed": 0,
+        "labelled_from": "group",
+        "n_labels": 4,
+        "n_per_label": 5,
+        "is_shuffled": False,
+        "n": 100,
         "split": "group",
-    }  # fmt: skip
+    }
     told = Score(score, Interval(score - 0.1, score + 0.1), 100, 0.25)
     return Row(scores={"top1": told, "top5": told}, facts={**given, **facts})
 
@@ -86,8 +95,8 @@ def test_an_upload_gives_texts_labels_and_groups() -> None:
     ("rows", "group", "wrong"),
     [
         ([("a river", "A", "1"), ("a garden", "A", "2")], "book", "at least two labels"),
-        ([("a river", "", "1"), ("a garden", "", "2")], "book", "holds no label"),
-        ([("a river", "A", "1"), ("a garden", "B", "")], "book", "has a label and no 'book'"),
+        ([("a river", "", "1"), ("a garden", "", "2")], "book", "contains no label"),
+        ([("a river", "A", "1"), ("a garden", "B", "")], "book", "has a label but no 'book'"),
         ([("a river", "A", "1"), ("a garden", "B", "1")], "book", "several labels"),
         ([("a river", "A", "1"), ("a garden", "B", "2")], "who", "different columns"),
         ([("a river", "A", "1")], "year", "no column 'year'"),
@@ -99,18 +108,24 @@ def test_what_an_upload_lacks_is_told(rows: list[tuple[str, ...]], group: str, w
 
 
 def test_a_bundled_corpus_has_labels_and_documents() -> None:
-    found = open_examples("collections")
+    found = load_examples("collections")
     assert set(found.labels) == {"lee", "wikipedia"} and found.groups is not None
-    articles = open_examples("articles")
+    articles = load_examples("articles")
     assert articles.labels == articles.groups and len(set(articles.labels)) > 50
 
 
 @pytest.fixture(scope="module")
 def request_for(tiny_bert: Path) -> AttributeRequest:
     return AttributeRequest(
-        source="0" * 64, on=EncoderSpec(name=f"mlm:{tiny_bert}"), n_labels=5, n_per_label=10,
-        text_column="body", label_column="who", group_column="book", is_upload=True,
-    )  # fmt: skip
+        source="0" * 64,
+        on=EncoderSpec(name=f"mlm:{tiny_bert}"),
+        n_labels=5,
+        n_per_label=10,
+        text_column="body",
+        label_column="who",
+        group_column="book",
+        is_upload=True,
+    )
 
 
 def test_the_job_measures_every_size_and_keeps_targets_apart(
@@ -120,7 +135,7 @@ def test_the_job_measures_every_size_and_keeps_targets_apart(
     found = infer_attribute(request_for, read(lines()), lambda done, _: seen.append(done))
     assert seen == sorted(seen) and seen[0] == 0
     rows = list(found.rows)
-    assert offered(rows) == ["group"] and views_of(rows, "group") == ([2, 4], [2, 5, 10])
+    assert labelled_sources(rows) == ["group"] and views_of(rows, "group") == ([2, 4], [2, 5, 10])
     at = View("group", 4, 10)
     words = mean_at(rows, at, "words", "top1")
     probe = mean_at(rows, at, "linear", "top1", request_for.on.name)
@@ -129,7 +144,7 @@ def test_the_job_measures_every_size_and_keeps_targets_apart(
     assert control["attribute_attack"] == "linear"
     assert probe.value > control.scores["top1"].value
     assert {label for _, label in found.unseen} == set(found.labels) == set(AUTHORS)
-    assert with_mixed(rows, "group", request_for.on.name) is not None
+    assert row_with_confusions(rows, "group", request_for.on.name) is not None
     kept = [p for p in leakscope_home.rglob("*") if p.is_file()]
     assert kept == [], "vectors of an upload are on the disk"
 
@@ -137,8 +152,8 @@ def test_the_job_measures_every_size_and_keeps_targets_apart(
 def test_what_the_probe_learned_names_an_unseen_text(request_for: AttributeRequest) -> None:
     found = infer_attribute(request_for, read(lines()))
     texts, truth = zip(*found.unseen, strict=True)
-    vectors = encoder_at_hand(request_for.on).encode(list(texts))
-    said = [likeliest(found.linear, found.labels, vector) for vector in vectors]
+    vectors = shared_encoder(request_for.on).encode(list(texts))
+    said = [top_labels(found.linear, found.labels, vector) for vector in vectors]
     assert all(len(g) == 4 and sum(x.probability for x in g) == pytest.approx(1) for g in said)
     assert found.topic is not None
     right = np.mean([g[0].label == true for g, true in zip(said, truth, strict=True)])
@@ -173,38 +188,31 @@ def test_labels_with_too_few_texts_are_left_out(request_for: AttributeRequest) -
 
 def test_curves_keep_what_is_fixed_and_average_seeds() -> None:
     rows = [
-        row(0.4), row(0.6, seed=1), row(0.8, n_per_label=10), row(0.3, n_labels=8),
-        row(0.2, is_shuffled=True), row(0.5, attribute_attack="words", encoder=""),
+        row(0.4),
+        row(0.6, seed=1),
+        row(0.8, n_per_label=10),
+        row(0.3, n_labels=8),
+        row(0.2, is_shuffled=True),
+        row(0.5, attribute_attack="words", encoder=""),
         row(0.9, labelled_from="run"),
-    ]  # fmt: skip
+    ]
     found = curves(rows, View("group", 4, 5), "n_per_label")
     assert [(c.attack, c.sizes, c.is_shuffled) for c in found] == [
-        ("linear", (5, 10), False), ("words", (5,), False), ("linear", (5,), True)
-    ]  # fmt: skip
+        ("linear", (5, 10), False),
+        ("words", (5,), False),
+        ("linear", (5,), True),
+    ]
     assert [s.value for s in found[0].scores] == pytest.approx([0.5, 0.8])
     along = curves(rows, View("group", 4, 5), "n_labels")
     assert along[0].sizes == (4, 8) and along[0].scores[1].value == 0.3
-    assert offered(rows) == ["run", "group"] and len(table(rows)) == len(rows)
-
-
-def test_rows_from_disk_still_know_their_encoder(tmp_path: Path) -> None:
-    path = tmp_path / "minilm.json"
-    cell = {"attribute_attack": "linear", "encoder": "tfidf"}
-    facts = {k: v for k, v in row(0.4).facts.items() if k not in cell}
-    live = Row(cell=cell, scores=row(0.4).scores, facts=facts)
-    write_rows(path, "attributes", [live, row(0.5)], "")
-    rows = load_rows(path)
-    at = View("group", 4, 5)
-    assert mean_at(rows, at, "linear", "top1", "minilm") == row(0.5).scores["top1"]
-    assert [c.encoder for c in curves(rows, at, "n_per_label")] == ["tfidf", "minilm"]
-    assert markdown(rows) == markdown([live, row(0.5)]), "no table takes encoders together"
+    assert labelled_sources(rows) == ["run", "group"] and len(table(rows)) == len(rows)
 
 
 def test_labels_that_are_people_are_numbered_where_that_is_asked_for() -> None:
     pairs = [["Ada", "Eve", 0.4], ["Bob", "Ada", 0.2]]
     mixed = {"mixed_labels": ["Ada", "Bob"], "mixed_pairs": pairs, "mixed_shares": [[0.6, 0.0]]}
     failed = Row(error="InvalidInputError: 'Ada' has 3 texts")
-    found, plain, without = anonymised([row(0.4, **mixed), row(0.5), failed])
+    found, plain, without = anonymise_labels([row(0.4, **mixed), row(0.5), failed])
     assert found["mixed_labels"] == ["label 1", "label 2"]
     assert found["mixed_pairs"] == [["label 1", "label 3", 0.4], ["label 2", "label 1", 0.2]]
     assert found["mixed_shares"] == mixed["mixed_shares"] and plain == row(0.5)
@@ -212,9 +220,15 @@ def test_labels_that_are_people_are_numbered_where_that_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{}", '{"study": "names", "rows": []}', '{"study": "attributes", "rows": []}',
-                '{"study": "attributes", "rows": [{"n": 1}]}']
-)  # fmt: skip
+    "content",
+    [
+        "",
+        "{}",
+        '{"study": "names", "rows": []}',
+        '{"study": "attributes", "rows": []}',
+        '{"study": "attributes", "rows": [{"n": 1}]}',
+    ],
+)
 def test_a_damaged_file_of_rows_is_told(tmp_path: Path, content: str) -> None:
     path = tmp_path / "minilm.json"
     path.write_text(content)
@@ -228,7 +242,9 @@ def test_figures_show_hostile_labels_as_text_and_mark_the_truth() -> None:
     ticks = figure.layout.yaxis.ticktext
     assert "&lt;b&gt;" in ticks[0] and "<b>" not in ticks[0] and "%" not in ticks[0]
     assert ticks[1] == "● 山田" and figure.data[0].text == ("70 %", "30 %")
-    shown = reasons_figure(["a", "b"], [Why(0, 1.0, -2.0, 0.0), Why(1, 0.5, 0.5, 0.0)])
+    shown = reasons_figure(
+        ["a", "b"], [LabelEvidence(0, 1.0, -2.0, 0.0), LabelEvidence(1, 0.5, 0.5, 0.0)]
+    )
     assert [list(bar.x) for bar in shown.data] == [[1.0, 0.5], [-2.0, 0.5]]
     assert shown.data[1].marker.pattern.shape == "/", "not by colour alone"
     mixed = confusion_figure(["<i>a", "b"], [[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]])
@@ -249,14 +265,16 @@ def test_draws_of_the_same_books_are_one_sample() -> None:
 
 def test_accuracy_has_control_guessing_and_a_shape_of_its_own_for_each_attack() -> None:
     rows = [
-        row(0.4), row(0.3, attribute_attack="words", encoder=""), row(0.2, is_shuffled=True),
+        row(0.4),
+        row(0.3, attribute_attack="words", encoder=""),
+        row(0.2, is_shuffled=True),
         row(0.2, attribute_attack="words", encoder="", is_shuffled=True),
-    ]  # fmt: skip
+    ]
     figure = accuracy_figure(curves(rows, View("group", 4, 5), "n_per_label"), "n_per_label", 1)
     named = [trace.name for trace in figure.data if trace.showlegend is not False]
-    assert named == ["Linear probe", "Bag of words", "labels shuffled", "guessing"], "one a kind"
+    assert named == ["Linear probe", "Bag of words", "shuffled labels", "guessing"], "one a kind"
     told = {trace.hovertemplate.split(":")[0] for trace in figure.data}
-    assert {"Linear probe, labels shuffled", "Bag of words, labels shuffled"} <= told
+    assert {"Linear probe, shuffled labels", "Bag of words, shuffled labels"} <= told
     assert len({trace.marker.symbol for trace in figure.data}) == 4
     assert list(figure.data[-1].y) == [0.25]
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from by_heart import LabelsByHeart, attribute_entry_of
 from conftest import SMALL_WORDS
+from memorising_models import MemorisingAttributeAttack, attribute_entry_of
 
-from core.attacks.attributes import draw
-from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
-from core.results import Score
-from core.studies import attributes
-from core.studies.attributes import AttributeStudy
+from leakscope.core.attacks.attributes import draw
+from leakscope.core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
+from leakscope.core.results import Score
+from leakscope.core.studies.attributes import study as attributes
+from leakscope.core.studies.attributes.study import AttributeStudy
 
 N_AUTHORS, N_BOOKS, N_TEXTS = 4, 4, 20
 
@@ -29,8 +29,10 @@ def table(tmp_path: Path) -> Path:
         writer = csv.writer(file)
         writer.writerow(["author", "book", "text"])
         for author in range(N_AUTHORS):
-            texts = [f"{' '.join(rng.choice(SMALL_WORDS, 7))} n{author}x{i}"
-                     for i in range(N_BOOKS * N_TEXTS)]  # fmt: skip
+            texts = [
+                f"{' '.join(rng.choice(SMALL_WORDS, 7))} n{author}x{i}"
+                for i in range(N_BOOKS * N_TEXTS)
+            ]
             for i, text in enumerate(texts):
                 book = i // N_TEXTS
                 writer.writerow([author, f"{author}/{book}", text])
@@ -44,15 +46,22 @@ Measured = Callable[[str], list[Score]]
 @pytest.fixture
 def measured(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measured:
     """Return the top-1 accuracy of an attack that knows its texts by heart, of each source."""
-    monkeypatch.setitem(ATTRIBUTE_ATTACKS, "memory", attribute_entry_of(LabelsByHeart))
-    for cached in (attributes._examples, attributes._content_of, attributes._drawn):
+    monkeypatch.setitem(ATTRIBUTE_ATTACKS, "memory", attribute_entry_of(MemorisingAttributeAttack))
+    for cached in (attributes._read_examples, attributes._content_of, attributes._draw_cached):
         cached.cache_clear()
 
     def scores(split: str) -> list[Score]:
         study = AttributeStudy(
-            target=str(table), group_column="book", attribute_attacks=("memory",), splits=(split,),
-            labels=(N_AUTHORS,), sizes=(30,), n_targets=60, run_length=10, seeds=(0,),
-        )  # fmt: skip
+            target=str(table),
+            group_column="book",
+            attribute_attacks=("memory",),
+            splits=(split,),
+            labels=(N_AUTHORS,),
+            sizes=(30,),
+            n_targets=60,
+            run_length=10,
+            seeds=(0,),
+        )
         (cell,) = study.cells()
         return [row.scores["top1"] for row in attributes.measure(cell, tmp_path)]
 

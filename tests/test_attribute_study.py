@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,21 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.attacks.attributes.answers import Answers, difference
-from core.attacks.attributes.draw import Draw, Plan, draw
-from core.attacks.attributes.examples import Examples
-from core.attacks.attributes.experiment import Case, Found
-from core.attacks.attributes.limits import MOST_LABELS
-from core.errors import InvalidInputError
-from core.results import Interval, Score
-from core.studies import attributes
-from core.studies.attribute_compared import compared, with_answers
-from core.studies.attribute_curves import FILES, load_shipped
-from core.studies.attribute_tables import gain_over, markdown
-from core.studies.attributes import AttributeStudy
-from core.studies.registry import run_study
-from core.studies.rows import Row
-from core.studies.tables import write_rows
+from leakscope.core.attacks.attributes.answers import Answers, difference
+from leakscope.core.attacks.attributes.draw import Draw
+from leakscope.core.attacks.attributes.experiment import Case, CaseResult
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.results import Interval, Score
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.attributes import study as attributes
+from leakscope.core.studies.attributes.compared import with_answers, with_gains
+from leakscope.core.studies.attributes.study import AttributeStudy
+from leakscope.core.studies.attributes.tables import gain_over, markdown
+from leakscope.core.studies.registry import run_study
 
 AUTHORS = ("Ána", "Bob", "Çelik", "山田")
 WORDS = ("river", "doctor", "garden", "winter")
@@ -54,11 +49,18 @@ def books(tmp_path: Path) -> Path:
 
 def study(books: Path, **more: Any) -> AttributeStudy:
     given = {
-        "target": str(books), "group_column": "book_id", "other": str(books),
-        "encoders": ("hashing",), "attribute_attacks": ("majority", "words", "linear"),
-        "labels": (2, 4), "sizes": (3, 6), "n_targets": 8, "splits": ("group",), "seeds": (0, 1),
+        "target": str(books),
+        "group_column": "book_id",
+        "other": str(books),
+        "encoders": ("hashing",),
+        "attribute_attacks": ("majority", "words", "linear"),
+        "labels": (2, 4),
+        "sizes": (3, 6),
+        "n_targets": 8,
+        "splits": ("group",),
+        "seeds": (0, 1),
         "run_length": 10,
-    }  # fmt: skip
+    }
     return AttributeStudy(**(given | more))
 
 
@@ -67,8 +69,10 @@ def study(books: Path, **more: Any) -> AttributeStudy:
 
 def test_cells_of_attacks_that_learn_slowly_are_small_and_of_others_whole(books: Path) -> None:
     cells = study(books).cells()
-    by_attack = {name: [c for c in cells if c["attribute_attack"] == name]
-                 for name in ("majority", "words", "linear")}  # fmt: skip
+    by_attack = {
+        name: [c for c in cells if c["attribute_attack"] == name]
+        for name in ("majority", "words", "linear")
+    }
     assert [len(found) for found in by_attack.values()] == [1, 2 * 2 * 2, 1]
     assert by_attack["linear"][0]["seeds"] == [0, 1]
     assert {c["n_known"] for c in cells} == {6}, "every size is of the same draw"
@@ -92,26 +96,15 @@ def test_every_size_seed_and_control_has_a_row(books: Path, tmp_path: Path) -> N
         assert 0 <= score.ci95.low <= score.value <= score.ci95.high <= 1
         assert "top5" not in row.scores, "among five of four labels each is right"
         assert score.n == row["n"] <= 8 * row["n_labels"]
-    right = {r["attribute_attack"]: r.scores["top1"].value for r in rows
-             if (r["n_labels"], r["n_per_label"], r["is_shuffled"]) == (4, 6, False)}  # fmt: skip
+    right = {
+        r["attribute_attack"]: r.scores["top1"].value
+        for r in rows
+        if (r["n_labels"], r["n_per_label"], r["is_shuffled"]) == (4, 6, False)
+    }
     assert right["words"] > 0.9 and right["linear"] > right["majority"]
     mixed = [row for row in linear if "mixed_labels" in row.facts]
     assert [(r["seed"], r["n_labels"], r["n_per_label"]) for r in mixed] == [(0, 4, 6)]
     assert set(mixed[0]["mixed_labels"]) == set(AUTHORS)
-
-
-def test_what_was_measured_is_not_measured_again(
-    books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = run_study("attributes", study(books), tmp_path)
-    monkeypatch.setattr(attributes, "answer_all", None)
-    assert run_study("attributes", study(books), tmp_path) == rows
-    more = run_study("attributes", study(books, sizes=(3, 6), seeds=(0, 1, 2)), tmp_path)
-    words, before = (
-        [(row.cell, row.scores["top1"]) for row in each
-         if not row.error and row["attribute_attack"] == "words"] for each in (more, rows)
-    )  # fmt: skip
-    assert words == before, "a seed more measures no other anew"
 
 
 def test_a_contrast_tells_what_other_groups_lose(books: Path, tmp_path: Path) -> None:
@@ -127,15 +120,7 @@ def test_a_contrast_tells_what_other_groups_lose(books: Path, tmp_path: Path) ->
     lost = plain[0].scores["top1"].value - plain[1].scores["top1"].value
     assert plain[1].scores["top1_lost"].value == pytest.approx(lost)
     table = markdown(rows)
-    assert "where labelled texts are of other groups" in table and "labels shuffled" in table
-
-
-def test_a_table_names_the_control_where_it_has_one(books: Path, tmp_path: Path) -> None:
-    rows = run_study("attributes", study(books, attribute_attacks=("linear",)), tmp_path)
-    said = "Rows *labels shuffled* are the control"
-    assert said in markdown(rows)
-    alone = markdown([row for row in rows if not row["is_shuffled"]])
-    assert said not in alone and "the same labels for every target.\n" in alone
+    assert "when labelled texts come from other groups" in table and "shuffled labels" in table
 
 
 def test_dense_vectors_are_told_by_their_parts(
@@ -143,46 +128,48 @@ def test_dense_vectors_are_told_by_their_parts(
 ) -> None:
     rows = run_study(
         "attributes",
-        study(books, encoders=(f"mlm:{tiny_bert}",), attribute_attacks=("linear", "discriminant"),
-              n_targets=40, seeds=(0,)),
+        study(
+            books,
+            encoders=(f"mlm:{tiny_bert}",),
+            attribute_attacks=("linear", "discriminant"),
+            n_targets=40,
+            seeds=(0,),
+        ),
         tmp_path,
-    )  # fmt: skip
+    )
     assert [row.error for row in rows if row.error] == []
     told = [row for row in rows if "topic_r2" in row.facts]
     assert [(r["attribute_attack"], r["n_labels"], r["n_per_label"]) for r in told] == [
-        ("linear", 4, 6), ("discriminant", 4, 6)
-    ]  # fmt: skip
+        ("linear", 4, 6),
+        ("discriminant", 4, 6),
+    ]
     parts = {f"top{k}_{part}" for k in (1,) for part in ("topic", "rest")}
     assert all(parts <= row.scores.keys() and row["topic_r2"] < 1 for row in told)
     assert all(0 <= row.scores[name].value <= 1 for row in told for name in parts)
-    assert "of the part of the vector that content words tell" in markdown(rows)
+    assert "from the part of the vector that content words predict" in markdown(rows)
     for row in told:
         apart = row.scores["top1_topic"].value - row.scores["top1_rest"].value
         assert row.scores["top1_topic_gain"].value == pytest.approx(apart)
-    assert "the former less the latter, on the same targets" in markdown(rows)
-
-
-def test_another_file_at_the_path_is_not_measured_as_the_first(books: Path, tmp_path: Path) -> None:
-    (cell,) = study(books, attribute_attacks=("majority",)).cells()
-    write(books, lines(50), ("text", "author", "book_id"))
-    for cached in (attributes._examples, attributes._content_of, attributes._drawn):
-        cached.cache_clear()
-    with pytest.raises(InvalidInputError, match="other texts than where the study was begun"):
-        attributes.measure(cell, tmp_path)
+    assert "minus rest, on the same targets" in markdown(rows)
 
 
 def kept(attack: str, ranks: Sequence[int], *, seed: int = 0, **more: Any) -> Row:
     """Return a row of four targets of three books, with at which place each label came."""
     drawn = Draw(("Ana", "Bea"), {}, np.arange(4), np.array([0, 0, 1, 1]), tuple("aabc"))
-    facts = {"labelled_from": "run", "n_labels": 6, "n_per_label": 10, "seed": seed,
-             "is_shuffled": False}  # fmt: skip
+    facts = {
+        "labelled_from": "run",
+        "n_labels": 6,
+        "n_per_label": 10,
+        "seed": seed,
+        "is_shuffled": False,
+    }
     facts |= {name: more.pop(name) for name in ("n_per_label", "is_shuffled") if name in more}
     drawn = replace(drawn, **{"targets": more.pop("targets", drawn.targets)})
     answers = Answers(np.array(ranks), drawn.truth, drawn.groups)
     scores = {f"top{k}": answers.top(k) for k in (1, 5)}
     cell = {"split": "run", "attribute_attack": attack} | more
     case = Case(seed, "run", 6, 10)
-    return with_answers(Row(cell, scores, facts), Found(case, answers, answers.truth), drawn)
+    return with_answers(Row(cell, scores, facts), CaseResult(case, answers, answers.truth), drawn)
 
 
 def test_attacks_are_held_against_the_reference_on_the_same_targets() -> None:
@@ -195,11 +182,17 @@ def test_attacks_are_held_against_the_reference_on_the_same_targets() -> None:
         kept("words", [0, 0, 0, 0], n_per_label=20),
         kept("words", [0, 0, 0, 0], targets=np.arange(4) + 1),
     ]
-    found = compared(rows, "textcnn", "minilm")
+    found = with_gains(rows, "textcnn", "minilm")
     assert not any("answers" in row.facts for row in found)
     assert [sorted(row.scores.keys() - {"top1", "top5"}) for row in found] == [
-        [], told := ["top1_gain", "top5_gain", "top5_ratio"], [], told, [], [], [],
-    ], "itself, the control, another size and other targets are held against nothing"  # fmt: skip
+        [],
+        told := ["top1_gain", "top5_gain", "top5_ratio"],
+        [],
+        told,
+        [],
+        [],
+        [],
+    ], "itself, the control, another size and other targets are held against nothing"
     assert [found[i].scores["top1_gain"].value for i in (1, 3)] == [0.0, 0.5]
     assert [found[i].scores["top5_gain"].value for i in (1, 3)] == [0.25, 0.75]
     assert [found[i].scores["top5_ratio"].value for i in (1, 3)] == [2.0, 4.0]
@@ -212,9 +205,9 @@ def test_attacks_are_held_against_the_reference_on_the_same_targets() -> None:
     ((key, times),) = gain_over(found)
     assert key[2:4] == ("linear", "minilm") and times.value == pytest.approx(3.0)
     table = markdown(found)
-    assert "3.00 [" in table and "× the top-5 of TextCNN on the same targets" in table
-    assert "| textcnn |" in table and "top-5 more" in table
-    assert "top-5 more" not in markdown(compared(rows, "majority", ""))
+    assert "3.00 [" in table and "× the top-5 accuracy of TextCNN on the same targets" in table
+    assert "| textcnn |" in table and "top-5 gain" in table
+    assert "top-5 more" not in markdown(with_gains(rows, "majority", ""))
     assert "failed: no disk" in markdown([*found, Row(rows[0].cell, error="no disk")])
 
 
@@ -224,18 +217,19 @@ def test_where_an_encoder_is_read_the_reference_is_that_of_the_first() -> None:
         kept("linear", [0, 0, 9, 9], encoder="minilm"),
         kept("words", [0, 0, 9, 9]),
     ]
-    one, reference, words = compared(rows, "linear", "minilm")
+    one, reference, words = with_gains(rows, "linear", "minilm")
     assert (one.scores["top1_gain"].value, words.scores["top1_gain"].value) == (-0.25, 0.0)
     assert "top1_gain" not in reference.scores and one["reference"] == ["linear", "minilm"]
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "said"), [(0.01, 0.2, "more"), (-0.2, -0.01, "less"), (-0.1, 0.2, "not told")]
+    ("low", "high", "said"),
+    [(0.01, 0.2, "more"), (-0.2, -0.01, "less"), (-0.1, 0.2, "not significantly different")],
 )
 def test_a_table_says_more_or_less_by_the_paired_interval(
     low: float, high: float, said: str
 ) -> None:
-    (row,) = compared([kept("words", [0, 0, 9, 9])], "linear", "minilm")
+    (row,) = with_gains([kept("words", [0, 0, 9, 9])], "linear", "minilm")
     gain = Score((low + high) / 2, Interval(low, high), 4, 0.0)
     times = Score(1 + gain.value, Interval(1 + low, 1 + high), 4, 1.0)
     row = replace(
@@ -251,13 +245,22 @@ def test_a_table_says_more_or_less_by_the_paired_interval(
 def test_studies_that_share_what_is_drawn_share_their_targets(tmp_path: Path) -> None:
     rows = [  # Book for book and author for author the same pages: what is labelled is no target.
         (f"It was page {i} of {i * 7} and {i * 11} when {i * 13} came to {i * 17}", author, book)
-        for author in AUTHORS for book in (f"{author}/0", f"{author}/1") for i in range(20)
-    ]  # fmt: skip
+        for author in AUTHORS
+        for book in (f"{author}/0", f"{author}/1")
+        for i in range(20)
+    ]
     books = write(tmp_path / "same.csv", rows, ("text", "author", "book_id"))
-    wide = study(books, attribute_attacks=("majority", "words"), seeds=(0,),
-                 n_targets=20)  # fmt: skip
-    small = study(books, attribute_attacks=("majority",), seeds=(0,), labels=(2,), sizes=(3,),
-                  n_known=6, n_drawn=4, n_targets=20)  # fmt: skip
+    wide = study(books, attribute_attacks=("majority", "words"), seeds=(0,), n_targets=20)
+    small = study(
+        books,
+        attribute_attacks=("majority",),
+        seeds=(0,),
+        labels=(2,),
+        sizes=(3,),
+        n_known=6,
+        n_drawn=4,
+        n_targets=20,
+    )
 
     def of(asked: AttributeStudy) -> set[str]:
         rows = [row for cell in asked.cells() for row in attributes.measure(cell, tmp_path)]
@@ -273,19 +276,29 @@ def test_studies_that_share_what_is_drawn_share_their_targets(tmp_path: Path) ->
         study(books, n_drawn=3)
 
 
+@pytest.mark.slow
 def test_what_learns_has_a_control_at_the_largest_size_that_is_at_guessing(
     books: Path, tmp_path: Path
 ) -> None:
     rows = run_study("attributes", study(books, n_targets=20), tmp_path)
     controls = [row for row in rows if row["is_shuffled"]]
-    told = sorted((r["attribute_attack"], r["n_labels"], r["n_per_label"], r["seed"])
-                  for r in controls)  # fmt: skip
-    assert told == sorted((attack, n, 6, seed) for attack in ("words", "linear") for n in (2, 4)
-                          for seed in (0, 1))  # fmt: skip
+    told = sorted(
+        (r["attribute_attack"], r["n_labels"], r["n_per_label"], r["seed"]) for r in controls
+    )
+    assert told == sorted(
+        (attack, n, 6, seed) for attack in ("words", "linear") for n in (2, 4) for seed in (0, 1)
+    )
     words = [row for row in rows if row["attribute_attack"] == "words" and row["n_labels"] == 4]
-    right = {shuffled: np.mean([r.scores["top1"].value for r in words
-                                if r["is_shuffled"] == shuffled and r["n_per_label"] == 6])
-             for shuffled in (False, True)}  # fmt: skip
+    right = {
+        shuffled: np.mean(
+            [
+                r.scores["top1"].value
+                for r in words
+                if r["is_shuffled"] == shuffled and r["n_per_label"] == 6
+            ]
+        )
+        for shuffled in (False, True)
+    }
     assert right[False] > 0.9 and right[True] < 0.6
     gains = [row.scores["top1_gain"] for row in words if not row["is_shuffled"]]
     assert len(gains) == 4, "each is held against the probe"
@@ -293,24 +306,25 @@ def test_what_learns_has_a_control_at_the_largest_size_that_is_at_guessing(
     assert [cell["controls"] for cell in cells if cell["labels"] == [4]] == [[], [], [6], [6]]
 
 
-def test_what_two_tables_that_ship_have_is_counted_once(tmp_path: Path) -> None:
-    rows = compared([kept("textcnn", [0, 9, 9, 9]), kept("words", [0, 0, 9, 9])], "textcnn", "")
-    for name, part in zip(FILES, (rows[1:], rows), strict=False):
-        write_rows(tmp_path / name, "attributes", part, "")
-    assert [row["attribute_attack"] for row in load_shipped(tmp_path)] == ["words", "textcnn"]
-
-
 # The command
 
 
 def asked(core: Any, path: Path, bert: Path, *more: object) -> Any:
-    return core("attributes", "--encoder", f"mlm:{bert}", "--backend", "torch", "--texts", path,
-                *more)  # fmt: skip
+    return core(f"attributes --encoder mlm:{bert} --backend torch --texts {path}", *more)
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_documented_json(core: Any, books: Path, tiny_bert: Path) -> None:
-    given = ["--label-column", "author", "--group-column", "book_id", "--n-per-label", 10,
-             "--seed", 0]  # fmt: skip
+    given = [
+        "--label-column",
+        "author",
+        "--group-column",
+        "book_id",
+        "--n-per-label",
+        10,
+        "--seed",
+        0,
+    ]
     outcome = asked(core, books, tiny_bert, *given, "--json")
     told = outcome.json()
     assert (told["n_labels"], told["n_per_label"], told["split"]) == (4, 10, "group")
@@ -329,7 +343,7 @@ def test_texts_without_groups_stand_for_themselves_and_it_says_so(
 ) -> None:
     outcome = asked(core, books, tiny_bert, "--n-labels", 3, "--json")
     assert outcome.json()["split"] == "row" and outcome.json()["n_labels"] == 3
-    assert "name its column with --group-column" in outcome.err
+    assert "name the column of documents with --group-column" in outcome.err
 
 
 def test_rows_without_a_label_are_left_out_and_told(
@@ -342,91 +356,3 @@ def test_rows_without_a_label_are_left_out_and_told(
     table.to_parquet(tmp_path / "books.parquet")
     outcome = asked(core, tmp_path / "books.parquet", tiny_bert, "--json")
     assert outcome.json()["n_unlabelled"] == 27 and "27 texts have no label" in outcome.err
-
-
-N_MANY = 10_000
-
-
-def many(n_each: int) -> list[tuple[str, str]]:
-    return [(f"word{i} river{j}", f"author {i}") for i in range(N_MANY) for j in range(n_each)]
-
-
-BAD: dict[str, tuple[Any, tuple[str, ...], list[object], str]] = {
-    "one class": (
-        [(text, "Ána", book) for text, _, book in lines(5)], ("text", "author", "book_id"), [],
-        "at least two labels, and holds one alone: 'Ána'",
-    ),
-    "no label": (
-        [(text, "", book) for text, _, book in lines(5)], ("text", "author", "book_id"), [],
-        "'author' holds no label",
-    ),
-    "no such column": (lines(5), ("text", "writer", "book_id"), [], "no column 'author'"),
-    "too few texts": (
-        lines(20), ("text", "author", "book_id"), ["--n-per-label", 20],
-        "0 of 4 labels have 20 labelled texts",
-    ),
-    "one group a label": (
-        lines(20), ("text", "author", "book_id"), ["--group-column", "book_id"],
-        "of two groups",
-    ),
-    "a group of several labels": (
-        [(text, author, "same") for text, author, _ in lines(5)], ("text", "author", "book_id"),
-        ["--group-column", "book_id"], "group 'same' holds texts of several labels",
-    ),
-    "a missing group": (
-        [*lines(25), ("The river alone", "Bob", "")], ("text", "author", "book_id"),
-        ["--group-column", "book_id"], "text 101 has no 'book_id'",
-    ),
-    "labels as groups": (
-        lines(20), ("text", "author", "book_id"), ["--group-column", "author"],
-        "must be two columns",
-    ),
-    "a split without groups": (
-        lines(20), ("text", "author", "book_id"), ["--split", "run"], "Name a column of groups",
-    ),
-    "too many classes": (many(2), ("text", "author"), ["--n-per-label", 1], "At most 2,000"),
-    "classes of one text": (many(1), ("text", "author"), [], "0 of 10,000 labels have 10"),
-    "too many asked for": (
-        lines(20), ("text", "author", "book_id"), ["--n-labels", 5001], "Between 2 and 2,000",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("what", BAD)
-def test_what_cannot_be_told_apart_is_refused_in_words(
-    core: Any, tmp_path: Path, tiny_bert: Path, what: str
-) -> None:
-    rows, head, more, told = BAD[what]
-    path = write(tmp_path / "books.csv", rows, head)
-    assert told in asked(core, path, tiny_bert, *more, "--json").refusal()
-
-
-def test_the_help_names_the_most_labels_and_one_fewer_is_no_reason_to_refuse(core: Any) -> None:
-    told = " ".join(core("attributes", "--help").out.split())
-    assert f"2 to {MOST_LABELS:,}" in told
-    texts = [f"word{i} river{j}" for i in range(MOST_LABELS + 1) for j in range(2)]
-    labels = [f"author {i}" for i in range(MOST_LABELS + 1) for _ in range(2)]
-    asked = Plan(n_per_label=1, n_targets=1)
-    as_many = Examples("most", tuple(texts[:-2]), tuple(labels[:-2]))
-    assert len(draw(as_many, asked).labels) == MOST_LABELS
-    more = Examples("more", tuple(texts), tuple(labels))
-    with pytest.raises(InvalidInputError, match=f"At most {MOST_LABELS:,} are told apart at once"):
-        draw(more, asked)
-    assert len(draw(more, replace(asked, n_labels=MOST_LABELS)).labels) == MOST_LABELS
-
-
-def test_a_plain_text_has_no_labels(core: Any, corpus: Path, tiny_bert: Path) -> None:
-    assert "is plain text" in asked(core, corpus, tiny_bert).refusal()
-
-
-def test_the_study_runs_from_the_command_line(core: Any, books: Path, tmp_path: Path) -> None:
-    out = tmp_path / "table.json"
-    given = ["study", "attributes", "--target", books, "--group-column", "book_id", "--attacks",
-             "majority", "--n-labels", 2, "--n-per-label", 3, "--splits", "group", "--seeds", 0,
-             "--out", out, "--json"]  # fmt: skip
-    (row,) = core(*given).json()["rows"]
-    assert row["top1_chance"] == pytest.approx(0.5, abs=0.1) and row["n_per_label"] == 3
-    spec = json.loads(out.with_suffix(".spec.json").read_text())
-    assert spec["attacks"] == ["majority"] and spec["target"] == "books.csv"
-    wrong = core(*given[:2], "--target", books, "--label-column", "writer", "--out", out)
-    assert "no column 'writer'" in wrong.refusal()

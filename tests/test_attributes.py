@@ -11,33 +11,37 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
-from core.attacks.attributes.answers import (
+from leakscope.core.attacks.attributes.answers import (
     Answers,
     difference,
-    mixed_up,
-    ranks_of,
+    label_ranks,
+    most_confused,
     ratio,
     topic_share,
 )
-from core.attacks.attributes.attack import AttributeAttack, probabilities
-from core.attacks.attributes.discriminant import Discriminant, discriminant_of, shrinkage_of
-from core.attacks.attributes.draw import GAP, SPLITS, Draw, Plan, draw
-from core.attacks.attributes.examples import Examples
-from core.attacks.attributes.experiment import Case, Shared, answer_all, likeliest
-from core.attacks.attributes.linear import LinearProbe
-from core.attacks.attributes.parts import TopicMap, cross_fitted, why
-from core.attacks.attributes.program import (
+from leakscope.core.attacks.attributes.attack import AttributeAttack, probabilities
+from leakscope.core.attacks.attributes.discriminant import (
+    Discriminant,
+    fit_discriminant,
+    ledoit_wolf_shrinkage,
+)
+from leakscope.core.attacks.attributes.draw import GAP, SPLITS, Draw, Plan, draw
+from leakscope.core.attacks.attributes.examples import Examples
+from leakscope.core.attacks.attributes.experiment import Case, SharedVectors, run_cases, top_labels
+from leakscope.core.attacks.attributes.linear import LinearProbe
+from leakscope.core.attacks.attributes.parts import TopicMap, cross_fitted, explain_label
+from leakscope.core.attacks.attributes.program import (
     Linear,
     Problem,
     Recipe,
     adam_step,
-    batches_of,
-    scaling_of,
+    batch_schedule,
+    centre_and_scale,
     train_many,
+    train_sparse,
 )
-from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS, make_attribute_attack
-from core.attacks.attributes.sparse_program import train_sparse
-from core.errors import InvalidInputError, NotFittedError
+from leakscope.core.attacks.attributes.registry import ATTRIBUTE_ATTACKS, make_attribute_attack
+from leakscope.core.errors import InvalidInputError, NotFittedError
 
 QUICK: dict[str, dict[str, Any]] = {
     "textcnn": {"n_filters": 8, "dimension": 16, "max_tokens": 8, "batch_size": 16},
@@ -63,7 +67,7 @@ def test_two_steps_of_adam_are_those_worked_by_hand() -> None:
 
 def test_batches_are_permutations_cut_into_pieces_that_count_by_their_size() -> None:
     problem = Problem(np.arange(3), labelled(3), 2, seed=4)
-    places, weights = batches_of(problem, Recipe(epochs=2, batch_size=2))
+    places, weights = batch_schedule(problem, Recipe(epochs=2, batch_size=2))
     assert places.shape == (4, 2)
     assert weights.tolist() == [[0.5, 0.5], [1, 0]] * 2
     assert [sorted([*places[i], places[i + 1, 0]]) for i in (0, 2)] == [[0, 1, 2]] * 2
@@ -86,13 +90,13 @@ def test_the_first_step_moves_each_weight_by_the_rate_against_its_gradient() -> 
 def by_pytorch(features: NDArray[np.float32], problem: Problem, recipe: Recipe) -> Any:
     """Return weights and bias by PyTorch's own gradients and Adam: the oracle."""
     x, y = torch.from_numpy(features[problem.rows]), torch.from_numpy(problem.labels)
-    centre, scale = scaling_of(x.numpy())
+    centre, scale = centre_and_scale(x.numpy())
     x = (x - torch.from_numpy(centre)) * scale
     layer = torch.nn.Linear(x.shape[1], problem.n_labels)
     torch.nn.init.zeros_(layer.weight)
     torch.nn.init.zeros_(layer.bias)
     optimizer = torch.optim.Adam(layer.parameters(), lr=recipe.rate)
-    for places, weights in zip(*batches_of(problem, recipe), strict=True):
+    for places, weights in zip(*batch_schedule(problem, recipe), strict=True):
         rows = places[weights > 0]
         loss = torch.nn.functional.cross_entropy(layer(x[rows]), y[rows])
         optimizer.zero_grad()
@@ -124,7 +128,7 @@ def test_problems_that_do_not_fit_together_are_trained_in_turn(
     features = np.random.default_rng(1).standard_normal((20, 3)).astype(np.float32)
     problems = [Problem(np.arange(n), labelled(n), 2) for n in (6, 20, 12)]
     usual = train_many(features, problems, Recipe(epochs=2))
-    monkeypatch.setattr("core.attacks.attributes.program._MOST_WEIGHTS", 1)
+    monkeypatch.setattr("leakscope.core.attacks.attributes.program._MOST_WEIGHTS", 1)
     for one, other in zip(train_many(features, problems, Recipe(epochs=2)), usual, strict=True):
         np.testing.assert_allclose(one.weights, other.weights, atol=1e-6)
 
@@ -143,7 +147,7 @@ def test_sparse_features_are_trained_as_dense_ones_are_but_for_the_centre() -> N
     torch.nn.init.zeros_(layer.weight)
     torch.nn.init.zeros_(layer.bias)
     optimizer = torch.optim.Adam(layer.parameters(), lr=recipe.rate)
-    for places, weights in zip(*batches_of(problem, recipe), strict=True):
+    for places, weights in zip(*batch_schedule(problem, recipe), strict=True):
         rows = places[weights > 0]
         x = torch.from_numpy(dense[rows]) * found.scale
         loss = torch.nn.functional.cross_entropy(layer(x), torch.from_numpy(problem.labels[rows]))
@@ -170,7 +174,7 @@ def test_the_discriminant_is_that_worked_by_hand() -> None:
     corners = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], np.float32)
     away = np.array([[2, 0]], np.float32)
     features = np.concatenate([corners + away, corners - away])
-    found = discriminant_of(features, Problem(np.arange(8), np.arange(8) // 4, 2))
+    found = fit_discriminant(features, Problem(np.arange(8), np.arange(8) // 4, 2))
     assert found.weights.T.tolist() == pytest.approx(np.array([[2, 0], [-2, 0]]), abs=1e-5)
     assert found.bias.tolist() == pytest.approx([-2 + np.log(0.5)] * 2, abs=1e-5)
 
@@ -182,7 +186,7 @@ def test_the_shrinkage_is_that_of_an_independent_implementation() -> None:
     for n, p in ((30, 8), (9, 20), (400, 3)):
         x = (rng.standard_normal((n, p)) @ rng.standard_normal((p, p))).astype(np.float32)
         _, theirs = ledoit_wolf(x, assume_centered=True)
-        assert shrinkage_of(x, x.T @ x / n) == pytest.approx(theirs, abs=1e-4)
+        assert ledoit_wolf_shrinkage(x, x.T @ x / n) == pytest.approx(theirs, abs=1e-4)
 
 
 def test_vectors_that_are_all_alike_leave_a_discriminant() -> None:
@@ -234,9 +238,9 @@ def test_the_majority_baseline_knows_how_frequent_labels_are_among_the_targets()
     for seed in range(6):  # labels are drawn in an order of chance
         drawn = draw(uneven, Plan(n_per_label=2, seed=seed))
         case = Case(seed, "row", 3, 2)
-        (found,) = answer_all(make_attribute_attack("majority"), [case], uneven, {seed: drawn})
+        (found,) = run_cases(make_attribute_attack("majority"), [case], uneven, {seed: drawn})
         assert found.answers.top(1).value == found.answers.chance(1) > 0.6
-        assert sorted(drawn.n_drawn, reverse=True)[0] == drawn.n_drawn[found.said[0]]
+        assert sorted(drawn.n_drawn, reverse=True)[0] == drawn.n_drawn[found.predicted[0]]
 
 
 def test_an_interval_is_of_groups() -> None:
@@ -286,7 +290,7 @@ def test_a_ratio_of_attacks_is_that_worked_by_hand() -> None:
 def test_labels_that_are_mixed_up_are_those_counted_by_hand() -> None:
     truth = np.array([0, 0, 1, 1, 2, 2, 2, 2])
     said = np.array([1, 1, 0, 1, 2, 2, 2, 0])
-    found = mixed_up(truth, said, ["Ana", "Bea", "Cy"], 2)
+    found = most_confused(truth, said, ["Ana", "Bea", "Cy"], 2)
     assert found.labels == ("Ana", "Bea")
     assert found.shares.tolist() == [[0, 1, 0], [0.5, 0.5, 0]]
     assert found.pairs == (("Ana", "Bea", 1.0), ("Bea", "Ana", 0.5))
@@ -297,18 +301,19 @@ def test_ranks_are_the_same_however_many_targets_are_ranked_at_once(
 ) -> None:
     scores = np.random.default_rng(0).integers(0, 4, (50, 6)).astype(np.float32)
     truth = labelled(50, 6)
-    usual = ranks_of(scores, truth)
-    expected = [list(np.argsort(-row, kind="stable")).index(t)
-                for row, t in zip(scores, truth, strict=True)]  # fmt: skip
+    usual = label_ranks(scores, truth)
+    expected = [
+        list(np.argsort(-row, kind="stable")).index(t) for row, t in zip(scores, truth, strict=True)
+    ]
     assert usual.tolist() == expected
-    monkeypatch.setattr("core.attacks.attributes.answers._CHUNK", 7)
-    assert ranks_of(scores, truth).tolist() == expected
+    monkeypatch.setattr("leakscope.core.attacks.attributes.answers._CHUNK", 7)
+    assert label_ranks(scores, truth).tolist() == expected
 
 
 def test_the_five_likeliest_come_with_probabilities() -> None:
     linear = Linear(np.eye(3, dtype=np.float32), np.zeros(3, np.float32), np.zeros(3, np.float32))
     vector = np.log(np.array([1.0, 6.0, 3.0], np.float32))
-    found = likeliest(linear, ["Ana", "Bea", "Çelik"], vector, 2)
+    found = top_labels(linear, ["Ana", "Bea", "Çelik"], vector, 2)
     assert [guess.label for guess in found] == ["Bea", "Çelik"]
     assert [guess.probability for guess in found] == pytest.approx([0.6, 0.3])
     assert probabilities(np.array([[1000.0, 0.0]], np.float32)).tolist() == [[1.0, 0.0]]
@@ -384,7 +389,7 @@ def test_a_smaller_draw_is_a_part_of_the_larger() -> None:
     rows, labels = found.training("group", 3, 5)
     assert rows.tolist() == found.known["group"][:3, :5].ravel().tolist()
     assert labels.tolist() == [0] * 5 + [1] * 5 + [2] * 5
-    assert set(found.truth[found.tested(3)]) == {0, 1, 2}
+    assert set(found.truth[found.target_indices(3)]) == {0, 1, 2}
 
 
 def test_seeds_draw_other_labels_and_texts() -> None:
@@ -422,8 +427,8 @@ def test_targets_that_nearly_repeat_a_labelled_text_are_left_out() -> None:
     ("changed", "told"),
     [
         ({"split": "book"}, "split must be one of"),
-        ({"n_per_label": 0}, "n_per_label must be at least 1"),
-        ({"n_labels": 1}, "Between 2 and 2,000 labels"),
+        ({"n_per_label": 0}, r"n_per_label must lie in \[1, "),
+        ({"n_labels": 1}, "Ask for 2 to 2,000 labels"),
         ({"n_labels": 9}, "4 of 4 labels have 12 labelled texts"),
         ({"n_per_label": 200}, "of two groups"),
     ],
@@ -441,10 +446,10 @@ def test_a_split_by_group_needs_groups() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ((("x",), ("a",)), "one alone: 'a'"),
-        (((), ()), "holds none"),
-        ((("x", "y"), ("a", "b"), ("g", "g")), "group 'g' holds texts of several labels"),
-        ((("x", "y"), ("a",)), "as many as each other"),
+        ((("x",), ("a",)), "only one: 'a'"),
+        (((), ()), "but has none"),
+        ((("x", "y"), ("a", "b"), ("g", "g")), "group 'g' contains texts of several labels"),
+        ((("x", "y"), ("a",)), "the same length"),
     ],
 )
 def test_examples_that_say_nothing_are_refused(given: Any, told: str) -> None:
@@ -463,6 +468,7 @@ def planted(n: int = 40, n_labels: int = 3) -> tuple[list[str], NDArray[np.int64
     return texts, labels, vectors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ATTRIBUTE_ATTACKS)
 def test_every_attack_keeps_the_contract(name: str) -> None:
     texts, labels, vectors = planted()
@@ -485,10 +491,12 @@ def test_every_attack_keeps_the_contract(name: str) -> None:
             attack.fit(texts[:90], wrong, vectors[:90], n_labels=3)
 
 
+@pytest.mark.slow
 def test_the_order_of_words_is_read_by_the_network_and_not_by_a_bag() -> None:
     fillers = np.random.default_rng(0).choice(list("pqrstuv"), (120, 4))
-    texts = [" ".join([*row, "left right" if i % 2 else "right left"])
-             for i, row in enumerate(fillers)]  # fmt: skip
+    texts = [
+        " ".join([*row, "left right" if i % 2 else "right left"]) for i, row in enumerate(fillers)
+    ]
     labels = labelled(120)
     network = make_attribute_attack("textcnn", QUICK["textcnn"]).fit(
         texts[:80], labels[:80], n_labels=2
@@ -510,7 +518,7 @@ def test_vectors_that_are_no_numbers_are_refused(bad: float) -> None:
     vectors[2, 1] = bad
     with pytest.raises(InvalidInputError, match="NaN or infinity"):
         probe.scores(texts, vectors)
-    with pytest.raises(InvalidInputError, match="reads vectors"):
+    with pytest.raises(InvalidInputError, match="needs vectors"):
         probe.fit(texts, labels, n_labels=3)
     with pytest.raises(InvalidInputError, match="8 entries"):
         probe.scores(texts, vectors[:, :5])
@@ -521,8 +529,8 @@ def test_vectors_that_are_no_numbers_are_refused(bad: float) -> None:
 
 def sweep(known: Examples, drawn: Draw, source: str, vectors: Any, shuffled: bool = False) -> float:
     case = Case(0, source, len(drawn.labels), drawn.known[source].shape[1], shuffled)
-    shared = Shared(np.arange(len(known.texts)), vectors)
-    (found,) = answer_all(LinearProbe(), [case], known, {0: drawn}, shared)
+    shared = SharedVectors(np.arange(len(known.texts)), vectors)
+    (found,) = run_cases(LinearProbe(), [case], known, {0: drawn}, shared)
     return found.answers.top(1).value
 
 
@@ -577,7 +585,7 @@ def test_what_tells_a_planted_label_is_found(by: str) -> None:
     (linear,) = train_many(vectors, [Problem(np.arange(300), labels[:300], 3)], Recipe(epochs=100))
     fitted = TopicMap().fit(texts[300:], vectors[300:], groups[300:])
     predicted = fitted.predict(texts[:300])
-    found = [why(linear, vectors[i], predicted[i], int(labels[i])) for i in range(300)]
+    found = [explain_label(linear, vectors[i], predicted[i], int(labels[i])) for i in range(300)]
     shares = np.array([each.topic_share for each in found])
     assert np.median(shares) > 0.9 if by == "topic" else np.median(shares) < 0.1
     scores = linear.scores(vectors[:300])
@@ -601,7 +609,7 @@ def test_each_part_alone_tells_what_it_holds(by: str) -> None:
 
 
 def test_a_map_of_too_few_texts_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="20 texts at least"):
+    with pytest.raises(InvalidInputError, match="at least 20 texts"):
         TopicMap().fit(["a b"] * 5, np.zeros((5, 2)))
     with pytest.raises(InvalidInputError, match="No content word"):
         TopicMap().fit(["the and"] * 30, np.zeros((30, 2)))
@@ -610,8 +618,10 @@ def test_a_map_of_too_few_texts_is_refused() -> None:
 
 
 def test_labels_of_which_no_target_is_left_come_last() -> None:
-    own = {f"user {i}": [f"{word} {i} says {word} {n} of it" for n, word in enumerate(WORDS)]
-           for i in range(4)}  # fmt: skip
+    own = {
+        f"user {i}": [f"{word} {i} says {word} {n} of it" for n, word in enumerate(WORDS)]
+        for i in range(4)
+    }
     for stock in ("user 0", "user 1"):  # whoever they are attacked by, it is a stock phrase
         own[stock] = ["the very same phrase as ever"] * len(WORDS)
     texts = [text for said in own.values() for text in said]
@@ -619,7 +629,7 @@ def test_labels_of_which_no_target_is_left_come_last() -> None:
     for seed in range(6):  # some order of chance begins with them
         drawn = draw(Examples("users", tuple(texts), tuple(labels)), Plan(n_per_label=3, seed=seed))
         assert set(drawn.labels) == set(own) and set(drawn.labels[2:]) == {"user 0", "user 1"}
-        assert len(drawn.tested(2)) > 0
+        assert len(drawn.target_indices(2)) > 0
         assert [labels[i] for i in drawn.targets] == [drawn.labels[j] for j in drawn.truth]
         known = drawn.known["row"]
         assert [[labels[i] for i in rows] for rows in known] == [

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from core.attacks.inversion.evaluation import evaluate
-from core.attacks.inversion.shipped import open_attack
-from core.audit.audit import AuditReport, AuditSpec, audit, row_digest
-from core.audit.expected import ExpectedF1, own_expectation
-from core.audit.gate import (
+from leakscope.core.attacks.inversion.evaluation import evaluate
+from leakscope.core.attacks.inversion.shipped import open_attack
+from leakscope.core.audit.audit import AuditReport, AuditSpec, audit
+from leakscope.core.audit.expected import ExpectedF1, own_expectation
+from leakscope.core.audit.gate import (
     Check,
     Measured,
     Outcome,
@@ -23,12 +22,12 @@ from core.audit.gate import (
     check_share,
     exit_status,
 )
-from core.audit.identification import KnownSpace, agreement_with_texts, identify
-from core.audit.leakage import Recovered, _share, masked
-from core.audit.sources import open_source
-from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError
-from core.results import Interval, RecoveredWord, Recovery, Score
+from leakscope.core.audit.identification import KnownSpace, agreement_with_texts, identify
+from leakscope.core.audit.leakage import Recovered, _named_share, mask_word
+from leakscope.core.audit.sources import open_source
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import ArtifactError
+from leakscope.core.results import Interval, RecoveredWord, Recovery, Score
 
 FAST = "probe_mlc"
 N = 120
@@ -67,6 +66,7 @@ def report_of(path: Path, **settings: Any) -> AuditReport:
     return audit(open_source(str(path)), AuditSpec(attack=FAST, **settings))
 
 
+@pytest.mark.slow
 def test_measured_leakage_is_that_of_evaluate(
     stored: Path, minilm: TransformerEncoder, texts: list[str], vectors: np.ndarray
 ) -> None:
@@ -81,6 +81,17 @@ def test_measured_leakage_is_that_of_evaluate(
     assert worst == sorted(worst, reverse=True)
 
 
+@pytest.mark.slow
+def test_vectors_that_a_store_has_scaled_leak_the_same(
+    stored: Path, tmp_path: Path, texts: list[str], vectors: np.ndarray
+) -> None:
+    path = lines(tmp_path / "scaled.jsonl", texts, 3 * vectors)
+    scaled, plain = report_of(path), report_of(stored)
+    assert scaled.f1 is not None and plain.f1 is not None
+    assert scaled.f1.value == pytest.approx(plain.f1.value, abs=0.2)
+
+
+@pytest.mark.slow
 def test_only_names_and_numbers_that_can_be_named_are_counted(stored: Path) -> None:
     found = report_of(stored)
     assert found.leakage is not None and found.leakage.result is not None
@@ -90,7 +101,7 @@ def test_only_names_and_numbers_that_can_be_named_are_counted(stored: Path) -> N
         score = part.share
         assert 0 <= score.ci95.low <= score.value <= score.ci95.high <= 100 and score.n <= N
         assert 0 < part.n_listed < part.n_all
-    untested = next(reason for reason in found.not_tested if "word list" in reason)
+    untested = next(reason for reason in found.not_tested if "cannot name" in reason)
     assert f"{parts['names'].n_all - parts['names'].n_listed:,} of" in untested
 
 
@@ -104,6 +115,7 @@ def test_the_encoder_is_certain_where_a_text_is_known(
     assert agreement_with_texts(minilm, texts[:2], vectors[:2, :96]).encoder is None
 
 
+@pytest.mark.slow
 def test_the_shape_of_vectors_names_their_encoder_and_no_rotation_of_them(
     reference: np.ndarray, vectors: np.ndarray
 ) -> None:
@@ -124,6 +136,7 @@ def test_the_shape_of_vectors_names_their_encoder_and_no_rotation_of_them(
     assert "96 dimensions" in identify(vectors[:, :96], [space]).reason
 
 
+@pytest.mark.slow
 def test_of_several_encoders_the_right_one_is_named(
     minilm: TransformerEncoder,
     bundled: list[str],
@@ -131,7 +144,7 @@ def test_of_several_encoders_the_right_one_is_named(
     reference: np.ndarray,
     vectors: np.ndarray,
 ) -> None:
-    from core.encoders.minilm import load_minilm
+    from leakscope.core.encoders.minilm import load_minilm
 
     spaces, made = [KnownSpace.measure("minilm", "", reference)], {"minilm": vectors[:100]}
     for layer in (1, 3, 5):
@@ -184,6 +197,7 @@ def test_the_expected_f1_by_hand() -> None:
     assert bent.ci95.high - bent.value == pytest.approx(half, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_an_estimate_is_given_with_the_attack_that_it_was_measured_with_alone(
     tmp_path: Path, vectors: np.ndarray
 ) -> None:
@@ -194,7 +208,7 @@ def test_an_estimate_is_given_with_the_attack_that_it_was_measured_with_alone(
     found = audit(open_source(str(tmp_path / "v.npy")), AuditSpec(n=30))
     assert found.leakage is not None and found.leakage.result is None
     told = found.to_dict()
-    assert told["is_estimate"] and told["n"] == 30 and "this is an estimate" in told["answer"]
+    assert told["is_estimate"] and told["n"] == 30 and "It is an estimate" in told["answer"]
     low, high = told["token_set_f1_ci95"]
     assert 0 <= low < told["token_set_f1"] < high <= 100
 
@@ -203,7 +217,7 @@ def test_a_damaged_line_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "line.json"
     for content in ('{"rows": []}', "[]", '{"attack": "a", "attack_sha256": "b", "rows": [{}]}'):
         path.write_text(content)
-        with pytest.raises(ArtifactError, match="does not hold the F1 of corpora"):
+        with pytest.raises(ArtifactError, match="does not contain the F1 of corpora"):
             ExpectedF1.load(path)
 
 
@@ -244,10 +258,12 @@ def test_a_share_of_words_that_are_mostly_untested_is_no_pass() -> None:
     low = Score(2, Interval(1, 3), 50)
     assert check_share("names", Recovered(low, 40, 60), 5).outcome is Outcome.PASSED
     few = check_share("names", Recovered(low, 40, 2_000), 5)
-    assert few.outcome is Outcome.NOT_MEASURED and "(2,000 in all)" in few.message
+    assert (
+        few.outcome is Outcome.NOT_MEASURED and "(40 of 2,000 are in the vocabulary)" in few.message
+    )
     high = Score(20, Interval(10, 30), 50)
     assert check_share("names", Recovered(high, 40, 2_000), 5).outcome is Outcome.FAILED
-    one = _share(["Ada met Ben."], [{"ada", "ben"}], [{"ada"}], 0)
+    one = _named_share(["Ada met Ben."], [{"ada", "ben"}], [{"ada"}], 0)
     assert check_share("names", Recovered(one, 2, 2), 5).outcome is Outcome.NOT_MEASURED
 
 
@@ -277,6 +293,7 @@ def test_audits_by_other_attackers_or_of_other_encoders_are_not_compared() -> No
         assert found.outcome is Outcome.NOT_MEASURED and "cannot be compared" in found.message
 
 
+@pytest.mark.slow
 def test_equal_leakage_seldom_fails_the_baseline() -> None:
     rng = np.random.default_rng(1)
     failed = 0
@@ -292,6 +309,7 @@ def run_audit(core: Any, *arguments: object) -> Any:
     return core("audit", *arguments, "--attack", FAST, "--no-cache")
 
 
+@pytest.mark.slow
 def test_the_gate_by_the_command(core: Any, stored: Path, tmp_path: Path) -> None:
     assert run_audit(core, stored, "--max-f1", 100).status == 0
     tight = run_audit(core, stored, "--max-f1", 10)
@@ -304,6 +322,7 @@ def test_the_gate_by_the_command(core: Any, stored: Path, tmp_path: Path) -> Non
     assert run_audit(core, stored, "--json", tmp_path / "no folder" / "r.json").status == 2
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_is_no_pass(core: Any, tmp_path: Path, vectors: np.ndarray) -> None:
     np.save(tmp_path / "v.npy", vectors @ rotation(384))
     found = run_audit(core, tmp_path / "v.npy", "--max-f1", 100)
@@ -311,6 +330,7 @@ def test_what_cannot_be_measured_is_no_pass(core: Any, tmp_path: Path, vectors: 
     assert run_audit(core, tmp_path / "v.npy").status == 2
 
 
+@pytest.mark.slow
 def test_a_defence_that_is_switched_off_fails_the_baseline_and_another_seed_does_not(
     core: Any, stored: Path, tmp_path: Path, vectors: np.ndarray, texts: list[str]
 ) -> None:
@@ -328,6 +348,7 @@ def test_a_defence_that_is_switched_off_fails_the_baseline_and_another_seed_does
     assert run_audit(core, stored, "--baseline", tmp_path / "letters.jsonl").status == 2
 
 
+@pytest.mark.slow
 def test_the_report_holds_what_a_build_needs_and_no_text(
     core: Any, stored: Path, texts: list[str]
 ) -> None:
@@ -351,9 +372,10 @@ def test_the_report_holds_what_a_build_needs_and_no_text(
     words = {w for row in json.loads(shown)["rows_that_leak_most"] for w in row["recovered"]}
     assert not any(f'"{word}"' in found.out for word in words if len(word) > 1)
     hidden = {w for row in told["rows_that_leak_most"] for w in row["recovered"]}
-    assert {masked(word) for word in words} == hidden and any("•" in word for word in hidden)
+    assert {mask_word(word) for word in words} == hidden and any("•" in word for word in hidden)
 
 
+@pytest.mark.slow
 def test_junit_is_read_by_junitparser(core: Any, stored: Path, tmp_path: Path) -> None:
     parser = pytest.importorskip("junitparser")
     path = tmp_path / "checks.xml"
@@ -365,6 +387,7 @@ def test_junit_is_read_by_junitparser(core: Any, stored: Path, tmp_path: Path) -
     assert not cases["max-recovered-numbers"].result
 
 
+@pytest.mark.slow
 def test_sarif_is_read_by_its_library(core: Any, stored: Path, tmp_path: Path) -> None:
     sarif = pytest.importorskip("sarif_pydantic")
     path = tmp_path / "checks.sarif"
@@ -373,18 +396,7 @@ def test_sarif_is_read_by_its_library(core: Any, stored: Path, tmp_path: Path) -
     assert result.rule_id == "max-f1" and result.kind == "fail" and result.level == "error"
 
 
-def test_sarif_is_valid_by_the_official_schema(core: Any, stored: Path, tmp_path: Path) -> None:
-    place = os.environ.get("SARIF_SCHEMA", "")
-    if not place:
-        pytest.skip("SARIF_SCHEMA does not name the schema of SARIF 2.1.0")
-    import jsonschema
-
-    path = tmp_path / "checks.sarif"
-    run_audit(core, stored, "--max-f1", 10, "--max-recovered", "names=90", "--sarif", path)
-    schema = json.loads(Path(place).read_text())
-    jsonschema.validators.validator_for(schema)(schema).validate(json.loads(path.read_text()))
-
-
+@pytest.mark.slow
 def test_texts_from_elsewhere_are_those_of_the_rows(
     core: Any, tmp_path: Path, vectors: np.ndarray, texts: list[str]
 ) -> None:
@@ -394,14 +406,10 @@ def test_texts_from_elsewhere_are_those_of_the_rows(
     assert json.loads(found.out)["n"] > 100
     (tmp_path / "t.txt").write_text("one\ntwo\n")
     few = run_audit(core, tmp_path / "v.npy", "--texts", tmp_path / "t.txt")
-    assert few.status == 2 and "120 vectors, and there are 2 texts" in few.err
+    assert few.status == 2 and "120 vectors, but there are 2 texts" in few.err
 
 
-def test_rows_are_compared_by_digests_of_their_names() -> None:
-    assert row_digest("ann@example.org") == row_digest("ann@example.org") != row_digest("ann")
-    assert "ann" not in row_digest("ann@example.org")
-
-
+@pytest.mark.slow
 def test_nothing_of_an_audit_stays_on_disk(
     core: Any, stored: Path, leakscope_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -420,6 +428,7 @@ def lines(path: Path, texts: list[Any], vectors: np.ndarray, **more: list[Any]) 
     return path
 
 
+@pytest.mark.slow
 def test_texts_of_other_rows_are_noticed(
     core: Any, tmp_path: Path, texts: list[str], vectors: np.ndarray
 ) -> None:
@@ -428,20 +437,22 @@ def test_texts_of_other_rows_are_noticed(
     assert found.status == 2 and "belong to other rows" in found.out
 
 
+@pytest.mark.slow
 def test_the_candidate_that_fits_best_is_taken(
     tmp_path: Path, texts: list[str], vectors: np.ndarray
 ) -> None:
-    from core.encoders.minilm import load_minilm
+    from leakscope.core.encoders.minilm import load_minilm
 
     layer = load_minilm(layer=5, device="cpu")
     path = lines(tmp_path / "v.jsonl", texts, layer.encode(texts))
     opened = {"minilm": load_minilm(device="cpu"), "other": layer}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("core.encoders.load_encoder", lambda spec: opened[spec.name])
+        patch.setattr("leakscope.core.encoders.load_encoder", lambda spec: opened[spec.name])
         found = audit(open_source(str(path)), AuditSpec(attack="prior", candidates=("other",)))
     assert found.identification.encoder == layer.name and not found.identification.is_changed
 
 
+@pytest.mark.slow
 def test_changed_vectors_are_called_so_and_so_is_the_attacker(
     core: Any, tmp_path: Path, texts: list[str], vectors: np.ndarray
 ) -> None:
@@ -450,8 +461,8 @@ def test_changed_vectors_are_called_so_and_so_is_the_attacker(
     found = report_of(path)
     assert found.identification.is_changed and not found.identification.is_certain
     assert any("an attacker who does may recover more" in reason for reason in found.not_tested)
-    told = run_audit(core, path, "--max-f1", 90).out
-    assert "by an attack that does not know how the vectors were changed" in told
+    told = run_audit(core, path, "--max-f1", 90)
+    assert told.status == 2 and "The attack does not know how the vectors were changed" in told.out
 
 
 def test_answers_unlike_those_of_the_line_get_no_estimate() -> None:
@@ -461,6 +472,7 @@ def test_answers_unlike_those_of_the_line_get_no_estimate() -> None:
     assert shipped.covers(usual) and not shipped.covers(weak)
 
 
+@pytest.mark.slow
 def test_odd_texts_and_names_end_no_audit(
     core: Any, tmp_path: Path, texts: list[str], vectors: np.ndarray
 ) -> None:
@@ -483,13 +495,3 @@ def test_a_baseline_that_is_none_is_told(
     (tmp_path / "b.json").write_text(content)
     found = run_audit(core, stored, "--baseline", tmp_path / "b.json")
     assert found.status == 2 and "audit --json" in found.err
-
-
-def test_a_library_for_the_build_is_missed_before_the_work(
-    core: Any, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "junitparser", None)
-    found = run_audit(core, stored, "--max-f1", 10, "--junit", tmp_path / "c.xml")
-    assert found.status == 2 and "pip install junitparser==" in found.err and not found.out

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.defences.metric_dp.audit.noise_law import law_tests, sequence_tests
-from core.defences.metric_dp.audit.numbers import grid_test, odds_of_numbers
-from core.defences.metric_dp.audit.pairs import audit_views
-from core.defences.metric_dp.noise import draw_noise
-from core.defences.metric_dp.release import release
+from leakscope.core.defences.metric_dp.audit.noise_law import law_tests, sequence_tests
+from leakscope.core.defences.metric_dp.audit.numbers import bound_odds_of_vectors, grid_test
+from leakscope.core.defences.metric_dp.audit.pairs import audit_views
+from leakscope.core.defences.metric_dp.noise import draw_noise
+from leakscope.core.defences.metric_dp.release import release
 
 N, ETA = 96, 75.0
 PAIRS = "any two draws: no direction again"
@@ -88,10 +88,12 @@ def test_a_fixed_grid_passes_and_all_others_fail() -> None:
     assert grid_test(vectors + noise) == 0, "float64 has no step that all numbers share"
     floating = (vectors + noise.astype(np.float32)).astype(np.float64)
     assert grid_test(floating) == 0
-    by_input = np.concatenate([
-        release(part, noise[:150], scale / ETA)
-        for part, scale in ((vectors[:150], 1.0), (vectors[150:], 4.0))
-    ]).astype(np.float64)  # fmt: skip
+    by_input = np.concatenate(
+        [
+            release(part, noise[:150], scale / ETA)
+            for part, scale in ((vectors[:150], 1.0), (vectors[150:], 4.0))
+        ]
+    ).astype(np.float64)
     assert grid_test(by_input[np.random.default_rng(0).permutation(300)]) < 1e-6
     assert grid_test(np.zeros((300, N))) == 0, "no noise at all"
     outlier = fixed.copy()
@@ -117,7 +119,7 @@ def test_the_odds_of_numbers_are_bounded(fault: str) -> None:
             noise *= rng.random((n, 1)) < 0.5
         return release(rows, noise, 1 / ETA).astype(np.float64)
 
-    found = odds_of_numbers(
+    found = bound_odds_of_vectors(
         lambda n: run(x, n),
         lambda n: run(other, n),
         x.astype(np.float64),

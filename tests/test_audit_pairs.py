@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from core.defences.metric_dp.audit.pairs import audit_pair
+from leakscope.core.defences.metric_dp.audit.pairs import audit_pair
 
 N_OUTPUTS = 2_000
 """So many that any half of the runs has a set on which two equal sources seem to differ."""
 
 
+@pytest.mark.slow
 def test_two_sources_that_are_the_same_are_not_refuted() -> None:
     n_audits, n_refuted = 60, 0
     for seed in range(n_audits):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.attacks.inversion.augmentation import substitute_words
-from core.text import Vocabulary, words
+from leakscope.core.attacks.inversion.augmentation import substitute_words
+from leakscope.core.text import Vocabulary, words
 
 TEXTS = [
     "The doctor visited London on Monday, then walked home.",

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from core.attacks.inversion.evaluation import evaluate
-from core.encoders import backends, load_encoder
-from core.encoders.backends import BULK, Backend, remembered, times_faster
-from core.encoders.cache import CachedEncoder
-from core.errors import InvalidInputError, MissingDependencyError, StorageError
-from core.protocols import OnProgress, Vectors, no_progress
-from core.specs import EncoderSpec
-from core.store import cache_dir
-from core.training.record import hardware
+from leakscope.core.attacks.inversion.evaluation import evaluate
+from leakscope.core.encoders import backends, load_encoder
+from leakscope.core.encoders.backends import BULK, Backend, read_timing, times_faster
+from leakscope.core.encoders.cache import CachedEncoder
+from leakscope.core.errors import InvalidInputError, MissingDependencyError, StorageError
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.specs import EncoderSpec
+from leakscope.core.storage.artifacts import cache_dir
+from leakscope.core.training.record import hardware
 
 DIMENSION = 8
 
@@ -51,10 +51,15 @@ def ratios(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def backend(asked: str = "auto", **other: Any) -> Backend:
     options: dict[str, Any] = {
-        "name": "tiny", "fingerprint": "f" * 64, "model": object(), "layer": 3,
-        "tokenize": None, "with_torch": lambda texts: None, "device": torch.device("cpu"),
+        "name": "tiny",
+        "fingerprint": "f" * 64,
+        "model": object(),
+        "layer": 3,
+        "tokenize": None,
+        "with_torch": lambda texts: None,
+        "device": torch.device("cpu"),
         "precision": "float32",
-    }  # fmt: skip
+    }
     return Backend(asked, **(options | other))
 
 
@@ -101,10 +106,10 @@ def test_a_damaged_memory_is_measured_anew_and_mended(ratios: list[float], conte
     assert backend().takes(BULK)
     (memory,) = cache_dir("backends").glob("*.json")
     memory.write_text(content)
-    assert remembered(memory) is None
+    assert read_timing(memory) is None
     assert backend().takes(BULK)
     assert ratios == []
-    assert remembered(memory) is True
+    assert read_timing(memory) is True
 
 
 def test_a_memory_that_cannot_be_written_does_not_matter(
@@ -139,7 +144,7 @@ def test_measuring_is_announced(ratios: list[float]) -> None:
     ratios += [2.0]
     said: list[str] = []
     backend().takes(BULK, lambda _, message: said.append(message))
-    assert said == ["Measuring, once, whether OpenVINO encodes faster here"]
+    assert said == ["Measuring once whether OpenVINO is faster here"]
 
 
 def test_what_is_asked_for_is_not_measured(ratios: list[float]) -> None:
@@ -179,7 +184,7 @@ def test_bfloat16_needs_a_processor_that_has_it(
     ratios: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backends, "processor", lambda: ("old", ("float32",)))
-    with pytest.raises(InvalidInputError, match="no bfloat16"):
+    with pytest.raises(InvalidInputError, match="does not support bfloat16"):
         backend("openvino", precision="bfloat16")
     assert backend(precision="bfloat16").arithmetic() == "bfloat16"
 
@@ -188,7 +193,7 @@ def test_without_openvino_torch_computes_unless_it_was_asked_for(
     tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backends, "is_installed", lambda: False)
-    monkeypatch.setattr("core.encoders.openvino_model.is_installed", lambda: False)
+    monkeypatch.setattr("leakscope.core.encoders.openvino_model.is_installed", lambda: False)
     name = f"mlm:{tiny_bert}"
     plain = load_encoder(EncoderSpec(name=name, backend="torch")).encode(["the minister"] * BULK)
     np.testing.assert_array_equal(load_encoder(name).encode(["the minister"] * BULK), plain)
@@ -278,7 +283,7 @@ def test_shelves_and_records_tell_precision_and_library_apart(
     record = hardware(opened["float32", "torch"])
     assert (record["precision"], record["backend"]) == ("float32", "torch")
 
-    from core.attacks.inversion import make_attack
+    from leakscope.core.attacks.inversion import make_attack
 
     encoder = opened["float32", "torch"]
     attack = make_attack("prior").fit(encoder, small_texts)

@@ -12,15 +12,15 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from core.cli import build_parser
-from core.cli.privatize import MECHANISMS
-from core.cli.study import options_of
-from core.defences.registry import DEFENCES
-from core.defences.told import read_defence
-from core.defences.trained.registry import TRAINED_DEFENCES
-from core.errors import InvalidInputError
-from core.specs import settings_of
-from core.studies.registry import STUDIES
+from leakscope.core.cli import build_parser
+from leakscope.core.cli.privatize import MECHANISMS
+from leakscope.core.cli.study import options_of
+from leakscope.core.defences.registry import DEFENCES
+from leakscope.core.defences.spec_parser import read_defence
+from leakscope.core.defences.trained.registry import TRAINED_DEFENCES
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.specs import settings_of
+from leakscope.core.studies.registry import STUDIES
 
 BAD = ("0", "-1", "nan", "inf", "-inf", "1e308", "1e400", "", "much")
 REMEDIES = ("must lie in [", "must be one of", "must be a number", "must be a whole number")
@@ -28,6 +28,7 @@ REMEDIES = ("must lie in [", "must be one of", "must be a number", "must be a wh
 LINES: Mapping[str, list[str]] = {
     "invert": ["--text", "The doctor", "--defence"],
     "evaluate": ["--attack", "prior", "--texts", "{corpus}", "--defence"],
+    "audit": ["{corpus}", "--defence"],
     "attributes": ["--texts", "{corpus}", "--defence"],
     "privatize": ["--in", "{corpus}", "--out", "{out}", "--mechanism"],
     "list": ["--defence"],
@@ -83,6 +84,7 @@ def refused(core: Any, command: str, told: str, corpus: Path, out: Path) -> str:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "name"),
     [(c, n) for c in LINES for n in DEFENCES if c != "privatize" or n in MECHANISMS],
@@ -90,8 +92,9 @@ def refused(core: Any, command: str, told: str, corpus: Path, out: Path) -> str:
 def test_a_value_that_a_setting_cannot_have_is_refused_with_what_it_can(
     core: Any, command: str, name: str, corpus: Path, tmp_path: Path
 ) -> None:
-    strengths = [(s, bad) for s, bad in bad_values(name, DEFENCES[name])
-                 if s in DEFENCES[name].strengths]  # fmt: skip
+    strengths = [
+        (s, bad) for s, bad in bad_values(name, DEFENCES[name]) if s in DEFENCES[name].strengths
+    ]
     assert bool(strengths) == bool(DEFENCES[name].strengths)
     for setting, bad in strengths:
         for told in (f"{name}:{setting}={bad}", f"{name}:{setting}={bad}+gaussian"):
@@ -109,6 +112,7 @@ def test_no_setting_takes_what_is_no_value_of_it(name: str) -> None:
         assert setting in said and any(each in said for each in REMEDIES), said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINED_DEFENCES)
 def test_no_setting_of_a_trained_defence_takes_what_is_no_value_of_it(
     core: Any, name: str, corpus: Path, tmp_path: Path
@@ -128,14 +132,16 @@ def test_no_setting_of_a_trained_defence_takes_what_is_no_value_of_it(
         ("text_to_text:eta=60+santex", "Did you mean 'santext'"),
         ("text_to_text:eta=60+", "must be"),
         ("text_to_text:eta=60++int8", "must be"),
-        ("text_to_text:eta=60+int8+int8", "Take it once"),
-        ("text_to_text:eta=60+none", "Leave it out"),
-        ("token_representation:eta=60+text_to_text:eta=60",
-         "Put it before: text_to_text+token_representation"),
-        ("sequence_representation+token_representation", "Put it before: token_representation+"),
+        ("text_to_text:eta=60+int8+int8", "Use it once"),
+        ("text_to_text:eta=60+none", "Remove it"),
+        (
+            "token_representation:eta=60+text_to_text:eta=60",
+            "Change the order: text_to_text+token_representation",
+        ),
+        ("sequence_representation+token_representation", "Change the order: token_representation+"),
         ("text_to_text:eta=60+int8:level=3", "has no setting 'level'"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("command", LINES)
 def test_a_chain_that_cannot_be_is_refused_with_the_remedy(
     core: Any, command: str, told: str, said: str, corpus: Path, tmp_path: Path
@@ -148,27 +154,6 @@ def test_what_is_trained_is_no_defence_of_a_name_alone(name: str) -> None:
     for told in (name, f"text_to_text:eta=60+{name}", f"{name}+gaussian", f"{name}:seed=2"):
         with pytest.raises(InvalidInputError, match=f"defend --defence {name}.*defended:FOLDER"):
             read_defence(told)
-
-
-@pytest.mark.parametrize(
-    ("told", "said"),
-    [
-        ("adversarial+gaussian:sigma=0.1",
-         "take --encoder defended:FOLDER --defence gaussian:sigma=0.1"),
-        ("leace+int8+rounding", "--defence int8+rounding"),
-        ("adversarial:weight=2", "Give its settings by --set"),
-        ("int8", "learns nothing"),
-        ("text_to_text:eta=60+int8", "learns nothing"),
-        ("adversaral", "Did you mean 'adversarial'"),
-        ("", "must be one of adversarial, leace"),
-    ],
-)  # fmt: skip
-def test_what_is_trained_is_one_defence_that_learns(
-    core: Any, told: str, said: str, corpus: Path, tmp_path: Path
-) -> None:
-    given = ["defend", "--texts", corpus, "--out", tmp_path / "out"]
-    assert said in core(*given, f"--defence={told}").refusal()
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from browsing import PATIENCE, TEXT, Visit, give_up, headline, settled, sync_api
+from browsing import PATIENCE, TEXT, Visit, headline, settled_top, skip_or_fail, sync_api
 
-from core.attacks.inversion import INVERSION_ATTACKS
+from leakscope.core.attacks.inversion import INVERSION_ATTACKS
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +19,9 @@ PROBE = INVERSION_ATTACKS["probe_mlc"].title
 
 def test_the_overview_has_an_answer_and_leads_to_the_next_page(visit: Visit) -> None:
     page = visit.open("/").page
-    sync_api.expect(page.get_by_role("heading", level=1)).to_contain_text("the attacker reads")
+    sync_api.expect(headline(page)).to_contain_text("No: treat them as personal data")
+    found = page.get_by_role("heading", level=2).first
+    sync_api.expect(found).to_contain_text("The attacker recovered")
     page.get_by_role("button", name="Try your own sentence").click()
     page.wait_for_url("**/inversion")
     visit.answered(PROBE)
@@ -49,7 +51,7 @@ def test_a_slow_attack_starts_and_stops(visit: Visit) -> None:
     page.locator("[class*='st-key-stop-'] button").filter(visible=True).first.click()
     again = page.get_by_role("button", name="Run continuous relaxation again")
     sync_api.expect(again).to_be_visible()
-    sync_api.expect(page.get_by_text("Nothing of it was kept")).to_be_visible()
+    sync_api.expect(page.get_by_text("Nothing was kept")).to_be_visible()
 
 
 def test_a_slow_attack_survives_a_reload_and_answers(visit: Visit) -> None:
@@ -66,7 +68,7 @@ def test_the_strongest_attack_answers_by_itself_above_the_fold(visit: Visit) -> 
     for width, height in ((1280, 800), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
         visit.open("/inversion")
-        sync_api.expect(headline(page)).to_contain_text("the attacker reads")
+        sync_api.expect(headline(page)).to_contain_text("The attacker recovered")
         sentence = page.locator(".st-key-answer .ls-sentence").filter(visible=True).first
         box = sentence.bounding_box()
         assert box is not None and box["y"] + box["height"] <= height, (width, box)
@@ -78,12 +80,12 @@ def test_the_strongest_attack_answers_by_itself_above_the_fold(visit: Visit) -> 
 
 def test_what_one_types_in_stays_where_it_is(visit: Visit) -> None:
     page = visit.open("/inversion").page
-    sync_api.expect(headline(page)).to_contain_text("the attacker reads")
+    sync_api.expect(headline(page)).to_contain_text("The attacker recovered")
     line = page.get_by_role("textbox", name="Your sentence")
-    before = settled(line)
+    before = settled_top(line)
     line.fill("A minister.")
-    sync_api.expect(headline(page)).to_contain_text("Of 1 word the attacker")
-    assert abs(before - settled(line)) < 2
+    sync_api.expect(headline(page)).to_contain_text("The attacker recovered 1 of 1 word")
+    assert abs(before - settled_top(line)) < 2
 
 
 def test_results_download_as_json_and_csv(visit: Visit, tmp_path: Path) -> None:
@@ -92,7 +94,7 @@ def test_results_download_as_json_and_csv(visit: Visit, tmp_path: Path) -> None:
     page.get_by_role("button", name="Save").click()
     for name in ("JSON", "CSV"):
         with page.expect_download() as download:
-            page.get_by_role("button", name=name).click()
+            page.locator(f".st-key-inversion-{name.lower()}").get_by_role("button").first.click()
         download.value.save_as(tmp_path / name)
     (row,) = json.loads((tmp_path / "JSON").read_text(encoding="utf-8"))
     assert row["text"] == f"=1+1 {TEXT}" and row["attack"] == "probe_mlc"
@@ -112,8 +114,9 @@ def test_every_page_fits_width_and_theme(fitting: Visit, path: str) -> None:
 
 
 def test_bad_input_and_markup_do_no_harm(visit: Visit) -> None:
-    page = visit.open("/inversion", text="<script>alert(1)</script> :red[government] $x$",
-                      attack="probe_mlc").page  # fmt: skip
+    page = visit.open(
+        "/inversion", text="<script>alert(1)</script> :red[government] $x$", attack="probe_mlc"
+    ).page
     visit.answered(PROBE)
     sync_api.expect(page.locator(".st-key-answer .ls-sentence")).to_have_text(
         "<script>alert(1)</script> :red[government] $x$"
@@ -152,7 +155,7 @@ def test_the_slider_of_eta_moves_text_and_numbers(visit: Visit) -> None:
     slider.focus()
     slider.press("End")
     sync_api.expect(headline(page)).to_contain_text(
-        re.compile(r"At η = 200, your text is published unchanged: (100\.0|99\.\d) %")
+        re.compile(r"At η = 200, nearly all of your text is published: (100\.0|99\.\d) %")
     )
     sentence = page.locator(".ls-sentence").filter(visible=True).first
     sync_api.expect(sentence).to_contain_text("finance minister resigned")
@@ -169,7 +172,7 @@ def test_drawing_again_and_finding_an_eta(visit: Visit) -> None:
     before = sentence.inner_text()
     page.get_by_role("button", name="Draw again").click()
     sync_api.expect(sentence).not_to_have_text(before)
-    page.get_by_role("button", name="Use η =").first.click()
+    page.get_by_role("button", name="Try η =").first.click()
     sync_api.expect(headline(page)).to_contain_text("At η = 54,")
 
 
@@ -177,17 +180,17 @@ def test_a_click_on_a_point_shows_a_sentence_at_its_setting(visit: Visit) -> Non
     page = visit.open("/tradeoff", text=TEXT, task="SUBJ").page
     figure = page.locator(".js-plotly-plot").first
     figure.wait_for()
-    sync_api.expect(page.get_by_text("(SUBJ) is").first).to_be_visible()
+    sync_api.expect(page.get_by_role("heading", name="(SUBJ)").first).to_be_visible()
     figure.locator(".scatterlayer .trace").nth(1).locator(".point").nth(3).click(force=True)
     chosen = page.get_by_role("combobox", name="A: this defence")
     sync_api.expect(chosen).to_have_value("Text to text, η 90")
-    sync_api.expect(page.get_by_text("What is released: one draw")).to_be_visible()
+    sync_api.expect(page.get_by_text("Released, one draw")).to_be_visible()
 
 
 def test_a_missing_part_of_the_tests_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEAKSCOPE_REQUIRE_BROWSER", "1")
     with pytest.raises(pytest.fail.Exception):
-        give_up("no browser")
+        skip_or_fail("no browser")
     monkeypatch.delenv("LEAKSCOPE_REQUIRE_BROWSER")
     with pytest.raises(pytest.skip.Exception):
-        give_up("no browser")
+        skip_or_fail("no browser")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from browsing import Visit, choose, holding, sync_api
+from browsing import Visit, choose_option, files_containing, sync_api
 from test_page_attributes import as_csv, lines
 
 pytestmark = pytest.mark.browser
@@ -17,7 +17,7 @@ def infer(page: sync_api.Page) -> None:
 
 
 def answered(page: sync_api.Page) -> None:
-    sync_api.expect(page.get_by_role("heading", name="Who is taken for whom?")).to_be_visible()
+    sync_api.expect(page.get_by_role("heading", name="Which labels are confused?")).to_be_visible()
 
 
 def test_a_corpus_is_inferred_over_a_reload(visit: Visit) -> None:
@@ -26,7 +26,7 @@ def test_a_corpus_is_inferred_over_a_reload(visit: Visit) -> None:
     page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
     answered(page)
-    page.get_by_role("button", name="A text that it has not seen").click()
+    page.get_by_role("button", name="Draw an unseen text").click()
     sync_api.expect(page.get_by_text("Likeliest article")).to_be_visible()
     page.locator(".js-plotly-plot").nth(3).wait_for()
     visit.fits_both()
@@ -37,7 +37,7 @@ def test_an_upload_is_inferred_but_not_kept(
     server: tuple[str, Path],
 ) -> None:
     page = visit.open("/attributes", labels="5", each="5").page
-    choose(page.get_by_role("combobox", name="Texts and attribute"), "Your own file")
+    choose_option(page.get_by_role("combobox", name="Texts and attribute"), "Your own file")
     content = as_csv([*lines(), (SECRET, "Ada", "0/9")])
     given = {"name": "mine.csv", "mimeType": "text/csv", "buffer": content.encode()}
     page.locator("input[type=file]").set_input_files(given)
@@ -49,4 +49,4 @@ def test_an_upload_is_inferred_but_not_kept(
     assert "text=" not in page.url, "what is typed stays out of the address"
     log, home = server[1].read_text(), server[1].parent
     assert SECRET not in log
-    assert holding(home, b"Tarnquell") == [], "what was uploaded is on the disk"
+    assert files_containing(home, b"Tarnquell") == [], "what was uploaded is on the disk"

@@ -11,15 +11,13 @@ import pytest
 from browsing import Visit, sync_api
 from PIL import Image
 
-from core.story.deck import make_deck
-from core.story.html import html_report
-from core.story.shipped import open_story
-from core.studies import (
-    attribute_curves,
-    membership_shipped,
-    memorisation_summary,
-    training_summary,
-)
+from leakscope.core.story.deck import make_deck
+from leakscope.core.story.html import html_report
+from leakscope.core.story.shipped import open_story
+from leakscope.core.studies.attributes import curves as attribute_curves
+from leakscope.core.studies.membership import shipped as membership_shipped
+from leakscope.core.studies.memorisation import summary as memorisation_summary
+from leakscope.core.studies.training import summary as training_summary
 
 pytestmark = pytest.mark.browser
 
@@ -88,7 +86,7 @@ def test_no_page_breaks_a_rule_on_a_telephone(visit: Visit) -> None:
     bad = told(page, "closed")
     page.get_by_role("button", name="Why pages differ").click()
     sync_api.expect(page.get_by_text("One encoder, several figures.")).to_be_visible()
-    last = page.get_by_test_id("stPopoverBody").get_by_role("link", name="What the words mean")
+    last = page.get_by_test_id("stPopoverBody").get_by_role("link", name="What the terms mean")
     sync_api.expect(last).to_be_visible()  # what the keyboard scrolls by is drawn last
     bad += told(page, "why pages differ")
     page.keyboard.press("Escape")
@@ -97,7 +95,7 @@ def test_no_page_breaks_a_rule_on_a_telephone(visit: Visit) -> None:
     sync_api.expect(to).to_be_visible()
     bad += told(page, "menu")
     to.click()
-    heading = page.get_by_role("heading", level=1, name="What the words mean")
+    heading = page.get_by_role("heading", level=1, name="What the terms mean")
     sync_api.expect(heading).to_be_visible()
     sync_api.expect(to).to_be_hidden()  # the menu closes behind who follows it
     visit.turn_dark()
@@ -116,7 +114,7 @@ def test_the_page_of_stories_breaks_no_rule_with_slides_that_are_open(visit: Vis
             page.get_by_text(said).filter(visible=True).nth(i).click()
     sync_api.expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
     sync_api.expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
-    sync_api.expect(page.get_by_role("textbox", name="Notes for the speaker")).to_have_count(2)
+    sync_api.expect(page.get_by_role("textbox", name="Speaker notes")).to_have_count(2)
     bad = told(page, "light", any_rule=True)
     visit.turn_dark()
     bad += told(page, "dark", any_rule=True)
@@ -152,9 +150,12 @@ def brightest(shown: sync_api.Locator) -> int:
 
 def told(page: Any, theme: str, *, any_rule: bool = False) -> list[str]:
     """Return what is severe on a page, or whatever breaks any rule, a line each."""
-    return [f"{theme}: {v['rule']} ({v['impact']}): {node}" for v in violations(page)
-            if any_rule or v["impact"] in SEVERE or v["rule"] == "heading-order"
-            for node in v["nodes"]]  # fmt: skip
+    return [
+        f"{theme}: {v['rule']} ({v['impact']}): {node}"
+        for v in violations(page)
+        if any_rule or v["impact"] in SEVERE or v["rule"] == "heading-order"
+        for node in v["nodes"]
+    ]
 
 
 def test_a_planted_fault_would_be_found(visit: Visit) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from core import browser
-from core.browser import draw_svg, has_browser, print_document
-from core.errors import MissingDependencyError
+from leakscope.core import browser
+from leakscope.core.browser import draw_svg, has_browser, print_document
+from leakscope.core.errors import MissingDependencyError
 
 pytestmark = [
     pytest.mark.browser,
@@ -29,7 +29,7 @@ READY = "window.leakscope = {ready: Promise.resolve(), forPrint() {}};"
 FOR_EVER = "window.leakscope = {ready: Promise.resolve(), forPrint() { while (true) {} }};"
 PRINTS = f"""
 import sys
-from core import browser
+from leakscope.core import browser
 browser._SECONDS = 60.0
 print("begun", flush=True)
 browser.print_document("<script>{FOR_EVER}</script>")
@@ -79,9 +79,13 @@ def printing(place: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process, with a secret in its environment, that prints a document without an end."""
     there = {**os.environ, "TMPDIR": str(place), "LEAKSCOPE_KEY": "a phrase for the tests"}
     started = subprocess.Popen(
-        [sys.executable, "-c", PRINTS], cwd=ROOT, env=there, text=True,
-        stdout=subprocess.PIPE, process_group=0,
-    )  # fmt: skip
+        [sys.executable, "-c", PRINTS],
+        cwd=ROOT,
+        env=there,
+        text=True,
+        stdout=subprocess.PIPE,
+        process_group=0,
+    )
     assert started.stdout is not None and started.stdout.readline() == "begun\n"
     yield started
     if started.poll() is None:
@@ -104,8 +108,8 @@ def test_the_browser_is_guarded(printing: subprocess.Popen[str], place: Path) ->
         worlds.append((process / "ns" / "net").readlink())
         if os.geteuid() == 0:
             assert process.stat().st_uid == browser._NOBODY
-    assert words and not browser._UNGUARDED & set(words)
-    if "unshare" in browser._before():
+    assert words and not browser._UNSAFE_FLAGS & set(words)
+    if "unshare" in browser._sandbox_prefix():
         assert Path("/proc/self/ns/net").readlink() not in worlds, "it sees none of our network"
 
 
@@ -147,13 +151,13 @@ def test_a_document_reaches_nobody(place: Path) -> None:
 
 
 def test_it_does_not_start_unguarded(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
-    browser._before.cache_clear()
-    monkeypatch.setattr(browser, "_works", lambda words: False)
+    browser._sandbox_prefix.cache_clear()
+    monkeypatch.setattr(browser, "_can_run", lambda words: False)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(os, "chown", lambda *_: None)
     with pytest.raises(MissingDependencyError, match="sandbox"):
         print_document("a")
-    browser._before.cache_clear()
+    browser._sandbox_prefix.cache_clear()
     assert is_gone(place)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import PATIENCE, a_page, sync_api
+from browsing import PATIENCE, open_tab, sync_api
 from PIL import Image
 from test_thinning import N, as_pinned, deck_of
 
-from core.projection import ProjectionSpec, project
-from core.story.html import html_report
+from leakscope.core.projection import ProjectionSpec, project
+from leakscope.core.story.html import html_report
 
 pytestmark = pytest.mark.browser
 
@@ -51,7 +51,7 @@ LEGEND = 2_000
 
 
 def test_of_many_maps_each_is_seen(browser: sync_api.BrowserContext, tmp_path: Path) -> None:
-    with a_page(browser) as page:
+    with open_tab(browser) as page:
         places = opened(page, tmp_path, *[a_map(2)] * 21)
         assert len(places) == 21 and page.locator("canvas").count() == 0
         assert min(map(n_coloured, places)) > 10 * LEGEND
@@ -60,7 +60,7 @@ def test_of_many_maps_each_is_seen(browser: sync_api.BrowserContext, tmp_path: P
 def test_of_many_maps_that_turn_the_first_do_and_the_others_are_pictures(
     browser: sync_api.BrowserContext, tmp_path: Path
 ) -> None:
-    with a_page(browser) as page:
+    with open_tab(browser) as page:
         places = opened(page, tmp_path, *[a_map(3, 600)] * 8)
         kinds = ["canvas" if each.locator("canvas").count() else "img" for each in places]
         assert kinds == ["canvas"] * 6 + ["img"] * 2
@@ -84,7 +84,7 @@ PLACES = """() => ["figure .legend", "figure", "facts"]
 def test_the_legend_of_a_map_that_is_presented_lies_within_its_figure_and_above_the_bar(
     browser: sync_api.BrowserContext, tmp_path: Path, is_early: bool
 ) -> None:
-    with a_page(browser, {"width": 1280, "height": 720}) as page:
+    with open_tab(browser, {"width": 1280, "height": 720}) as page:
         complaints = list[str]()
         page.on("pageerror", lambda error: complaints.append(str(error)))
         if is_early:

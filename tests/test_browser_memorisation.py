@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from browsing import Visit, headline, holding, sync_api
+from browsing import Visit, files_containing, headline, sync_api
 
 pytestmark = pytest.mark.browser
 CANARY = "Tarnquell keeps the pin {digits:2}"
@@ -30,7 +30,7 @@ def test_what_is_typed_is_planted_and_saved_but_not_kept(
     page.get_by_role("textbox", name="Your canary").fill(CANARY)
     page.keyboard.press("Enter")
     plant(page)
-    sync_api.expect(page.get_by_role("heading", name="What sampling brings out")).to_be_visible()
+    sync_api.expect(page.get_by_role("heading", name="What sampling reveals")).to_be_visible()
     assert "canary=" not in page.url, "what is typed stays out of the address"
     page.reload()
     sync_api.expect(page.get_by_role("heading", name="of 6.6 bits")).to_be_visible()
@@ -42,7 +42,7 @@ def test_what_is_typed_is_planted_and_saved_but_not_kept(
     assert saved["n_values"] == 100 and len(saved["by_epoch"]) == 2
     log, home = server[1].read_text(), server[1].parent
     assert "Tarnquell" not in log
-    assert holding(home, b"Tarnquell") == [], "what was typed is on the disk"
+    assert files_containing(home, b"Tarnquell") == [], "what was typed is on the disk"
     visit.fits_both()
 
 

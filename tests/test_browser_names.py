@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from browsing import Visit, headline, holding, sync_api
+from browsing import Visit, files_containing, headline, sync_api
 
 pytestmark = pytest.mark.browser
 SECRET = "Tarnquell hid the ledger behind the organ."
@@ -15,7 +15,7 @@ SECRET = "Tarnquell hid the ledger behind the organ."
 
 def opened(visit: Visit, **params: str) -> sync_api.Page:
     page = visit.open("/names", **params).page
-    sync_api.expect(headline(page)).to_contain_text(re.compile(r"found in \d+ of \d+"))
+    sync_api.expect(headline(page)).to_contain_text(re.compile(r"found it in \d+ of \d+"))
     page.locator(".js-plotly-plot").first.wait_for()
     return page
 
@@ -29,7 +29,7 @@ def test_a_click_on_a_cell_shows_its_words(visit: Visit) -> None:
     assert box is not None
     # The last row and the second column of five by five.
     page.mouse.click(box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.9)
-    sync_api.expect(page.get_by_text("was read from").nth(0)).to_contain_text("Mercer")
+    sync_api.expect(page.get_by_text("was recovered from").nth(0)).to_contain_text("Mercer")
     shown = page.locator(".ls-sentence").filter(has_text="clock of the town hall")
     sync_api.expect(shown.first).to_contain_text("Daniel Mercer")
 
@@ -40,10 +40,10 @@ def test_typed_names_are_compared_and_saved_but_not_kept(
     tmp_path: Path,
 ) -> None:
     page = opened(visit)
-    page.get_by_role("textbox", name="Names, one a line").fill("Tarnquell\n=Weber\nAda Mercer")
-    page.get_by_role("textbox", name="Sentences, one a line").fill(SECRET)
+    page.get_by_role("textbox", name="Names, one per line").fill("Tarnquell\n=Weber\nAda Mercer")
+    page.get_by_role("textbox", name="Sentences, one per line").fill(SECRET)
     page.keyboard.press("Control+Enter")
-    sync_api.expect(page.get_by_text("No surname in these sentences is among")).to_be_visible()
+    sync_api.expect(page.get_by_text("because it can name none of them")).to_be_visible()
     page.get_by_role("button", name="Save").first.click()
     with page.expect_download() as download:
         page.get_by_test_id("stDownloadButton").get_by_role("button", name="CSV").click()
@@ -53,7 +53,7 @@ def test_typed_names_are_compared_and_saved_but_not_kept(
     assert "text=" not in page.url, "what is typed stays out of the address"
     log, home = server[1].read_text(), server[1].parent
     assert SECRET not in log
-    assert holding(home, b"Tarnquell") == [], "what was typed is on the disk"
+    assert files_containing(home, b"Tarnquell") == [], "what was typed is on the disk"
 
 
 def test_a_slow_attack_survives_a_reload(visit: Visit) -> None:
@@ -62,8 +62,10 @@ def test_a_slow_attack_survives_a_reload(visit: Visit) -> None:
     page = visit.open("/names", attack="search", text=text, names="Ada Quell\nTom Orrin").page
     page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
-    sync_api.expect(headline(page)).to_contain_text(re.compile(r"(found|read) in \d+ of \d+"))
-    sync_api.expect(page.get_by_text("re-embedding search reads each vector")).to_be_visible()
+    sync_api.expect(headline(page)).to_contain_text(
+        re.compile(r"(found it in|recovered the surname from) \d+ of \d+")
+    )
+    sync_api.expect(page.get_by_text("(the re-embedding search)").first).to_be_visible()
 
 
 def test_the_page_fits_width_and_theme(fitting: Visit) -> None:

@@ -8,11 +8,17 @@ from browsing import Visit, headline, sync_api
 pytestmark = pytest.mark.browser
 TELEPHONE: sync_api.ViewportSize = {"width": 390, "height": 844}
 GROUPS = {
-    "What is read": ("Inversion", "Names", "Map", "Representations"),
-    "What is inferred": ("Attributes", "Membership", "Memorisation"),
-    "What defends": ("Deniability", "Trade-off", "Training"),
+    "What leaks": ("Inversion", "Names", "Map", "Representations"),
+    "What can be inferred": ("Attributes", "Membership", "Memorisation"),
+    "Defences": ("Deniability", "Trade-off", "Training"),
 }
-PAGES = ("Overview", "Story", "Glossary", *(name for names in GROUPS.values() for name in names))
+PAGES = (
+    "Overview",
+    "Audit",
+    "Story",
+    "Glossary",
+    *(name for names in GROUPS.values() for name in names),
+)
 _FOCUSED = """() => document.activeElement.matches('a, button')
   ? document.activeElement.innerText.split('\\n').map(line => line.trim()) : []"""
 

@@ -38,5 +38,7 @@ def test_a_visit_complains_of_other_hosts(visit: Visit) -> None:
 @pytest.mark.parametrize("path", ["/inversion", "/deniability", "/projection"])
 def test_what_looks_like_a_link_is_none(visit: Visit, path: str) -> None:
     page = visit.open(path, text=BAIT, attack=BAIT, encoder=BAIT, colour=BAIT).page
-    sync_api.expect(page.get_by_text("The address asks for").first).to_contain_text("evil.test")
+    sync_api.expect(page.get_by_text("This link contains unknown values").first).to_contain_text(
+        "evil.test"
+    )
     assert page.locator("a[href*='evil']").count() == 0

@@ -7,10 +7,12 @@ import gzip
 import io
 import json
 import re
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from browsing import Visit, choose, headline, holding, sync_api
+from browsing import Visit, choose_option, files_containing, headline, sync_api
 
 pytestmark = pytest.mark.browser
 SECRET = "The violinist hid the ledger behind the organ."
@@ -24,18 +26,21 @@ ROWS = [("text", "kind")] + [
 
 def opened(visit: Visit, **params: str) -> sync_api.Page:
     page = visit.open("/projection", **params).page
-    sync_api.expect(headline(page)).to_contain_text("neighbours on this map", ignore_case=True)
-    page.locator(".js-plotly-plot").first.wait_for()
+    sync_api.expect(headline(page)).to_contain_text("nearest neighbours")
+    page.locator(".point-map").wait_for()
     return page
+
+
+def state_of(page: sync_api.Page, what: str) -> Any:
+    """Return what the map on the page holds."""
+    return page.locator(".point-map").evaluate(f"({{ map }}) => map.{what}")
 
 
 def lasso(page: sync_api.Page) -> None:
     """Draw a loop around most of the map."""
-    chart = page.locator(".js-plotly-plot").first
-    chart.scroll_into_view_if_needed()
-    page.wait_for_function("() => document.querySelector('.js-plotly-plot .draglayer')")
-    chart.evaluate("chart => chart.scrollIntoView()")
-    box = chart.bounding_box()
+    frame = page.locator(".point-map .frame")
+    frame.scroll_into_view_if_needed()
+    box = frame.bounding_box()
     assert box is not None
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     across, down = box["width"] * 0.3, box["height"] * 0.3
@@ -49,7 +54,7 @@ def lasso(page: sync_api.Page) -> None:
 def test_a_loop_lists_texts_and_what_leaks_from_them(visit: Visit, tmp_path: Path) -> None:
     page = opened(visit)
     lasso(page)
-    sentence = page.get_by_text("texts selected")
+    sentence = page.locator("p", has_text="texts selected")
     sync_api.expect(sentence).to_contain_text("of 10 words")
     n = int(re.match(r"[\d,]+", sentence.inner_text())[0].replace(",", ""))  # type: ignore[index]
     with page.expect_download() as download:
@@ -59,32 +64,63 @@ def test_a_loop_lists_texts_and_what_leaks_from_them(visit: Visit, tmp_path: Pat
     assert len(found["points"]) == n > 100 and found["attacked"] == 50
     assert sum("recovered" in point for point in found["points"]) == 50
     page.get_by_role("textbox", name="Find in the texts").fill("government")
-    sync_api.expect(page.get_by_text("texts hold")).to_contain_text("of 2,000")
+    sync_api.expect(page.get_by_text("texts contain")).to_contain_text("of 2,000")
     sync_api.expect(sentence).to_be_visible(), "another figure, the same selection"
 
 
 def test_a_typed_sentence_lands_on_the_map(visit: Visit) -> None:
     page = opened(visit)
-    place = "() => document.querySelector('.js-plotly-plot').data.at(-1).x[0]"
-    before = page.evaluate(place)
+    before = state_of(page, "typed")
     page.get_by_role("textbox", name="Your sentence").fill(SECRET)
-    page.wait_for_function(f"before => ({place})() !== before", arg=before, timeout=30_000)
+    end = time.monotonic() + 30
+    while state_of(page, "typed") == before and time.monotonic() < end:
+        page.wait_for_timeout(100)
+    assert state_of(page, "typed") != before
     assert "text=" not in page.url, "what is typed stays out of the address"
 
 
 def test_a_link_with_eta_shows_where_points_move(visit: Visit) -> None:
     page = opened(visit, eta="60")
-    sync_api.expect(page.get_by_text("protected vectors are still")).to_be_visible()
-    names = page.evaluate("() => document.querySelector('.js-plotly-plot').data.map(t => t.name)")
-    assert "before → after" in names and "after the defence (200)" in names
+    sync_api.expect(page.get_by_text("protected vectors are still").last).to_be_visible()
+    assert len(state_of(page, "moves")) == 200
+    sync_api.expect(page.get_by_text("× after the defence (200)")).to_be_visible()
+
+
+def test_the_keyboard_moves_the_map_and_selects_what_is_in_view(visit: Visit) -> None:
+    page = opened(visit)
+    page.locator(".point-map canvas[role=img]").focus()
+    scale, x = state_of(page, "view.scale"), state_of(page, "view.x")
+    for key in ("+", "+", "ArrowLeft"):
+        page.keyboard.press(key)
+    assert state_of(page, "view.scale") == pytest.approx(scale * 1.5**2)
+    assert state_of(page, "view.x") != x
+    page.get_by_role("button", name="Select all points in view").press("Enter")
+    sync_api.expect(page.get_by_text("texts selected")).to_be_visible()
+    assert 0 < state_of(page, "n_selected") < 2000
+    page.locator(".point-map canvas[role=img]").focus()
+    page.keyboard.press("0")
+    assert state_of(page, "view.scale") == pytest.approx(scale)
+    page.keyboard.press("Escape")
+    sync_api.expect(page.get_by_text("Draw a loop around points")).to_be_visible()
+
+
+def test_a_group_is_hidden_by_its_name_and_is_not_selected(visit: Visit) -> None:
+    page = opened(visit)
+    wikipedia = page.locator(".point-map .legend").get_by_role("button", name="Wikipedia")
+    wikipedia.click()
+    sync_api.expect(wikipedia).to_have_attribute("aria-pressed", "false")
+    page.get_by_role("button", name="Select all points in view").click()
+    sync_api.expect(page.get_by_text("243 texts selected")).to_be_visible()
 
 
 def test_a_map_that_is_drawn_survives_a_reload(visit: Visit) -> None:
     page = visit.open("/projection", dims="3").page  # its vectors ship, the map does not
     page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
-    sync_api.expect(headline(page)).to_contain_text("neighbours on this map", ignore_case=True)
-    sync_api.expect(page.get_by_text("Points can be selected in two dimensions")).to_be_visible()
+    sync_api.expect(headline(page)).to_contain_text("nearest neighbours")
+    sync_api.expect(
+        page.get_by_text("You can select points only in two dimensions")
+    ).to_be_visible()
 
 
 def test_drawing_can_be_stopped(visit: Visit) -> None:
@@ -104,10 +140,12 @@ def table(rows: list[tuple[str, str]]) -> bytes:
 
 
 def upload(page: sync_api.Page, name: str, content: bytes | Path) -> None:
-    choose(page.get_by_role("combobox", name="Texts"), "Your own file")
-    given = content if isinstance(content, Path) else {
-        "name": name, "mimeType": "text/csv", "buffer": content
-    }  # fmt: skip
+    choose_option(page.get_by_role("combobox", name="Texts"), "Your own file")
+    given = (
+        content
+        if isinstance(content, Path)
+        else {"name": name, "mimeType": "text/csv", "buffer": content}
+    )
     page.locator("input[type=file]").set_input_files(given)
 
 
@@ -131,10 +169,9 @@ def test_an_upload_is_drawn_and_its_selection_holds_no_formula(
     assert len(rows) > 10 and not any(cell.startswith(("=", "@", "+", "-")) for cell in cells)
     log, home = server[1].read_text(), server[1].parent
     assert SECRET not in log
-    assert holding(home, SECRET.encode()) == [], "an upload is on the disk"
-    page.locator(".js-plotly-plot").first.hover()
-    with page.expect_download() as download:  # the figure, drawn with WebGL
-        page.locator("[data-title*='ownload']").first.click()
+    assert files_containing(home, SECRET.encode()) == [], "an upload is on the disk"
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save the picture").click()
     download.value.save_as(tmp_path / "figure")
     assert (tmp_path / "figure").stat().st_size > 1000
     with page.expect_request(lambda request: request.method == "DELETE"):  # another takes its place

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from browsing import PATIENCE, Visit, choose, headline, holding, sync_api
+from browsing import PATIENCE, Visit, choose_option, files_containing, headline, sync_api
 
 pytestmark = pytest.mark.browser
 SECRET = "The violinist told police that the government paid for the hospital."
@@ -50,8 +50,8 @@ def test_choices_change_figure_and_tables(visit: Visit) -> None:
     page = opened(visit, encoder="tfidf,hashing,minilm", domain="in", view="titles")
     assert names(page) == ["MiniLM", "hashing", "tf-idf"]
     page.get_by_role("radio", name="whole texts").click()
-    sync_api.expect(page.get_by_text("sorts whole texts of news")).to_be_visible()
-    choose(page.get_by_role("combobox", name="Encoders"), "LSA on tf-idf")
+    sync_api.expect(page.get_by_text("utility: whole texts of news")).to_be_visible()
+    choose_option(page.get_by_role("combobox", name="Encoders"), "LSA on tf-idf")
     page.wait_for_function(f"() => {LABELS}.text.includes('LSA tf-idf')")
 
 
@@ -59,10 +59,10 @@ def test_the_numbers_download_as_csv(visit: Visit, tmp_path: Path) -> None:
     page = opened(visit)
     page.get_by_role("button", name="Save").first.click()
     with page.expect_download() as download:
-        page.get_by_role("button", name="CSV", exact=True).click()
+        page.locator(".st-key-representations-csv").get_by_role("button").first.click()
     download.value.save_as(tmp_path / "csv")
     rows = list(csv.DictReader((tmp_path / "csv").open(encoding="utf-8-sig", newline="")))
-    assert len(rows) > 3 and float(rows[0]["leaks, F1"]) > float(rows[0]["guessing"])
+    assert len(rows) > 3 and float(rows[0]["leakage, F1"]) > float(rows[0]["guessing"])
 
 
 def test_a_sentence_is_read_from_every_encoder(
@@ -79,7 +79,7 @@ def test_a_sentence_is_read_from_every_encoder(
     page.get_by_role("textbox", name="Your sentence").fill("Police closed the hospital.")
     sync_api.expect(cards.first).to_contain_text("closed")
     home = server[1].parent
-    assert holding(home, b"violinist told") == [], "what was typed is on the disk"
+    assert files_containing(home, b"violinist told") == [], "what was typed is on the disk"
 
 
 def test_fitting_survives_a_reload(visit: Visit) -> None:
@@ -94,7 +94,7 @@ def test_fitting_can_be_stopped(visit: Visit) -> None:
     page = opened(visit, encoder="tfidf,doc2vec,glove", corpus="wikipedia", n="5000")
     press(page, 3)
     page.get_by_role("button", name="Stop").click()
-    sync_api.expect(page.get_by_text("Encoders that were finished are kept")).to_be_visible()
+    sync_api.expect(page.get_by_text("Finished encoders are kept")).to_be_visible()
     sync_api.expect(page.get_by_role("button", name="Invert from 3 encoders")).to_be_visible()
 
 

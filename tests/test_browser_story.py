@@ -10,9 +10,9 @@ from browsing import PATIENCE, TEXT, Visit, headline, sync_api
 from pytest import mark
 from test_report_stories import needs_reader, packed, read_pdf
 
-from core.browser import has_browser
-from core.story.deck import make_deck
-from core.story.shipped import shipped_stories
+from leakscope.core.browser import has_browser
+from leakscope.core.story.deck import make_deck
+from leakscope.core.story.shipped import shipped_stories
 
 pytestmark = mark.browser
 needs_printer = pytest.mark.skipif(not has_browser(), reason="nothing prints here")
@@ -29,12 +29,12 @@ def told(page: sync_api.Page, heading: str) -> None:
 
 def pinned(page: sync_api.Page) -> None:
     """Wait until the server has heard of it."""
-    sync_api.expect(page.get_by_text("Pinned. The page Story").first).to_be_visible()
+    sync_api.expect(page.get_by_text("Pinned to your story").first).to_be_visible()
 
 
 def presented(page: sync_api.Page) -> sync_api.Page:
     """Open a story that ships as a presentation, once its page is drawn to the end."""
-    page.get_by_text("A story names what was tried").filter(visible=True).first.wait_for()
+    page.get_by_text("A story states which attackers").filter(visible=True).first.wait_for()
     with page.context.expect_page(timeout=PATIENCE) as opened:
         press(page, "story-present-safe-to-store")
     opened.value.wait_for_load_state()
@@ -97,7 +97,7 @@ def test_what_was_typed_stays_out_where_nobody_asks_for_it(
     page = visit.open("/inversion", text=TEXT, attack=["probe_mlc", "mlc"]).page
     sync_api.expect(page.locator("mark", has_text="minister").first).to_be_visible()
     press(page, "add-to-story-inversion")
-    page.get_by_role("menuitem", name="Numbers alone").click()
+    page.get_by_role("menuitem", name="Numbers only").click()
     pinned(page)
     page.get_by_role("link", name="Story").first.click()
     told(page, "Your story: 1 slide,")
@@ -154,7 +154,7 @@ def test_a_story_that_ships_is_presented_by_the_keyboard_alone(visit: Visit) -> 
 def test_the_whole_of_a_story_is_told_without_a_pointer(visit: Visit) -> None:
     """From the page of stories, tab by tab, to the end of one and back."""
     page = visit.open("/story").page
-    page.get_by_text("A story names what was tried").filter(visible=True).first.wait_for()
+    page.get_by_text("A story states which attackers").filter(visible=True).first.wait_for()
     link = page.locator(".st-key-story-present-safe-to-store :is(button, a)").filter(visible=True)
     for _ in range(100):
         page.keyboard.press("Tab")
@@ -177,7 +177,7 @@ def test_the_whole_of_a_story_is_told_without_a_pointer(visit: Visit) -> None:
     shown.keyboard.press("Escape")
     sync_api.expect(shown.locator(".appendix")).to_be_visible()
     assert "#present" not in shown.url, "or it would be presented again where it is loaded anew"
-    shown.get_by_role("link", name="To the stories of Leakscope").click()
+    shown.get_by_role("link", name="To the stories in Leakscope").click()
     sync_api.expect(shown.get_by_role("heading", name="stories are ready")).to_be_visible()
     shown.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from browsing import TEXT, Visit, choose, headline, sync_api
+from browsing import TEXT, Visit, choose_option, headline, sync_api
 from pytest import mark
 
 pytestmark = mark.browser
@@ -24,7 +24,7 @@ def side(page: sync_api.Page, letter: str) -> sync_api.Locator:
 
 def read(card: sync_api.Locator) -> None:
     """Wait until a side is attacked."""
-    sync_api.expect(card.get_by_text("What an attacker reads")).to_be_visible()
+    sync_api.expect(card.get_by_text("This quick attacker")).to_be_visible()
 
 
 def test_two_settings_stand_beside_each_other_or_below(fitting: Visit) -> None:
@@ -32,8 +32,8 @@ def test_two_settings_stand_beside_each_other_or_below(fitting: Visit) -> None:
     a, b = side(page, "A"), side(page, "B")
     for card in (a, b):
         read(card)
-    sync_api.expect(a.get_by_text("What is encoded: one draw")).to_be_visible()
-    sync_api.expect(page.get_by_text("Both give away")).to_be_visible()
+    sync_api.expect(a.get_by_text("Encoded, one draw")).to_be_visible()
+    sync_api.expect(page.get_by_text("Recovered from both")).to_be_visible()
     page.locator(".js-plotly-plot").first.wait_for()
     is_narrow = page.viewport_size is not None and page.viewport_size["width"] < 640
     # Both places are read at one moment: what loads above them still moves both.
@@ -58,10 +58,10 @@ def test_a_click_chooses_a_and_a_chain_of_ones_own_is_b(
     figure.locator(".scatterlayer .trace").nth(1).locator(".point").nth(3).click(force=True)
     chosen = page.get_by_role("combobox", name="A: this defence")
     sync_api.expect(chosen).to_have_value("Text to text, η 90")
-    sync_api.expect(side(page, "A").get_by_text("What is released: one draw")).to_be_visible()
+    sync_api.expect(side(page, "A").get_by_text("Released, one draw")).to_be_visible()
     read(side(page, "B"))
-    against = page.get_by_role("combobox", name="B: against this one")
-    choose(against, "One of your own, or a chain")
+    against = page.get_by_role("combobox", name="B: compared with")
+    choose_option(against, "Your own defence or chain")
     b = side(page, "B")
     read(b)
     strength = b.get_by_role("textbox", name="Text to text: η")
@@ -70,9 +70,9 @@ def test_a_click_chooses_a_and_a_chain_of_ones_own_is_b(
     sync_api.expect(b.get_by_text("must lie in")).to_be_visible()
     strength.fill("200")
     strength.press("Enter")
-    sync_api.expect(b.get_by_text("At η = 200 the output can tell")).to_be_visible()
+    sync_api.expect(b.get_by_text("At η = 200, the output can distinguish")).to_be_visible()
     read(b)
-    sync_api.expect(page.get_by_text("Only B gives away")).to_be_visible()
+    sync_api.expect(page.get_by_text("Recovered only from B")).to_be_visible()
 
 
 def test_an_address_that_asks_for_no_setting_is_told(visit: Visit) -> None:
@@ -81,5 +81,5 @@ def test_an_address_that_asks_for_no_setting_is_told(visit: Visit) -> None:
     )
     told = page.get_by_role("alert").first
     sync_api.expect(told).to_contain_text("eta must lie in")
-    sync_api.expect(told).to_contain_text("Put it before: text_to_text+int8")
+    sync_api.expect(told).to_contain_text("Change the order: text_to_text+int8")
     read(side(page, "A"))

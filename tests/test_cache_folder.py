@@ -12,14 +12,19 @@ import numpy as np
 import pytest
 from counting import CountingEncoder
 
-from core.cache_folder import CACHED, MARKER, cache_dir, is_ours
-from core.cached import remove
-from core.durable import make_folder, make_private, private_umask, write_whole
-from core.encoders.cache import CachedEncoder
-from core.encoders.locked import LockedShelf, list_locked
-from core.encoders.shards import list_shards, text_key, write_shard
-from core.store import write_json
-from core.vault import KEY, LOCK_FILE, find_lock
+from leakscope.core.encoders.cache import CachedEncoder
+from leakscope.core.encoders.encrypted_shards import EncryptedShards, list_locked
+from leakscope.core.encoders.shards import list_shards, text_key, write_shard
+from leakscope.core.storage.artifacts import write_json
+from leakscope.core.storage.atomic_files import (
+    atomic_write,
+    make_folder,
+    make_private,
+    private_umask,
+)
+from leakscope.core.storage.cache_contents import remove
+from leakscope.core.storage.cache_folder import CACHED, MARKER, cache_dir, is_ours
+from leakscope.core.storage.encryption import KEY, LOCK_FILE, find_lock
 
 TEXTS = [f"a letter of {i} lines" for i in range(12)]
 
@@ -32,7 +37,7 @@ def rights(path: Path) -> str:
 def keyed(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cryptography")
     monkeypatch.setenv(KEY, "correct horse battery")
-    monkeypatch.setattr("core.vault.COST", 2**10)
+    monkeypatch.setattr("leakscope.core.storage.encryption.COST", 2**10)
 
 
 @pytest.fixture
@@ -75,7 +80,7 @@ def test_a_folder_that_we_made_is_ours_and_names_of_others_in_it_are_not(
     assert len(remove().removed) == 1
     left = {path.name for path in (leakscope_home / "embeddings").iterdir()}
     assert left == {MARKER, "mine.npy"}
-    assert "has no mark" not in core("cache", "list").err
+    assert "is not marked" not in core("cache", "list").err
 
 
 def test_a_run_that_was_killed_before_the_mark_leaves_it_to_the_next(leakscope_home: Path) -> None:
@@ -132,7 +137,7 @@ def test_files_of_other_owners_are_left(
 ) -> None:
     write_json(cache_dir("layouts", "a" * 64, "model.json"), {})
     (leakscope_home / "layouts").chmod(0o755)
-    monkeypatch.setattr("core.durable.os.geteuid", lambda: os.getuid() + 1)
+    monkeypatch.setattr("leakscope.core.storage.atomic_files.os.geteuid", lambda: os.getuid() + 1)
     make_private(leakscope_home / "layouts")
     assert rights(leakscope_home / "layouts") == "0o755"
     assert remove().removed == []
@@ -154,7 +159,7 @@ def test_public_files_heed_the_umask_in_a_command_and_in_a_program(
 ) -> None:
     def write() -> None:
         make_folder(tmp_path / "public", is_public=True)
-        write_whole(tmp_path / "public" / "table.md", b"x", is_public=True)
+        atomic_write(tmp_path / "public" / "table.md", b"x", is_public=True)
 
     if is_command:
         with private_umask(), private_umask():
@@ -199,7 +204,7 @@ def test_a_shard_that_goes_between_its_listing_and_its_reading_is_no_damage(
 ) -> None:
     path = write_shard(tmp_path / "a", [text_key("b")], np.ones((1, 4), np.float32))
     cached = CachedEncoder(CountingEncoder(), tmp_path)
-    monkeypatch.setattr(cached._shelf, "shards", lambda: [path])
+    monkeypatch.setattr(cached._shards, "shards", lambda: [path])
     path.unlink()
     assert cached.encode(["b"]).shape == (1, 4)
 
@@ -214,7 +219,7 @@ def test_a_folder_that_is_cleared_while_it_is_written_to_is_made_again(
         if not removed and any(cache_dir("embeddings").glob("*/*.unfinished")):
             removed.extend(remove(["embeddings"]).removed)
 
-    monkeypatch.setattr("core.durable.os.fsync", fsync)
+    monkeypatch.setattr("leakscope.core.storage.atomic_files.os.fsync", fsync)
     cached = CachedEncoder(CountingEncoder())
     cached.encode(TEXTS)
     assert len(removed) == 1 and len(list_shards(cached.folder)) == 1
@@ -226,10 +231,13 @@ def cleared_with(**filters: Any) -> Callable[[], Any]:
 
 @pytest.mark.parametrize(
     "clear",
-    [cleared_with(kinds=["layouts"]), cleared_with(encoder="counting"),
-     cleared_with(kinds=["embeddings"], older_than_hours=1e-9),
-     cleared_with(is_unencrypted=True)],
-)  # fmt: skip
+    [
+        cleared_with(kinds=["layouts"]),
+        cleared_with(encoder="counting"),
+        cleared_with(kinds=["embeddings"], older_than_hours=1e-9),
+        cleared_with(is_unencrypted=True),
+    ],
+)
 def test_a_lock_goes_with_all_vectors_alone(keyed: None, clear: Callable[[], Any]) -> None:
     find_lock()
     clear()
@@ -270,7 +278,7 @@ def test_a_lock_whose_shard_came_while_it_was_removed_is_put_back(
 
     def unlinked(self: Path, missing_ok: bool = False) -> None:
         if self.name == LOCK_FILE:
-            shelf = LockedShelf(root, "e-float32", 4, "e", lock)
+            shelf = EncryptedShards(root, "e-float32", 4, "e", lock)
             shelf.write([shelf.key("a")], np.ones((1, 4), np.float32))
         unlink(self, missing_ok=missing_ok)
 
@@ -290,7 +298,7 @@ def test_vectors_are_cleared_by_any_name_and_those_without_one_are_told(core: An
         write_shard(place, [text_key(f"{folder}{name}")], vectors, encoder=name)
     done = core("cache", "clear", "--encoder", "one", "--json")
     assert [each["encoder"] for each in done.json()["removed"]] == ["another, one"]
-    assert "1 were left whose encoder is not known" in done.err
+    assert "Entries not removed because their encoder is unknown: 1." in done.err
     assert "cache clear --kind embeddings" in done.err and "Or give the key" not in done.err
     assert {p.name[0] for p in cache_dir("embeddings").iterdir()} == {"b", "c", "."}
     assert "were left" not in core("cache", "clear", "--encoder", "third", "--kind", "studies").err

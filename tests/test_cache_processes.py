@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from counting import CountingEncoder
 
-from core.encoders.cache import CachedEncoder
-from core.encoders.shards import list_shards
+from leakscope.core.encoders.cache import CachedEncoder
+from leakscope.core.encoders.shards import list_shards
 
 SCRIPT = """
 import json, resource, sys, time
 from pathlib import Path
 sys.path.insert(0, "tests")
 from counting import CountingEncoder
-from core.encoders.cache import CachedEncoder
+from leakscope.core.encoders.cache import CachedEncoder
 
 folder, first, last, seconds, limit = sys.argv[1:]
 inner = CountingEncoder()
@@ -83,6 +83,7 @@ def test_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in cached.folder.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     ranges = [(0, 120), (60, 180), (0, 120)]
     running = [start(tmp_path, *span, seconds=0.02) for span in ranges]

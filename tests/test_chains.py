@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.defences.registry import DEFENCES, entry_of, guarantee_of, look_of_defence, make_defence
-from core.defences.told import read_defence
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
-from core.specs import DefenceSpec
-from core.studies.context import context_of
-from core.studies.defence_grid import chosen_defences
-from core.studies.tradeoff import TradeoffStudy
-from core.studies.tradeoff_attack import attack_scores, draws_noise, releases_tokens
-from core.studies.tradeoff_summary import strength
-from core.studies.tradeoff_texts import draw_texts, folded
+from leakscope.core.defences.registry import (
+    DEFENCES,
+    entry_of,
+    guarantee_of,
+    make_defence,
+)
+from leakscope.core.defences.spec_parser import read_defence
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.specs import DefenceSpec
+from leakscope.core.studies.context import cell_context
+from leakscope.core.studies.tradeoff.attack import attack_scores, releases_tokens
+from leakscope.core.studies.tradeoff.study import TradeoffStudy
+from leakscope.core.studies.tradeoff.texts import draw_texts, fold_text
 
 TEXTS = ["the money river", "doctor", "the minister and the garden with winter"]
 CHAINS = (
@@ -68,7 +71,7 @@ def test_noise_goes_through_every_stage(tiny_encoder: TransformerEncoder) -> Non
 
 
 def test_no_two_stages_draw_the_same_numbers(tiny_encoder: TransformerEncoder) -> None:
-    from core.defences.chain import Chain
+    from leakscope.core.defences.chain import Chain
 
     spec = DefenceSpec.of("gaussian+sequence_representation", {"seed": 3})
     chain = make_defence(spec)
@@ -95,9 +98,12 @@ def test_a_matrix_that_everybody_knows_is_no_draw(tiny_encoder: TransformerEncod
     [
         ("custext", "within a set"),
         ("custext:mapping=aggressive", ""),
-        ("custext:mapping=conservative+int8", "what follows keeps that promise"),
+        ("custext:mapping=conservative+int8", "later stages keep this guarantee"),
         ("custext:mapping=aggressive+int8", ""),
-        ("custext:mapping=aggressive+gaussian+sequence_representation", "of what CusText and"),
+        (
+            "custext:mapping=aggressive+gaussian+sequence_representation",
+            "for the output of CusText and",
+        ),
         ("truncation", ""),
     ],
 )
@@ -109,13 +115,13 @@ def test_a_promise_is_that_of_the_settings(told: str, promised: str) -> None:
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        ("int8+text_to_text:eta=60", "Put it before: text_to_text+int8"),
-        ("token_representation+santext", "santext changes texts, and token_representation leaves"),
+        ("int8+text_to_text:eta=60", "Change the order: text_to_text+int8"),
+        ("token_representation+santext", "santext changes texts, but token_representation outputs"),
         ("gaussian+token_representation+int8", "token_representation+gaussian+int8"),
-        ("int8+int8", "stands twice"),
-        ("none+int8", "Leave it out"),
-        ("int8+", "must be of none, "),
-        ("+", "must be of none, "),
+        ("int8+int8", "is listed twice"),
+        ("none+int8", "Remove it"),
+        ("int8+", "must be among none, "),
+        ("+", "must be among none, "),
         ("int8+gausian", "Did you mean 'gaussian'"),
         ("text_to_text:etta=60+int8", "Did you mean 'eta'"),
         ("text_to_text:eta=much+int8", "must be a number"),
@@ -137,7 +143,7 @@ def test_what_cannot_be_chained_is_refused_with_the_remedy(told: str, said: str)
 
 
 def test_a_setting_of_a_chain_says_whose_it_is() -> None:
-    with pytest.raises(InvalidInputError, match=r"Say whose it is: text_to_text\.eta"):
+    with pytest.raises(InvalidInputError, match=r"Name its stage: text_to_text\.eta"):
         make_defence(DefenceSpec.of("text_to_text+int8", {"eta": 60.0}))
     with pytest.raises(InvalidInputError, match="'sigma'"):
         make_defence(DefenceSpec.of("text_to_text+int8", {"int8.sigma": 60.0}))
@@ -153,51 +159,33 @@ def test_a_plus_in_a_number_joins_nothing() -> None:
 def test_a_promise_is_kept_by_what_follows_and_none_is_made_up() -> None:
     first = entry_of("text_to_text+int8")
     assert first.guarantee.startswith(DEFENCES["text_to_text"].guarantee)
-    assert "keeps that promise" in first.guarantee
+    assert "keep this guarantee" in first.guarantee
     assert entry_of("gaussian+int8").guarantee == ""
     later = entry_of("int8+sequence_representation").guarantee
-    assert later.startswith("Sequence representation: ") and "of what 8-bit quantising" in later
+    assert (
+        later.startswith("Sequence representation: ")
+        and "for the output of 8-bit quantising" in later
+    )
     both = entry_of("santext+sequence_representation").guarantee
-    assert "keeps that promise" in both and "of what SanText leaves" in both
-
-
-def test_a_chain_is_told_like_any_defence() -> None:
-    entry = entry_of("text_to_text+int8")
-    assert entry.title == "Text to text, then 8-bit quantising"
-    assert entry.needs_white_box and entry.acts_on == "text" and entry.formula
-    assert draws_noise("text_to_text+int8") and not draws_noise("rounding+int8")
-    assert releases_tokens("santext+text_to_text") and not releases_tokens("text_to_text+int8")
-    assert not entry_of("int8+random_projection").keeps_space
-    said = strength("text_to_text+truncation", {"text_to_text.eta": 60.0})
-    assert said == "η 60"
-    look = look_of_defence("text_to_text+int8")
-    assert look == (DEFENCES["text_to_text"].colour, DEFENCES["int8"].symbol)
-
-
-def test_the_trade_off_takes_chains_and_the_newer_mechanisms() -> None:
-    (chain,) = chosen_defences(["text_to_text:eta=60+int8"])
-    assert chain.name == "text_to_text+int8"
-    named = chosen_defences(["santext", "tem:epsilon=9", "rounding+int8"])
-    assert [s.name for s in named] == ["santext"] * 4 + ["tem", "rounding+int8"]
-    with pytest.raises(InvalidInputError, match="--defences"):
-        chosen_defences(["santex"])
+    assert "keep this guarantee" in both and "for the output of SanText" in both
 
 
 def test_a_cell_of_a_chain_holds_what_its_stages_depend_on(monkeypatch: Any) -> None:
     from dataclasses import replace
 
     cell = {"defence": "text_to_text+int8", "defence_settings": {"text_to_text.eta": 60.0}}
-    before = context_of(cell)
+    before = cell_context(cell)
     monkeypatch.setitem(DEFENCES, "int8", replace(DEFENCES["int8"], version=2))
-    assert context_of(cell) != before and context_of(cell)["versions"] == {"defence int8": 2}
+    assert cell_context(cell) != before and cell_context(cell)["versions"] == {"defence int8": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", ["text_to_text:eta=3+rounding:decimals=1", "custext:k=8+tem"])
 def test_the_attackers_of_the_trade_off_run_on_chains(
     told: str, tiny_encoder: TransformerEncoder, small_texts: list[str]
 ) -> None:
     spec = read_defence(told)
-    texts = draw_texts(list({folded(t): t for t in small_texts}.values()), 200, 60, 0)
+    texts = draw_texts(list({fold_text(t): t for t in small_texts}.values()), 200, 60, 0)
     names = ("tuned", "search", "tokens", "posterior")
     small = (("vocabulary_size", 40), ("hidden", 8), ("epochs", 2), ("device", "cpu"))
     study = TradeoffStudy(defences=(told,), attackers=names, attack_settings=small)
@@ -208,9 +196,9 @@ def test_the_attackers_of_the_trade_off_run_on_chains(
     took: dict[str, float] = {}
     for cell in cells:
         assert cell["defence"] == spec.name and cell["defence_settings"] == dict(spec.settings)
-        found, told_of = attack_scores({**cell, "n_auxiliary": 200}, tiny_encoder, texts)
+        found, summarise_outcomes = attack_scores({**cell, "n_auxiliary": 200}, tiny_encoder, texts)
         scores |= found
-        took |= told_of["attacker_seconds"]
+        took |= summarise_outcomes["attacker_seconds"]
     for name in ("tuned", "search"):
         assert f"token_set_f1: {name}" in scores and name in took
     for name in ("tokens", "posterior"):
@@ -221,7 +209,7 @@ def test_the_attackers_of_the_trade_off_run_on_chains(
 
 def test_an_attacker_applies_what_is_certain_of_a_chain(tiny_encoder: TransformerEncoder) -> None:
     chain: Any = make_defence(read_defence("text_to_text:eta=3+rounding:decimals=1"))
-    certain = chain.certain.protect(tiny_encoder).encode(TEXTS)
+    certain = chain.deterministic.protect(tiny_encoder).encode(TEXTS)
     assert certain == pytest.approx(np.round(tiny_encoder.encode(TEXTS), 1), abs=1e-5)
     noisy: Any = make_defence(read_defence("text_to_text:eta=3+gaussian"))
-    assert noisy.certain.stages == ()
+    assert noisy.deterministic.stages == ()

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.attacks.inversion.linear_map import LinearMap
-from core.defences.trained.private import load_training
-from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError, EncoderMismatchError, InvalidInputError
-from core.names.shipped import unpacked
-from core.protocols import no_progress
-from core.store import save_artifact
+from leakscope.core.attacks.inversion.linear_map import LinearMap
+from leakscope.core.defences.trained.private import load_training
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import ArtifactError, EncoderMismatchError, InvalidInputError
+from leakscope.core.names.shipped import restore_experiment
+from leakscope.core.protocols import no_progress
+from leakscope.core.storage.artifacts import save_artifact
 from tools.fuzz.making import MAKERS, Artefact, Making
 from tools.fuzz.resuming import ANSWERING, RUNS, kept
 
@@ -91,16 +91,17 @@ def test_a_checkpoint_that_no_run_can_go_on_from_is_refused_by_folder(
         if i == 0:
             assert RUNS[run].go(going_on, no_progress), "it is whole"
             continue
-        with pytest.raises(ArtifactError, match="Move it aside") as refused:
+        with pytest.raises(ArtifactError, match="Move it away") as refused:
             RUNS[run].go(going_on, no_progress)
         assert str(place) in str(refused.value)
 
 
 def test_vectors_that_do_not_differ_fit_no_map(tiny_encoder: TransformerEncoder) -> None:
-    with pytest.raises(InvalidInputError, match="texts do not differ"):
+    with pytest.raises(InvalidInputError, match="texts are equal"):
         LinearMap.fit(tiny_encoder, ["The same."] * 3, np.zeros((3, 32), np.float32))
 
 
+@pytest.mark.slow
 def test_a_private_classifier_of_other_weights_is_refused(making: Making, tmp_path: Path) -> None:
     pytest.importorskip("opacus")
     whole = MAKERS["private classifier"](making)
@@ -117,7 +118,7 @@ def test_a_private_classifier_of_other_weights_is_refused(making: Making, tmp_pa
     ]
     for i, change in enumerate(wrong):
         place = changed(deepcopy(whole), change, tmp_path / str(i))
-        with pytest.raises(ArtifactError, match="does not hold a private classifier"):
+        with pytest.raises(ArtifactError, match="does not contain a private classifier"):
             load_training(place)
     narrow = changed(whole, put("first.weight", lambda array: array[:, :-1]), tmp_path / "narrow")
     with pytest.raises(EncoderMismatchError):
@@ -143,12 +144,13 @@ def test_an_example_of_names_whose_parts_do_not_fit_is_refused(
     change: Change, making: Making
 ) -> None:
     whole = MAKERS["example of names"](making)
-    assert unpacked(whole.arrays, whole.meta).table()
+    assert restore_experiment(whole.arrays, whole.meta).table()
     change(whole.arrays, whole.meta)
-    with pytest.raises(ArtifactError, match="Make it anew"):
-        unpacked(whole.arrays, whole.meta)
+    with pytest.raises(ArtifactError, match="Make it again"):
+        restore_experiment(whole.arrays, whole.meta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ANSWERING)
 def test_answers_of_other_texts_are_made_anew(kind: str, making: Making, tmp_path: Path) -> None:
     if kind == "heads":
@@ -169,11 +171,18 @@ def test_answers_of_other_texts_are_made_anew(kind: str, making: Making, tmp_pat
     ("kind", "changes"),
     [
         ("answers of a study", [put("answers", lambda array: array[0]), tell("lesson", "other")]),
-        ("tuned network", [put("right", lambda array: array[None]), tell("minutes", "x"),
-                           put("right", lambda array: array[:0]), tell("chance", None)]),
+        (
+            "tuned network",
+            [
+                put("right", lambda array: array[None]),
+                tell("minutes", "x"),
+                put("right", lambda array: array[:0]),
+                tell("chance", None),
+            ],
+        ),
         ("adapted network", [tell("curve", 3), tell("tokens_seen", None), tell("curve", [[1]])]),
     ],
-)  # fmt: skip
+)
 def test_what_a_study_kept_is_taken_whole_or_not_at_all(
     kind: str, changes: list[Change], making: Making, tmp_path: Path
 ) -> None:

@@ -9,31 +9,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.cli.privatize import MECHANISMS
-from core.defences.metric_dp.audit.choice_laws import LAWS, PROMISES, sets_by_hand
-from core.defences.metric_dp.audit.choices import (
+from leakscope.core.cli.privatize import MECHANISMS
+from leakscope.core.defences.metric_dp.audit.by_name import audit_named, draw_in_processes
+from leakscope.core.defences.metric_dp.audit.choice_laws import LAWS, PROMISES, reference_sets
+from leakscope.core.defences.metric_dp.audit.choices import (
     CHOICES,
     audit_choice,
+    choice_factory,
     choice_plan,
     settings_at,
-    shipped_choice,
 )
-from core.defences.metric_dp.audit.elsewhere import drawn_by_processes
-from core.defences.metric_dp.audit.flawed_choices import FLAWED_CHOICES, FlawedChoice
-from core.defences.metric_dp.audit.named import audit_named
-from core.defences.metric_dp.ranked import draw_ranks
-from core.defences.metric_dp.tem import tem_gamma
-from core.defences.registry import DEFENCES, make_defence
-from core.errors import InvalidInputError
-from core.protocols import Defence
-from core.specs import DefenceSpec
-from core.studies.audit import BY_NOISE
+from leakscope.core.defences.metric_dp.audit.flaws import FLAWED_CHOICES, FlawedChoice
+from leakscope.core.defences.metric_dp.ranked import draw_ranks
+from leakscope.core.defences.metric_dp.tem import tem_gamma
+from leakscope.core.defences.registry import DEFENCES, make_defence
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Defence
+from leakscope.core.specs import DefenceSpec
+from leakscope.core.studies.deniability.mechanism_audit import BY_NOISE
 
 
 def flawed(name: str, flaw: str, seed: int | None) -> FlawedChoice:
     return FlawedChoice(name=name, flaw=flaw, strength=2.0, seed=seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.parametrize("strength", [0.05, 2.0, 500.0])
 def test_true_mechanisms_pass_at_every_strength(name: str, strength: float) -> None:
@@ -42,6 +42,7 @@ def test_true_mechanisms_pass_at_every_strength(name: str, strength: float) -> N
     assert len(found.p_values) == 9 and found.n_draws == 4000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.parametrize("flaw", FLAWED_CHOICES)
 def test_broken_mechanisms_are_caught(name: str, flaw: str) -> None:
@@ -51,30 +52,42 @@ def test_broken_mechanisms_are_caught(name: str, flaw: str) -> None:
 
 OWN_FLAWS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "SanText without its half": (
-        "santext", "santext.santext_log_weights", lambda d, *, epsilon: -epsilon * d,
+        "santext",
+        "santext.santext_log_weights",
+        lambda d, *, epsilon: -epsilon * d,
     ),
     "SanText of squared distances": (
-        "santext", "santext.santext_log_weights", lambda d, *, epsilon: -0.5 * epsilon * d**2,
+        "santext",
+        "santext.santext_log_weights",
+        lambda d, *, epsilon: -0.5 * epsilon * d**2,
     ),
     "SanText+ without its half": (
-        "santext_plus", "santext.santext_log_weights", lambda d, *, epsilon: -epsilon * d,
+        "santext_plus",
+        "santext.santext_log_weights",
+        lambda d, *, epsilon: -epsilon * d,
     ),
     "SanText+ that takes all for frequent": (
-        "santext_plus", "santext.sensitive_tokens",
+        "santext_plus",
+        "santext.sensitive_tokens",
         lambda encoder, share, candidates: np.arange(len(encoder.tokens)) >= 12,
     ),
     "CusText by distances that are not scaled to their set": (
-        "custext", "custext.custext_log_weights", lambda d, *, epsilon: -0.5 * epsilon * d,
+        "custext",
+        "custext.custext_log_weights",
+        lambda d, *, epsilon: -0.5 * epsilon * d,
     ),
     "TEM without γ": ("tem", "tem.tem_gamma", lambda epsilon, beta, n: 1e9),
     "TEM with half of γ": (
-        "tem", "tem.tem_gamma", lambda epsilon, beta, n: np.log((1 - beta) * (n - 1) / beta) / 2,
+        "tem",
+        "tem.tem_gamma",
+        lambda epsilon, beta, n: np.log((1 - beta) * (n - 1) / beta) / 2,
     ),
     "ranks that fall twice as fast": (
-        "text_to_text_ranked", "ranked.draw_ranks",
+        "text_to_text_ranked",
+        "ranked.draw_ranks",
         lambda n, fall, most, rng: draw_ranks(n, 2 * fall, most, rng),
     ),
-}  # fmt: skip
+}
 """What is wrong in a mechanism's own mathematics: which it is, what is put where."""
 
 
@@ -83,7 +96,7 @@ def test_a_shipped_mechanism_whose_mathematics_are_wrong_is_caught(
     flaw: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, place, wrong = OWN_FLAWS[flaw]
-    monkeypatch.setattr(f"core.defences.metric_dp.{place}", wrong)
+    monkeypatch.setattr(f"leakscope.core.defences.metric_dp.{place}", wrong)
     found = audit_named(name, 2.0, seed=5, alpha=1e-3)
     assert found.is_refuted, found.p_values
     assert {each for each, *_ in OWN_FLAWS.values()} == {*CHOICES}, "one of each at least"
@@ -113,7 +126,7 @@ def test_the_command_passes_the_mechanism_and_fails_for_a_broken_one(
     def broken(name: str, strength: float) -> Any:
         return partial(_broken, name, strength)
 
-    monkeypatch.setattr("core.defences.metric_dp.audit.named.shipped_choice", broken)
+    monkeypatch.setattr("leakscope.core.defences.metric_dp.audit.by_name.choice_factory", broken)
     told = core(*given)
     assert told.status == 2 and f"error: {name} refuted" in told.err and "p = " in told.out
 
@@ -147,7 +160,7 @@ def test_the_laws_keep_their_promises_by_enumeration(name: str) -> None:
     settings = settings_at(name, 2.0)
     chances = LAWS[name](table, 2.0, settings)
     assert chances.sum(1) == pytest.approx(1)
-    groups = sets_by_hand(table, settings["k"]) if name == "custext" else [range(24)]
+    groups = reference_sets(table, settings["k"]) if name == "custext" else [range(24)]
     # SanText+ promises for outputs that are sensitive; the ranked law is a simulation.
     outputs = slice(4, None) if name == "santext_plus" else slice(None)
     slack = 0.2 if name == "text_to_text_ranked" else 1e-9
@@ -170,18 +183,19 @@ def test_a_half_of_epsilon_is_all_that_may_be_lost() -> None:
     table = asked.encoder.table.astype(np.float64)
     chances = LAWS["santext"](table, 4.0, {})
     odds = np.log(chances[:, None] / chances[None])
-    promised = np.array([
-        [PROMISES["santext"](table, 2.0, {}, x, y) for y in range(24)] for x in range(24)
-    ])  # fmt: skip
+    promised = np.array(
+        [[PROMISES["santext"](table, 2.0, {}, x, y) for y in range(24)] for x in range(24)]
+    )
     assert (odds > promised[..., None] + 1e-9).any()
 
 
+@pytest.mark.slow
 def test_other_processes_draw_on_their_own() -> None:
     found = audit_named("santext", 2.0, alpha=1e-4, has_processes=True)
     assert not found.is_refuted and "between processes" in found.p_values
     asked = choice_plan("santext", 2.0, 0)
-    one, _ = drawn_by_processes("santext", 0, asked)
-    make = shipped_choice("santext", 2.0)
+    one, _ = draw_in_processes("santext", 0, asked)
+    make = choice_factory("santext", 2.0)
     stuck = audit_choice(make, asked, elsewhere=lambda _: (one, one))
     assert "between processes" in stuck.refuted_by
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from by_heart import NearParrot, WordsByHeart
+from memorising_models import MemorisingWordEncoder, NearMemorisingClassifier
 
-from core.results import Score
-from core.studies import classification
-from core.studies.classification import ClassificationStudy
+from leakscope.core.results import Score
+from leakscope.core.studies.inversion import classification
+from leakscope.core.studies.inversion.classification import ClassificationStudy
 
 N_TEXTS = 150
 
@@ -35,12 +35,15 @@ def news(tmp_path: Path, small_texts: list[str]) -> Path:
 
 @pytest.fixture
 def measured(news: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Score]:
-    monkeypatch.setattr("sklearn.model_selection.GridSearchCV", NearParrot)
-    monkeypatch.setattr(classification, "_encoder", lambda *_: WordsByHeart())
+    monkeypatch.setattr("sklearn.model_selection.GridSearchCV", NearMemorisingClassifier)
+    monkeypatch.setattr(classification, "_encoder", lambda *_: MemorisingWordEncoder())
     study = ClassificationStudy(
-        target=str(news), other=str(news), encoders=("minilm",), domains=("cross",),
+        target=str(news),
+        other=str(news),
+        encoders=("minilm",),
+        domains=("cross",),
         views=("text",),
-    )  # fmt: skip
+    )
 
     def score() -> Score:
         (cell,) = study.cells()

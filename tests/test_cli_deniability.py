@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.defences.metric_dp.files import BATCH_ROWS, each, privatize_file
-from core.errors import InvalidInputError, StorageError
+from leakscope.core.defences.metric_dp.files import BATCH_ROWS, map_batches, privatize_file
+from leakscope.core.errors import InvalidInputError, StorageError
 
 
 def test_deniability_prints_the_documented_json(core: Any, tiny_bert: Path) -> None:
     answer = core(
-        "deniability", "--encoder", f"mlm:{tiny_bert}", "--text", "the money river", "--eta", "20",
-        "--n-draws", "200", "--json",
-    ).json()  # fmt: skip
+        f"deniability --encoder mlm:{tiny_bert} --text 'the money river' --eta 20 --n-draws 200 "
+        "--json"
+    ).json()
     assert answer["eta"] == 20 and answer["n_draws"] == 200
     assert [t["token"] for t in answer["tokens"]] == ["the", "money", "river"]
     for token in answer["tokens"]:
@@ -32,43 +34,22 @@ def test_deniability_prints_the_documented_json(core: Any, tiny_bert: Path) -> N
 
 def test_deniability_follows_eta(core: Any, tiny_bert: Path) -> None:
     def come_back(eta: float) -> int:
-        answer = core("deniability", "--encoder", f"mlm:{tiny_bert}", "--text", "money river",
-                      "--eta", eta, "--n-draws", "200", "--json").json()  # fmt: skip
+        answer = core(
+            f"deniability --encoder mlm:{tiny_bert} --text 'money river' --eta {eta} "
+            "--n-draws 200 --json"
+        ).json()
         return sum(token["n_w"] for token in answer["tokens"])
 
     assert come_back(10) < come_back(200) < come_back(20_000) == 400
 
 
-def test_deniability_without_json_is_a_table(core: Any, tiny_bert: Path) -> None:
-    outcome = core("deniability", "--encoder", f"mlm:{tiny_bert}", "--text", "money", "--eta", "50",
-                   "--n-draws", "50")  # fmt: skip
-    assert outcome.status == 0 and "N_w" in outcome.out and "money" in outcome.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--text", "", "--eta", "5"], "empty"),
-        (["--text", "word " * 20_000, "--eta", "5"], "characters"),
-        (["--text", "a\0b", "--eta", "5"], "null byte"),
-        (["--text", "money", "--eta", "0"], "positive"),
-        (["--text", "money", "--eta", "nan"], "positive"),
-        (["--text", "money", "--eta", "5", "--n-draws", "1"], "--n-draws"),
-        (["--text", "money", "--eta", "5", "--candidates", "some"], "regular, whole, all"),
-    ],
-)
-def test_deniability_refuses_in_one_line(
-    core: Any, tiny_bert: Path, arguments: list[str], said: str
-) -> None:
-    refusal = core("deniability", "--encoder", f"mlm:{tiny_bert}", *arguments).refusal()
-    assert said in refusal
-
-
 def test_deniability_says_what_eta_promises(core: Any, tiny_bert: Path) -> None:
-    given = ("deniability", "--encoder", f"mlm:{tiny_bert}", "--text", "money river",
-             "--n-draws", "50")  # fmt: skip
+    given = shlex.split(f"deniability --encoder mlm:{tiny_bert} --text 'money river' --n-draws 50")
     told = core(*given, "--eta", "50").out
-    assert "At η = 50 the output can tell “" in told and "Ordinary differential privacy" in told
+    assert (
+        "At η = 50, the output can distinguish between" in told
+        and "Ordinary differential privacy" in told
+    )
     small, large = (core(*given, "--eta", eta, "--json").json()["promise"] for eta in (1, 10))
     for pair in ("nearest", "median", "whole"):
         assert large[pair]["epsilon"] == pytest.approx(10 * small[pair]["epsilon"])
@@ -83,7 +64,10 @@ def test_privatising_says_what_eta_promises_and_nothing_of_the_texts(
     source = tmp_path / "a.parquet"
     pd.DataFrame({"text": ["the garden bridge", "money river"]}).to_parquet(source)
     told = privatize(core, tiny_bert, source, tmp_path / "b.parquet", "--mechanism", mechanism)
-    assert "by odds of up to 10^" in told.out and "almost no promise" in told.out
+    assert (
+        re.search(r"(?s)can distinguish between .* with odds of up to 10", told.out)
+        and "practically no guarantee" in told.out
+    )
     assert "garden" not in told.out
     summary = privatize(core, tiny_bert, source, tmp_path / "c.parquet", "--json").json()
     assert summary["promise"]["nearest"]["epsilon"] > 10
@@ -93,8 +77,7 @@ def test_privatising_says_what_eta_promises_and_nothing_of_the_texts(
 
 
 def privatize(core: Any, tiny_bert: Path, source: Path, out: Path, *more: object) -> Any:
-    return core("privatize", "--encoder", f"mlm:{tiny_bert}", "--eta", "1e6", "--in", source,
-                "--out", out, *more)  # fmt: skip
+    return core(f"privatize --encoder mlm:{tiny_bert} --eta 1e6 --in {source} --out {out}", *more)
 
 
 def test_lines_stay_lines(core: Any, tiny_bert: Path, tmp_path: Path) -> None:
@@ -159,7 +142,7 @@ def test_vectors_go_to_parquet_only(core: Any, tiny_bert: Path, tmp_path: Path) 
     text = tmp_path / "a.txt"
     text.write_text("money")
     refused = privatize(core, tiny_bert, text, tmp_path / "c.txt", "--mechanism", mechanism)
-    assert "Give it the ending .parquet" in refused.refusal()
+    assert "Use the ending .parquet" in refused.refusal()
     followed = privatize(core, tiny_bert, text, tmp_path / "c.parquet", "--mechanism", mechanism)
     assert followed.status == 0 and list(pd.read_parquet(tmp_path / "c.parquet")) == ["vector"]
     assert not (tmp_path / "c.txt").exists()
@@ -173,38 +156,11 @@ def test_noise_is_fresh_and_repeats_under_a_seed(
     texts = []
     for i, seed in enumerate((["--seed", 1], ["--seed", 1], [], [])):
         out = tmp_path / f"{i}.txt"
-        core("privatize", "--encoder", f"mlm:{tiny_bert}", "--eta", "20", "--in", source, "--out",
-             out, *seed)  # fmt: skip
+        core(f"privatize --encoder mlm:{tiny_bert} --eta 20 --in {source} --out {out}", *seed)
         texts.append(out.read_text())
     assert texts[0] == texts[1]
     assert len(set(texts[1:])) == 3
     assert len(set(texts[2].splitlines())) > 1, "equal lines get noise of their own"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("a.csv", b"id,n\n1,2\n", "none of its 2 columns holds texts"),
-        ("a.csv", b'text\n"money\n', "is not a row of CSV"),
-        ("a.csv", b"text,id\nmoney\n", "1 cells"),
-        ("a.jsonl", b'{"text": 3}\n', "not text"),
-        ("a.jsonl", b"[1]\n", "not a JSON object"),
-        ("a.txt", b"", "is empty"),
-        ("a.txt", b"\xff\xfe\x00", "UTF-16"),
-        ("a.txt", "café né".encode() + b"\xe9\n", "not UTF-8"),
-        ("a.txt", b"PK\x03\x04rest", "ZIP"),
-        ("a.txt", b"\x80\x04rest", "pickle"),
-        ("a.parquet", b"PAR1 truncated", "Parquet"),
-    ],
-)
-def test_unreadable_files_are_refused_and_nothing_is_left(
-    core: Any, tiny_bert: Path, tmp_path: Path, name: str, content: bytes, said: str
-) -> None:
-    source = tmp_path / name
-    source.write_bytes(content)
-    out = tmp_path / f"out{source.suffix}"
-    assert said in privatize(core, tiny_bert, source, out).refusal()
-    assert [p.name for p in tmp_path.iterdir() if p.is_file()] == [name]
 
 
 def test_no_file_is_overwritten(core: Any, tiny_bert: Path, tmp_path: Path) -> None:
@@ -222,23 +178,8 @@ def test_no_file_is_overwritten(core: Any, tiny_bert: Path, tmp_path: Path) -> N
         return list(texts)
 
     with pytest.raises(InvalidInputError, match="not overwritten"):
-        privatize_file(source, late, each(change))
+        privatize_file(source, late, map_batches(change))
     assert late.read_text() == "came meanwhile"
-
-
-def test_another_kind_mechanism_or_eta_is_refused(
-    core: Any, tiny_bert: Path, tmp_path: Path
-) -> None:
-    source = tmp_path / "a.csv"
-    source.write_text("text\nmoney\n")
-    assert "kind of a.csv" in privatize(core, tiny_bert, source, tmp_path / "b.parquet").refusal()
-    assert (
-        "--mechanism must be one of"
-        in privatize(core, tiny_bert, source, tmp_path / "b.csv", "--mechanism", "magic").refusal()
-    )
-    refused = core("privatize", "--encoder", f"mlm:{tiny_bert}", "--eta", "-1", "--in", source,
-                   "--out", tmp_path / "b.csv")  # fmt: skip
-    assert "positive" in refused.refusal()
 
 
 def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,5 +190,5 @@ def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise OSError(28, "No space left on device")
 
     with pytest.raises(StorageError, match="No space left"):
-        privatize_file(source, out, each(full))
+        privatize_file(source, out, map_batches(full))
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]

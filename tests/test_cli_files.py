@@ -14,16 +14,23 @@ import pandas as pd
 import pytest
 from command_line import ROOT
 
-from core.cli import COMMANDS, build_parser
-from core.cli.workers import without_folders
-from core.studies.rows import Row
+from leakscope.core.cli import COMMANDS, build_parser
+from leakscope.core.cli.shared.study_files import without_folders
+from leakscope.core.results.rows import Row
 
-READS_NO_TABLE = {"invert", "deniability", "audit-mechanism", "membership", "report", "cache",
-                  "list"}  # fmt: skip
+READS_NO_TABLE = {
+    "invert",
+    "deniability",
+    "audit-mechanism",
+    "membership",
+    "report",
+    "cache",
+    "list",
+}
 """Every other command has --text-column. One that reads no table of texts is added here."""
 
-READS = ["evaluate", "train", "fit", "defend", "train-private", "privatize", "memorise", "tune",
-         "study"]  # fmt: skip
+READS = ("evaluate", "train", "fit", "defend", "train-private", "privatize", "memorise", "tune")
+READS += ("study",)
 
 OF_FILES = {"--texts", "--corpus", "--in", "--target"}
 
@@ -52,8 +59,10 @@ def test_every_command_that_reads_a_table_takes_a_text_column() -> None:
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     path = tmp_path / "news.csv"
-    rows = [[f"Item {i}", f"The minister “met” the lawyer near the market, number {i}.", "x"]
-            for i in range(30)]  # fmt: skip
+    rows = [
+        [f"Item {i}", f"The minister “met” the lawyer near the market, number {i}.", "x"]
+        for i in range(30)
+    ]
     with path.open("w", encoding="cp1252", newline="") as file:
         csv.writer(file).writerows([["head", "body", "kind"], *rows])
     return path
@@ -70,21 +79,25 @@ def commands(path: Path) -> dict[str, list[object]]:
         "memorise": ["memorise", "--canary", "pin {digits:4}", "--corpus", path],
         "privatize": ["privatize", "--eta", "75", "--in", path, "--out", f"{out}{path.suffix}"],
         "tune": ["tune", "--attack", "prior", "--target", path, "--out", out],
-        "study": ["study", "inversion", "--target", path, "--out", out],
+        "study": ["study", "encoders", "--target", path, "--out", out],
     }
 
 
 MISTAKES: dict[str, tuple[str, bytes, list[str], str]] = {
     "column": ("t.csv", b"head,body\na,b\n", ["--text-column", "boddy"], "Did you mean 'body'?"),
-    "empty column": ("t.csv", b"head,body\na,\nb,\n", ["--text-column", "body"],
-                     "column 'body' holds no text"),
+    "empty column": (
+        "t.csv",
+        b"head,body\na,\nb,\n",
+        ["--text-column", "body"],
+        "column 'body' holds no text",
+    ),
     "no texts": ("t.csv", b"a,b\n1,2\n", [], "none of its 2 columns holds texts"),
     "binary": ("t.csv", bytes(range(1, 256)) * 9, [], "is binary"),
     "null byte": ("t.txt", b"a\0b\n", [], "null byte"),
     "archive": ("t.csv", b"PK\x03\x04rest", [], "ZIP"),
     "Parquet": ("t.parquet", b"PAR1rest", [], "is truncated, damaged or not Parquet"),
-    "plain text": ("t.txt", b"a text\n", ["--text-column", "body"], "Name no column of it"),
-}  # fmt: skip
+    "plain text": ("t.txt", b"a text\n", ["--text-column", "body"], "Leave the column out"),
+}
 
 
 @pytest.mark.parametrize("command", READS)
@@ -94,7 +107,7 @@ def test_a_mistake_is_told_before_a_model_is_loaded(
     def loaded(*_: object) -> None:
         raise AssertionError("an encoder was loaded")
 
-    monkeypatch.setattr("core.encoders.load_encoder", loaded)
+    monkeypatch.setattr("leakscope.core.encoders.load_encoder", loaded)
     for name, content, more, said in MISTAKES.values():
         path = tmp_path / name
         path.write_bytes(content)
@@ -104,13 +117,14 @@ def test_a_mistake_is_told_before_a_model_is_loaded(
 
 _CHECKED = """
 import sys
-from core.cli import main
+from leakscope.core.cli import main
 status = main(sys.argv[1:])
 heavy = {"torch", "transformers", "sklearn", "gensim"} & set(sys.modules)
 print(status, sorted(heavy), file=sys.stderr)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", READS)
 @pytest.mark.parametrize("case", ["missing", "column", "parquet"])
 def test_nothing_heavy_is_imported_for_a_mistake(command: str, case: str, tmp_path: Path) -> None:
@@ -122,8 +136,11 @@ def test_nothing_heavy_is_imported_for_a_mistake(command: str, case: str, tmp_pa
     more = [] if case == "missing" else ["--text-column", "boddy"]
     done = subprocess.run(
         [sys.executable, "-c", _CHECKED, *map(str, commands(path)[command]), *more],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     error, told = done.stderr.splitlines()
     assert error.startswith("error: ") and ("boddy" in error or "exist" in error)
     assert told == "2 []", told
@@ -136,14 +153,15 @@ def test_the_guess_and_the_encoding_are_told_and_nothing_else_changes(
     done = core("fit", "--encoder", "tfidf", "--corpus", table, "--out", out, "--json")
     fitted = done.json()
     assert fitted["n_texts"] == 30
-    assert "reading column `body`, the longest texts; choose another with --text-column" in done.err
-    assert "news.csv is read as cp1252: not UTF-8" in done.err
-    named = core("fit", "--encoder", "tfidf", "--corpus", table, "--out", tmp_path / "b",
-                 "--text-column", "body", "--json")  # fmt: skip
-    assert "reading column" not in named.err
+    guessed = "using column `body`, which has the longest texts; choose another with --text-column"
+    assert guessed in done.err
+    assert "news.csv is not UTF-8 and was decoded as cp1252" in done.err
+    named = core(
+        f"fit --encoder tfidf --corpus {table} --out {tmp_path / 'b'} --text-column body --json"
+    )
+    assert "using column" not in named.err
     assert named.json()["corpus_hash"] == fitted["corpus_hash"]
-    same = core("fit", "--encoder", "tfidf", "--corpus", f"{table}#body", "--out", tmp_path / "c",
-                "--json")  # fmt: skip
+    same = core(f"fit --encoder tfidf --corpus {table}#body --out {tmp_path / 'c'} --json")
     assert same.json()["corpus_hash"] == fitted["corpus_hash"]
 
 
@@ -172,7 +190,7 @@ def test_privatising_writes_utf8_and_keeps_other_columns(
     out = tmp_path / "out.csv"
     given = ["privatize", "--encoder", f"mlm:{tiny_bert}", "--eta", "1e6", "--in", table]
     done = core(*given, "--out", out, "--json")
-    assert done.json()["rows"] == 30 and "reading column `body`" in done.err
+    assert done.json()["rows"] == 30 and "using column `body`" in done.err
     with table.open(encoding="cp1252", newline="") as file:
         before = list(csv.reader(file))
     with out.open(encoding="utf-8", newline="") as file:

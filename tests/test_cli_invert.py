@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import pytest
 def test_invert_prints_the_documented_json(core: Any, trained: Path, tiny_bert: Path) -> None:
     texts = ["the minister and the river", "زهرة with garden \U0001f600"]
     outcome = core(
-        "invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights", trained,
-        "--text", texts[0], "--text", texts[1], "--json",
-    )  # fmt: skip
+        f"invert --encoder mlm:{tiny_bert} --attack prior --weights {trained} --text '{texts[0]}' "
+        f"--text '{texts[1]}' --json"
+    )
     answers = outcome.json()
     assert outcome.err == ""
     assert [answer["text"] for answer in answers] == texts
@@ -29,60 +30,39 @@ def test_invert_prints_the_documented_json(core: Any, trained: Path, tiny_bert: 
     assert answers[0]["words"][0]["word"] == "minister"
 
 
-def test_invert_without_json_marks_what_was_found(
-    core: Any, trained: Path, tiny_bert: Path
-) -> None:
-    outcome = core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights",
-                   trained, "--text", "the minister")  # fmt: skip
-    assert outcome.status == 0
-    assert "● minister" in outcome.out
-    assert "✗" in outcome.out
-    assert "Of 1 word the attacker reads 1" in outcome.out
-
-
 def test_words_that_cannot_be_named_are_no_evidence_of_safety(
     core: Any, trained: Path, tiny_bert: Path
 ) -> None:
-    arguments = ("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights",
-                 trained, "--text", "the minister met Zweigling in 48151 زهرة")  # fmt: skip
+    arguments = shlex.split(
+        f"invert --encoder mlm:{tiny_bert} --attack prior --weights {trained} "
+        "--text 'the minister met Zweigling in 48151 زهرة'"
+    )
     told = core(*arguments).out
-    assert "more it cannot: no evidence of safety" in told
+    assert "Outside the vocabulary, not tested: " in told and "not proven safe" in told
     assert "/names" in told and "48151, " in told
     unnamed = core(*arguments, "--json").json()[0]["cannot_be_named"]
     assert {"zweigling", "48151", "زهرة"} <= set(unnamed) and "minister" not in unnamed
 
 
 def test_invert_says_when_it_can_only_guess(core: Any, trained: Path, tiny_bert: Path) -> None:
-    outcome = core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights",
-                   trained, "--text", "مرحبا بالعالم", "--json")  # fmt: skip
+    outcome = core(
+        f"invert --encoder mlm:{tiny_bert} --attack prior --weights {trained} "
+        "--text 'مرحبا بالعالم' --json"
+    )
     assert len(outcome.json()) == 1
     guess, language = outcome.err.splitlines()
-    assert guess.startswith("note: no word of --text 1 is among")
+    assert guess.startswith("note: no word of --text 1 is in the attack's vocabulary")
     assert language.startswith("note: --text 1: ") and "English" in language
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("", "--text 2 is empty"),
-        ("  \t", "--text 2 is empty"),
-        ("\u200b", "--text 2 is empty"),
-        ("word " * 20_000, "--text 2 has 100,000 characters"),
-        ("😀 🎉", "--text 2 holds no word"),
-        ("a\0b", "--text 2 holds a null byte"),
-        ("caf\udce9", "--text 2 holds a broken character"),
-    ],
-)
-def test_invert_refuses_bad_texts_in_one_line(core: Any, text: str, says: str) -> None:
-    assert says in core("invert", "--text", "fine", "--text", text).refusal()
 
 
 def test_typed_texts_leave_nothing_on_disk(
     core: Any, trained: Path, tiny_bert: Path, leakscope_home: Path
 ) -> None:
     before = sorted(leakscope_home.rglob("*"))
-    core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights", trained,
-         "--text", "the minister", "--json").json()  # fmt: skip
+    core(
+        f"invert --encoder mlm:{tiny_bert} --attack prior --weights {trained} "
+        "--text 'the minister' --json"
+    ).json()
     assert sorted(leakscope_home.rglob("*")) == before
 
 
@@ -91,7 +71,7 @@ def test_weights_of_another_attack_or_encoder_are_refused_by_name(
 ) -> None:
     common = ["--weights", trained, "--text", "fine words"]
     line = core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "mlc", *common).refusal()
-    assert "holds 'prior', not 'mlc'" in line
+    assert "contains 'prior', not 'mlc'" in line
     line = core("invert", "--attack", "prior", *common).refusal()
     assert f"mlm:{tiny_bert}" in line
     assert "'minilm'" in line
@@ -100,20 +80,24 @@ def test_weights_of_another_attack_or_encoder_are_refused_by_name(
 def test_damaged_weights_are_refused_by_name(core: Any, trained: Path, tiny_bert: Path) -> None:
     (arrays,) = trained.glob("model-*.safetensors")
     os.truncate(arrays, arrays.stat().st_size - 1)
-    line = core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights",
-                trained, "--text", "fine words").refusal()  # fmt: skip
+    line = core(
+        f"invert --encoder mlm:{tiny_bert} --attack prior --weights {trained} --text 'fine words'"
+    ).refusal()
     assert f"{arrays.name} is truncated or was altered" in line
 
 
 def test_settings_are_given_to_trained_attacks(core: Any, trained: Path, tiny_bert: Path) -> None:
-    line = core("invert", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights",
-                trained, "--set", "vocabulary_size=3", "--text", "a fox").refusal()  # fmt: skip
+    line = core(
+        f"invert --encoder mlm:{tiny_bert} --attack prior --weights {trained} "
+        "--set vocabulary_size=3 --text 'a fox'"
+    ).refusal()
     assert "vocabulary_size must lie in" in line
 
 
 SENTENCE = "The doctor lost his violin in London."
 
 
+@pytest.mark.slow
 def test_a_sentence_is_read_back_in_order(core: Any) -> None:
     arguments = ("invert", "--attack", "reconstruct", "--set", "n_queries=200", "--text", SENTENCE)
     (answer,) = core(*arguments, "--json").json()
@@ -129,10 +113,11 @@ def test_a_bad_budget_is_refused_by_name(core: Any, value: str) -> None:
     assert "n_queries" in core(*asked).refusal()
 
 
+@pytest.mark.slow
 def test_interrupted_it_tells_the_best_so_far(core: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from core.attacks.inversion.reconstruct import search
+    from leakscope.core.attacks.inversion.reconstruct import search
 
-    encoded, n_calls = search._encoded, 0
+    encoded, n_calls = search._encode_round, 0
 
     def interrupted(*arguments: Any) -> Any:
         nonlocal n_calls
@@ -141,14 +126,20 @@ def test_interrupted_it_tells_the_best_so_far(core: Any, monkeypatch: pytest.Mon
             raise KeyboardInterrupt
         return encoded(*arguments)
 
-    monkeypatch.setattr(search, "_encoded", interrupted)
+    monkeypatch.setattr(search, "_encode_round", interrupted)
     outcome = core("invert", "--attack", "reconstruct", "--text", SENTENCE, "--text", SENTENCE)
     assert outcome.status == 130 and "Stopped." in outcome.err
     assert outcome.out.count("“") == 1 and "cosine" in outcome.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defence", ["binary"])
 def test_behind_a_certain_defence_its_guesses_go_through_it(core: Any, defence: str) -> None:
-    (answer,) = core("invert", "--attack", "reconstruct", "--set", "n_queries=30", "--text",
-                     SENTENCE, "--defence", defence, "--json").json()  # fmt: skip
+    (answer,) = core(
+        "invert --attack reconstruct --set n_queries=30 --text",
+        SENTENCE,
+        "--defence",
+        defence,
+        "--json",
+    ).json()
     assert answer["sentence"] and 0.3 < answer["cosine"] <= 1.0001

@@ -1,11 +1,11 @@
-"""`core membership`: one's own classifier as a table of probabilities, or as ONNX."""
+"""`leakscope membership`: one's own classifier as a table of probabilities, or as ONNX."""
 
 from __future__ import annotations
 
 import csv
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.attacks.membership.classifiers import onnx_model
-from core.attacks.membership.classifiers.limits import MOST_CELLS
-from core.attacks.membership.classifiers.onnx_model import read_vectors
-from core.attacks.membership.classifiers.outputs import Shadows
-from core.attacks.membership.classifiers.probabilities_file import read_outputs
-from core.attacks.membership.rates import AtRate
-from core.attacks.membership.verdict import worth_at
-from core.corpora.memory_file import MemoryFile
-from core.errors import InvalidInputError, MissingDependencyError
-from core.results import Interval, Score
+from leakscope.core.attacks.membership.classifiers import onnx_model
+from leakscope.core.attacks.membership.classifiers.limits import MOST_CELLS
+from leakscope.core.attacks.membership.classifiers.onnx_model import read_vectors
+from leakscope.core.attacks.membership.classifiers.outputs import Shadows
+from leakscope.core.attacks.membership.classifiers.probabilities_file import read_outputs
+from leakscope.core.attacks.membership.rates import AtRate
+from leakscope.core.attacks.membership.verdict import membership_probability
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.results import Interval, Score
 
 N = 240
 CLASSES = ("città", "Ärger", "c")
@@ -78,8 +78,13 @@ def test_attacks_are_told_by_level_with_intervals_control_and_worth(
     assert {"feature loss", "threshold rank", "lira_online", "rmia_offline", "bavaria"} <= set(
         told["sample"]
     )
-    assert {"user_statistic loss mean", "user_learned loss", "user_votes loss",
-            "user_likelihood bavaria", "user_inference"} <= set(told["user"])  # fmt: skip
+    assert {
+        "user_statistic loss mean",
+        "user_learned loss",
+        "user_votes loss",
+        "user_likelihood bavaria",
+        "user_inference",
+    } <= set(told["user"])
     best = told["sample"]["bavaria"]
     assert best["auc_ci95"][0] < best["auc"] < best["auc_ci95"][1] and best["auc"] > 0.65
     assert set(best["tpr_at_fpr"]) == {"0.1", "0.01", "0.001"}
@@ -91,7 +96,7 @@ def test_attacks_are_told_by_level_with_intervals_control_and_worth(
     assert best["ppv_at_fpr_ci95"].keys() == best["ppv_at_fpr"].keys() == {"0.1"}
     n_outsiders = N // 6 - sum(table[table.shadow == ""].groupby("user").member.max())
     at = AtRate(0.1, 0.0, Score(tpr, Interval(low, high), N, 0.1), n_outsiders)
-    worth = worth_at(at, 0.1).ci95
+    worth = membership_probability(at, 0.1).ci95
     assert best["ppv_at_fpr_ci95"]["0.1"]["0.1"] == pytest.approx([worth.low, worth.high])
     assert worth.low < best["ppv_at_fpr"]["0.1"]["0.1"] < worth.high
     assert abs(best["auc_shuffled"] - 0.5) < 0.05 and best["advantage"] > 0
@@ -112,8 +117,10 @@ def test_it_is_said_in_words_too(core: Any, table: pd.DataFrame, write: Write) -
 
 def test_the_same_seed_tells_the_same(core: Any, table: pd.DataFrame, write: Write) -> None:
     path = write(table[table.shadow == ""])
-    one, two, other = (core("membership", "--probabilities", path, "--seed", seed, "--json").json()
-                       for seed in (1, 1, 2))  # fmt: skip
+    one, two, other = (
+        core("membership", "--probabilities", path, "--seed", seed, "--json").json()
+        for seed in (1, 1, 2)
+    )
     assert one == two and one != other
 
 
@@ -128,15 +135,18 @@ def test_parquet_and_csv_tell_the_same(table: pd.DataFrame, tmp_path: Path, writ
 
 
 def test_whole_numbers_are_labels_whatever_their_type(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"member": [1.0, 0.0], "label": [1.0, 0.0], "p_0": [0.5, 0.5],
-                          "p_1": [0.5, 0.5]})  # fmt: skip
+    frame = pd.DataFrame(
+        {"member": [1.0, 0.0], "label": [1.0, 0.0], "p_0": [0.5, 0.5], "p_1": [0.5, 0.5]}
+    )
     frame.to_parquet(tmp_path / "a.parquet")
     assert read_outputs(tmp_path / "a.parquet").target.labels.tolist() == [1, 0]
 
 
 def test_whole_numbers_with_a_point_are_what_tables_with_gaps_have() -> None:
-    content = (b"member,label,p_0,p_1,shadow\n1.0,1.0,.5,.5,\n0.0,0.0,.5,.5,-1.0\n"
-               b"0,1,.5,.5,0.0\n1,0,.5,.5,0.0\n")  # fmt: skip
+    content = (
+        b"member,label,p_0,p_1,shadow\n1.0,1.0,.5,.5,\n0.0,0.0,.5,.5,-1.0\n"
+        b"0,1,.5,.5,0.0\n1,0,.5,.5,0.0\n"
+    )
     own = read_outputs(MemoryFile("a.csv", content))
     assert own.target.labels.tolist() == [1, 0] and own.target.members.tolist() == [True, False]
     assert isinstance(own.shadows, Shadows) and own.shadows.members.tolist() == [[False, True]]
@@ -162,6 +172,7 @@ def test_rows_are_joined_by_sample_in_any_order(table: pd.DataFrame, write: Writ
     assert np.array_equal(mixed.shadows.members, plain.shadows.members[:, places])
 
 
+@pytest.mark.slow
 def test_without_samples_rows_are_joined_by_order_and_that_is_told(
     core: Any, table: pd.DataFrame, write: Write
 ) -> None:
@@ -204,8 +215,10 @@ def test_without_shadows_or_outside_users_it_is_told_what_is_left_out(
     own = table[table.shadow == ""].drop(columns=["shadow", "sample"])
     done = core("membership", "--probabilities", write(own), "--json")
     assert "without shadow models only features" in done.err
-    assert set(done.json()["user"]) == {f"user_statistic {f} mean" for f in (
-        "loss", "modified_entropy", "rank", "confidence", "correctness")}  # fmt: skip
+    assert set(done.json()["user"]) == {
+        f"user_statistic {f} mean"
+        for f in ("loss", "modified_entropy", "rank", "confidence", "correctness")
+    }
     mixed = own.assign(user=[f"u{i % 7}" for i in range(N)])
     done = core("membership", "--probabilities", write(mixed), "--json")
     assert done.json()["user"] == {} and "train on some users" in done.err
@@ -224,7 +237,7 @@ HEAD = "member,label,p_a,p_b"
 GOOD = "1,a,0.9,0.1\n0,b,0.4,0.6\n"
 
 MISTAKES = {
-    "one class": ("member,label,p_a\n1,a,1\n0,a,1\n", "one class alone, 'a'"),
+    "one class": ("member,label,p_a\n1,a,1\n0,a,1\n", "only one class, 'a'"),
     "no class": ("member,label,text\n1,a,x\n", "probabilities of no class"),
     "no labels": ("member,p_a,p_b\n1,.5,.5\n", "no column 'label'"),
     "labels misnamed": ("member,lable,p_a,p_b\n1,a,.5,.5\n", "Did you mean 'lable'?"),
@@ -238,21 +251,27 @@ MISTAKES = {
     "infinity": (f"{HEAD}\n{GOOD}0,a,inf,0.4\n", "line 4: probabilities hold NaN or infinity"),
     "negative": (f"{HEAD}\n{GOOD}0,a,1.5,-0.5\n", "line 4: probabilities hold a negative"),
     "a blank": (f"{HEAD}\n{GOOD}0,a,,0.4\n", "line 4: p_a is blank"),
-    "a word": (f"{HEAD}\n{GOOD}0,a,high,0.4\n", "p_a is 'high', which is no number"),
+    "a word": (f"{HEAD}\n{GOOD}0,a,high,0.4\n", "p_a is 'high', which is not a number"),
     "a comma": (f'{HEAD}\n{GOOD}0,a,"0,5","0,5"\n', "with a decimal point"),
     "a column twice": ("member,label,p_a,p_a\n1,a,.5,.5\n", "two columns 'p_a'"),
     "a user missing": (f"{HEAD},user\n1,a,.5,.5,u\n0,a,.5,.5, \n", "line 3: has no user"),
     "shadow a word": (f"{HEAD},shadow\n1,a,.5,.5,first\n", "has 'first' as shadow"),
-    "shadows alone": (f"{HEAD},shadow\n1,a,.5,.5,0\n0,a,.5,.5,0\n", "rows of shadow models alone"),
-    "no rows": (f"{HEAD}\n", "holds no row"),
-    "a sample twice": (f"{HEAD},shadow,sample\n1,a,.5,.5,,x\n0,a,.5,.5,,x\n1,a,.5,.5,0,x\n",
-                       "a sample twice"),
-    "a sample missing": (f"{HEAD},shadow,sample\n1,a,.5,.5,,x\n0,a,.5,.5,,y\n1,a,.5,.5,0,x\n",
-                         "no row of shadow model 0 for 1 of"),
-    "a sample's label": (f"{HEAD},shadow,sample\n1,a,.5,.5,,x\n0,a,.5,.5,,y\n1,a,.5,.5,0,x\n"
-                         "0,b,.5,.5,0,y\n", "another label or user in shadow model 0"),
+    "shadows alone": (f"{HEAD},shadow\n1,a,.5,.5,0\n0,a,.5,.5,0\n", "only rows of shadow models"),
+    "no rows": (f"{HEAD}\n", "has no rows"),
+    "a sample twice": (
+        f"{HEAD},shadow,sample\n1,a,.5,.5,,x\n0,a,.5,.5,,x\n1,a,.5,.5,0,x\n",
+        "a sample twice",
+    ),
+    "a sample missing": (
+        f"{HEAD},shadow,sample\n1,a,.5,.5,,x\n0,a,.5,.5,,y\n1,a,.5,.5,0,x\n",
+        "no row of shadow model 0 for 1 of",
+    ),
+    "a sample's label": (
+        f"{HEAD},shadow,sample\n1,a,.5,.5,,x\n0,a,.5,.5,,y\n1,a,.5,.5,0,x\n0,b,.5,.5,0,y\n",
+        "another label or user in shadow model 0",
+    ),
     "an empty file": ("", "is empty"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -296,27 +315,6 @@ def test_how_much_is_read_is_a_matter_of_rows_times_classes_and_the_help_says_so
     assert f"{MOST_CELLS // 10_000:,} rows of 10,000 classes" in told
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([], "Give --probabilities FILE, or --model"),
-        (["--probabilities", "a.csv", "--model", "m.onnx"], "Give --probabilities FILE, or"),
-        (["--probabilities", "a.csv", "--vectors", "v.npy"], "--vectors belongs to --model"),
-        (["--model", "m.onnx", "--vectors", "v.npy"], "--model needs --labels"),
-        (["--probabilities", "a.csv", "--shadow-models", "m.onnx"], "belongs to --model"),
-        (["--probabilities", "a.csv", "--prior", "1"], "--prior must lie between 0 and 1"),
-        (["--probabilities", "a.csv", "--seed", "-1"], "must lie in [0"),
-        (["--probabilities", "none.csv"], "does not exist"),
-        (["--probabilities", "a.txt"], "does not exist"),
-    ],
-)
-def test_arguments_that_do_not_go_together_are_refused(
-    core: Any, words: Sequence[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert said in core("membership", *words).refusal()
-
-
 # ONNX
 
 
@@ -344,8 +342,14 @@ class Given:
         self.labels = pd.DataFrame(told)
         self.labels.to_csv(folder / "l.csv", index=False)
         self.folder = folder
-        self.words = ["--model", self.models[0], "--vectors", folder / "v.npy",
-                      "--labels", folder / "l.csv"]  # fmt: skip
+        self.words = [
+            "--model",
+            self.models[0],
+            "--vectors",
+            folder / "v.npy",
+            "--labels",
+            folder / "l.csv",
+        ]
 
 
 @pytest.fixture
@@ -355,6 +359,7 @@ def given(tmp_path: Path) -> Given:
     return Given(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_model_as_onnx_is_asked_and_its_shadows_too(core: Any, given: Given) -> None:
     own = onnx_model.outputs_of_models(given.models, given.folder / "v.npy", given.folder / "l.csv")
     expected = given.fitted[0].predict_proba(given.vectors)
@@ -370,8 +375,13 @@ def test_a_model_as_onnx_is_asked_and_its_shadows_too(core: Any, given: Given) -
 def write_onnx(path: Path, **changes: Any) -> Path:
     """Write softmax(x W), of four dimensions and three classes unless changed."""
     onnx = pytest.importorskip("onnx")
-    made = {"shape": [None, 4], "weights": np.zeros((4, 3), np.float32), "softmax": True,
-            "kind": onnx.TensorProto.FLOAT, **changes}  # fmt: skip
+    made = {
+        "shape": [None, 4],
+        "weights": np.zeros((4, 3), np.float32),
+        "softmax": True,
+        "kind": onnx.TensorProto.FLOAT,
+        **changes,
+    }
     weights = onnx.numpy_helper.from_array(made["weights"], "w")
     steps = [onnx.helper.make_node("MatMul", ["x", "w"], ["z"])]
     if made["softmax"]:
@@ -486,15 +496,6 @@ def test_weights_in_another_file_are_not_followed(tmp_path: Path) -> None:
     path.write_bytes(model.SerializeToString())
     with pytest.raises(InvalidInputError, match="its weights within the file"):
         asked(path)
-
-
-def test_without_onnxruntime_the_remedy_is_named(
-    core: Any, given: Given, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(onnx_model, "find_spec", lambda name: None)
-    with pytest.raises(MissingDependencyError, match=r"pip install onnxruntime=="):
-        onnx_model.require_onnx()
-    assert "pip install onnxruntime==" in core("membership", *given.words).refusal()
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.studies import names
-from core.studies.names_tables import load_rows
+from leakscope.core.studies.names import study as names
+from leakscope.core.studies.names.tables import load_rows
 
 PEOPLE = ("Ada Quell", "Tom Orrin", "Eve Lind", "Max Tarrow", "Ida Fenn", "Ugo Marl")
 DEEDS = (
@@ -30,19 +31,24 @@ def news(tmp_path: Path) -> Path:
         writer.writerow(["text", "label_name"])
         for i in range(90):
             name, other = PEOPLE[i % 6], PEOPLE[(i + 1) % 6].split()[1]
-            lines = [f"Report {i + j}: the teacher {name if j else name.split()[1]} "
-                     + DEEDS[(i + j) % 3].format(other) + f" with {i * 3 + j} boats."
-                     for j in range(3)]  # fmt: skip
+            lines = [
+                f"Report {i + j}: the teacher {name if j else name.split()[1]} "
+                + DEEDS[(i + j) % 3].format(other)
+                + f" with {i * 3 + j} boats."
+                for j in range(3)
+            ]
             writer.writerow([" ".join(lines), ("port", "town")[i % 2]])
     return path
 
 
 def given(news: Path, out: Path, *more: object) -> list[object]:
-    return ["study", "names", "--target", news, "--other", news, "--encoders", "hashing",
-            "--attacks", "probe", "--domains", "in", "--n-targets", "30",
-            "--near-duplicates", "1",  # the sentences are made of three
-            "--out", out,
-            *more]  # fmt: skip
+    return [
+        *shlex.split(
+            f"study names --target {news} --other {news} --encoders hashing "
+            f"--attacks probe --domains in --n-targets 30 --near-duplicates 1 --out {out}"
+        ),
+        *more,
+    ]
 
 
 def test_names_are_recovered_from_a_bag_of_words_and_nobody_is_named(
@@ -54,8 +60,11 @@ def test_names_are_recovered_from_a_bag_of_words_and_nobody_is_named(
     rows = core(*given(news, out, "--names", people, "--sizes", "2", "3", "--json")).json()["rows"]
     matrices = [row for row in rows if row["kind"] == "substitution"]
     assert [(row["n_names"], row["n_added"]) for row in matrices] == [
-        (2, 0), (3, 0), (2, 4000), (3, 4000)
-    ]  # fmt: skip
+        (2, 0),
+        (3, 0),
+        (2, 4000),
+        (3, 4000),
+    ]
     first = matrices[0]
     assert first["diagonal"]["value"] == 100 and first["wrongly_said"]["value"] < 5
     assert first["prior"]["value"] in (0, 100) and first["people"] == ["name 1", "name 2"]
@@ -67,7 +76,7 @@ def test_names_are_recovered_from_a_bag_of_words_and_nobody_is_named(
     assert probes[0]["hits_1"]["value"] == 100 and probes[0]["n_candidates"] == 3
     written = out.read_text() + out.with_suffix(".md").read_text()
     assert not any(part in written for name in PEOPLE for part in name.split())
-    assert "How often the surname is read" in written
+    assert "How often the surname is recovered" in written
     assert len(load_rows(out)) == len(rows)
     cells = list((leakscope_home / "studies" / "names" / "cells").glob("*.json"))
     assert len(cells) == 6

@@ -11,12 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.cli.privatize import MECHANISMS
-from core.defences.metric_dp.beside import readable, side_by_side
-from core.defences.metric_dp.files import BATCH_ROWS, each, privatize_file
-from core.defences.metric_dp.identifiers import identifiers_in
-from core.defences.registry import DEFENCES
-from core.encoders.transformer import TransformerEncoder
+from leakscope.core.cli.privatize import MECHANISMS
+from leakscope.core.defences.metric_dp.before_after import (
+    strip_leading_mark,
+    write_before_and_after,
+)
+from leakscope.core.defences.metric_dp.files import BATCH_ROWS, map_batches, privatize_file
+from leakscope.core.defences.metric_dp.identifiers import identifiers_in
+from leakscope.core.defences.registry import DEFENCES
+from leakscope.core.encoders.transformer import TransformerEncoder
 
 
 @pytest.fixture
@@ -85,13 +88,17 @@ def test_before_and_after_stand_side_by_side_on_request(
     assert "not overwritten" in run(core, tiny_bert, table, *given).refusal()
     beside.unlink()
     vectors = ("--mechanism", "text_to_text:eta=60+int8", "--beside", beside)
-    assert "Vectors cannot stand beside texts" in run(core, tiny_bert, table, *vectors).refusal()
+    assert (
+        "Vectors cannot be listed beside texts" in run(core, tiny_bert, table, *vectors).refusal()
+    )
     assert not beside.exists() and not table.with_name("out.parquet").exists()
 
 
 def test_no_text_beside_another_is_a_formula(tmp_path: Path) -> None:
     target = tmp_path / "beside.csv"
-    with side_by_side(each(lambda texts: [f"@{text}" for text in texts]), target) as change:
+    with write_before_and_after(
+        map_batches(lambda texts: [f"@{text}" for text in texts]), target
+    ) as change:
         assert list(change([["=HYPERLINK(1)", "-3"]])) == [["@=HYPERLINK(1)", "@-3"]]
     told = ["before,after", "'=HYPERLINK(1),'@=HYPERLINK(1)", "-3,'@-3"]
     assert target.read_text(encoding="utf-8").splitlines() == told
@@ -112,7 +119,9 @@ def test_no_cell_of_a_released_table_is_a_formula(
 
 
 def test_a_text_that_begins_with_a_word_piece_is_readable() -> None:
-    change = readable(each(lambda texts: [f"##{text}, ## and {text}" for text in texts]))
+    change = strip_leading_mark(
+        map_batches(lambda texts: [f"##{text}, ## and {text}" for text in texts])
+    )
     expected = [["pacemar, ## and pacemar", "er, ## and er"], []]
     assert list(change([["pacemar", "er"], []])) == expected
 
@@ -120,14 +129,18 @@ def test_a_text_that_begins_with_a_word_piece_is_readable() -> None:
 def test_word_pieces_are_joined_wherever_they_stand(minilm: TransformerEncoder) -> None:
     pieces = ["##er", "garden", "##er", "the", "##ing"]
     ids = [minilm.tokens.index(piece) for piece in pieces]
-    ((text,),) = readable(each(lambda texts: [minilm.text_of(ids) for _ in texts]))([["one"]])
+    ((text,),) = strip_leading_mark(
+        map_batches(lambda texts: [minilm.text_of(ids) for _ in texts])
+    )([["one"]])
     assert text == "er gardener theing"
 
 
-def test_what_an_epsilon_promises_is_said(core: Any, tiny_bert: Path, table: Path) -> None:
+def test_it_says_what_an_epsilon_guarantees(core: Any, tiny_bert: Path, table: Path) -> None:
     told = run(core, tiny_bert, table, "--mechanism", "custext:k=8", "--epsilon", "1").out
-    assert "At ε = 1 the output can tell a token from another of its set of 8" in told
-    assert "nothing is promised between sets" in told and "odds of up to 2.8 to 1" in told
+    assert "between a token and another of its set of 8" in told
+    assert "nothing is guaranteed between sets" in told
+    assert "At ε = 1, the output can distinguish between a token and another" in told
+    assert "with odds of up to 2.8 to 1" in told
     assert "In texts of this file: of " in told and "nearest neighbours" in told
     assert "garden" not in told
 
@@ -136,7 +149,7 @@ def test_a_chain_writes_vectors_and_says_what_it_promises(
     core: Any, tiny_bert: Path, table: Path
 ) -> None:
     told = run(core, tiny_bert, table, "--defence", "text_to_text:eta=60+int8")
-    assert told.status == 0 and "what follows keeps that promise" in told.out
+    assert told.status == 0 and "later stages keep this guarantee" in told.out
     vectors = np.stack(pd.read_parquet(table.with_name("out.parquet"))["vector"])
     assert vectors.shape == (4, 32) and not vectors[1].any() and vectors[0].any()
     steps = vectors[0] / (np.abs(vectors[0]).max() / 127)
@@ -149,6 +162,7 @@ def test_a_chain_writes_vectors_and_says_what_it_promises(
     assert two.status == 0 and len(texts_of(table)) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [None, "the garden bridge"])
 def test_many_cells_without_text_in_a_row_have_zero_vectors(
     core: Any, tiny_bert: Path, table: Path, first: str | None
@@ -163,45 +177,21 @@ def test_many_cells_without_text_in_a_row_have_zero_vectors(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--mechanism", "santext"], "Give --epsilon"),
-        ([], "Give --eta"),
-        (["--mechanism", "santext", "--eta", "5"], "--eta is none of santext"),
-        (["--mechanism", "text_to_text", "--epsilon", "5"], "--epsilon is none of text_to_text"),
-        (["--mechanism", "santex", "--epsilon", "5"], "Did you mean 'santext'"),
-        (["--mechanism", "gaussian"], "--mechanism must be one of"),
-        (["--mechanism", "gaussian+sequence_representation"], "or begin with one"),
-        (["--mechanism", "int8+santext", "--epsilon", "1"], "Put it before"),
-        (["--mechanism", "custext", "--epsilon", "1"], "k must lie in [2, "),
-        (["--mechanism", "santext", "--epsilon", "1", "--candidates", "some"], "candidates"),
-        *(
-            (["--mechanism", name, f"--epsilon={bad}"], "epsilon")
-            for name in ("santext", "santext_plus", "custext", "tem")
-            for bad in ("0", "-1", "nan", "1e308")
-        ),
-        *(([f"--eta={bad}"], "eta") for bad in ("0", "-1", "nan", "inf", "1e308")),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_line(
-    core: Any, tiny_bert: Path, table: Path, arguments: list[str], said: str
-) -> None:
-    if "custext" in arguments and said.startswith("k"):
-        arguments = ["--mechanism", "custext:k=4000", "--epsilon", "1"]
-    assert said in run(core, tiny_bert, table, *arguments).refusal()
-    assert not table.with_name("out.parquet").exists()
-
-
-@pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("a.jsonl", b'{"id": "1", "text": "the garden"}\n{"id": "\\ud800", "text": "a river"}\n',
-         "line 2: 'id' holds a broken character (lone surrogate). Write it again as UTF-8."),
-        ("b.jsonl", b'{"text": "the garden", "more": {"deep": ["\\udfff"]}}\n',
-         "line 1: 'more' holds a broken character"),
+        (
+            "a.jsonl",
+            b'{"id": "1", "text": "the garden"}\n{"id": "\\ud800", "text": "a river"}\n',
+            "line 2: 'id' holds a broken character (lone surrogate). Write it again as UTF-8.",
+        ),
+        (
+            "b.jsonl",
+            b'{"text": "the garden", "more": {"deep": ["\\udfff"]}}\n',
+            "line 1: 'more' holds a broken character",
+        ),
         ("c.csv", b"id,text\n\xed\xa0\x80,the garden bridge\n", "line 2: is not UTF-8 (byte 1)"),
     ],
-)  # fmt: skip
+)
 def test_half_a_character_in_another_column_is_refused(
     core: Any, tiny_bert: Path, tmp_path: Path, name: str, content: bytes, told: str
 ) -> None:
@@ -216,15 +206,6 @@ def test_an_audit_takes_an_epsilon(core: Any) -> None:
     answer = core(*given, "--epsilon", "3", "--json").json()
     assert answer["epsilon"] == 3 and not answer["audits"][0]["is_refuted"]
     assert "epsilon" in core(*given, "--epsilon", "nan").refusal()
-
-
-def test_a_chain_can_be_listed(core: Any) -> None:
-    whole, *stages = core("list", "--defence", "text_to_text:eta=60+int8", "--json").json()[
-        "defences"
-    ]
-    assert "keeps that promise" in whole["guarantee"]
-    assert [stage["name"] for stage in stages] == ["text_to_text", "int8"]
-    assert "Put it before" in core("list", "--defence", "int8+santext").refusal()
 
 
 def test_repeated_texts_are_counted_and_their_odds_composed(
@@ -244,7 +225,7 @@ def test_repeated_texts_are_counted_and_their_odds_composed(
     said = run(core, tiny_bert, source, *given).out
     assert "2 texts occur more than once. The most frequent text occurs 3 times" in said
     assert "to the power 3" in said and "after 3 releases" in said
-    assert "in other rows, columns or files" in said, "composition is said where it is released"
+    assert "in any rows, columns or files" in said, "composition is said where it is released"
     source.write_text("money river\ndoctor\n", encoding="utf-8")
     source.with_name("out.txt").unlink()
     assert "No text occurs more than once" in run(core, tiny_bert, source, *given).out
@@ -281,9 +262,9 @@ def test_what_passes_through_unchanged_is_named_and_its_identifiers_are_counted(
     personal.with_name("out.parquet").unlink()
     said = run(core, tiny_bert, personal, "--eta", "1").out
     assert "Passed through unchanged: customer, mail, day, score, embedding." in said
-    assert "The column mail holds 3 e-mail addresses, unchanged." in said
-    assert "embedding holds vectors: if they are of the texts before protection" in said
-    assert "Of 3 identifier-like strings in the texts, " in said
+    assert "The column mail contains 3 e-mail addresses, unchanged." in said
+    assert "embedding contains vectors. Vectors of the unprotected texts reveal" in said
+    assert " of 3 identifier-like strings in the texts " in said
     assert "ada" not in said and "3704" not in said, "the summary quotes nothing"
 
 
@@ -294,13 +275,16 @@ def test_identifiers_that_come_out_verbatim_are_counted(tmp_path: Path) -> None:
     def half(texts: Sequence[str]) -> list[str]:
         return [text.lower().replace(" ", "  ") if "pay" in text.lower() else "x" for text in texts]
 
-    done = privatize_file(source, tmp_path / "b.csv", each(half))
-    assert done.n_rows == 3 and sorted(done.texts) == ["Nothing.", f"Pay {IBAN} now.",
-                                                       "Write to ada@example.org."]  # fmt: skip
+    done = privatize_file(source, tmp_path / "b.csv", map_batches(half))
+    assert done.n_rows == 3 and sorted(done.texts) == [
+        "Nothing.",
+        f"Pay {IBAN} now.",
+        "Write to ada@example.org.",
+    ]
     assert dict(done.passed.in_texts) == {"IBAN": 1, "e-mail address": 1}
     assert +done.passed.left_in_texts == {"IBAN": 1}
     assert done.passed.sentences[-1] == (
-        "Of 2 identifier-like strings in the texts, 1 is in the output verbatim (1 IBAN)."
+        "1 of 2 identifier-like strings in the texts is in the output verbatim (1 IBAN)."
     )
 
 
@@ -310,11 +294,13 @@ def test_identifiers_that_come_out_verbatim_are_counted(tmp_path: Path) -> None:
         ("nothing at 10:30 on 30.11.2024, 2024-11-30, for 1,234,567.89 or 0.123456789", []),
         ("0660 123 45 67, (01) 234-567 and 12345", ["0660 123 45 67", "(01) 234-567"]),
         ("x@y.z, a.b+c@d-e.org.", ["x@y.z", "a.b+c@d-e.org"]),
-        ("at61 1904 3002 3457 3201 and GB29NWBK60161331926819",
-         ["at61 1904 3002 3457 3201", "GB29NWBK60161331926819"]),
+        (
+            "at61 1904 3002 3457 3201 and GB29NWBK60161331926819",
+            ["at61 1904 3002 3457 3201", "GB29NWBK60161331926819"],
+        ),
         ("card 4111 1111 1111 1111", ["4111 1111 1111 1111"]),
     ],
-)  # fmt: skip
+)
 def test_what_looks_like_an_identifier(text: str, found: list[str]) -> None:
     assert [string for _, string in identifiers_in(text)] == found
 
@@ -322,7 +308,7 @@ def test_what_looks_like_an_identifier(text: str, found: list[str]) -> None:
 def test_the_texts_of_a_report_are_drawn_from_the_whole_file(tmp_path: Path) -> None:
     source = tmp_path / "a.txt"
     source.write_text("\n".join(f"text {i}" for i in range(5000)))
-    done = privatize_file(source, tmp_path / "b.txt", each(list))
+    done = privatize_file(source, tmp_path / "b.txt", map_batches(list))
     numbers = [int(text.split()[1]) for text in done.texts]
     assert len(set(numbers)) == 40 and 1500 < np.mean(numbers) < 3500
 
@@ -337,7 +323,7 @@ def test_the_report_is_about_this_file(core: Any, tiny_bert: Path, tmp_path: Pat
         found.append((told["promise"]["whole"], told["replacement_ranks"]["n"]))
         source.with_name("out.csv").unlink()
         said = run(core, tiny_bert, source, "--eta", "60").out
-        assert "For the text of median length among some of this file:" in said
+        assert "For a text of median length in this file:" in said
         assert "insulin" not in said and "garden" not in said and "one of its tokens" in said
     assert found[0] == (None, 5) and found[1][1] == 5 * 32
     assert "this text of 32 tokens" in found[1][0]["what"]
@@ -348,11 +334,11 @@ def test_vectors_of_any_table_go_to_parquet(core: Any, tiny_bert: Path, tmp_path
     source.write_text("id,text,n\n1,the garden,2.5\n2,,3\n3,money river,4\n")
     given = ("privatize", "--encoder", f"mlm:{tiny_bert}", "--in", source, "--eta", "60", "--out")
     way = ("--mechanism", "token_representation")
-    assert "Give it the ending .parquet" in core(*given, tmp_path / "b.csv", *way).refusal()
+    assert "Use the ending .parquet" in core(*given, tmp_path / "b.csv", *way).refusal()
     told = core(*given, out, *way, "--json").json()
     found = pd.read_parquet(out)
     assert list(found) == ["id", "n", "vector"] and list(found["n"]) == ["2.5", "3", "4"]
     vectors = np.stack(found["vector"])
     assert vectors.shape == (3, 32) and not vectors[1].any() and told["rows"] == 3
-    assert "Give it the ending .csv" in core(*given, tmp_path / "c.parquet").refusal()
+    assert "Use the ending .csv" in core(*given, tmp_path / "c.parquet").refusal()
     assert core(*given, tmp_path / "c.csv").status == 0

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from command_line import ROOT, Outcome
 
-from core import __version__
-from core.cli import COMMANDS
-from dashboard import policy
-from dashboard.__main__ import main
+from leakscope.__main__ import main
+from leakscope.core import __version__
+from leakscope.core.cli import COMMANDS
+from leakscope.dashboard.server import policy
 
 Leakscope = Callable[..., Outcome]
 
@@ -47,15 +47,12 @@ def test_it_tells_its_version_and_all_commands(leakscope: Leakscope) -> None:
     told = leakscope("--help")
     assert told.status == 0 and "usage: leakscope" in told.out
     assert all(f"\n    {name}" in told.out for name in ["serve", *COMMANDS])
+    assert leakscope("serve", "--help").out.endswith("\n  leakscope serve --port 8501\n")
 
 
 def test_it_is_the_engine_s_command_line(leakscope: Leakscope, core: Any) -> None:
     assert leakscope("list", "--json").json() == core("list", "--json").json()
     assert "(see leakscope invert --help)" in leakscope("invert").refusal()
-
-
-def test_the_engine_says_who_serves(core: Any) -> None:
-    assert "Run `leakscope serve`" in core("serve", "--port", "80").refusal()
 
 
 def test_serve_starts_the_server_where_it_is_told(
@@ -69,8 +66,14 @@ def test_serve_starts_the_server_where_it_is_told(
     (run, server, *none), (_, _, *told) = started
     assert run == "run" and Path(server) == ROOT / "dashboard" / "serve.py"
     assert none == []
-    assert told == ["--server.address", "127.0.0.1", "--server.port", port,
-                    "--browser.serverAddress", "127.0.0.1"]  # fmt: skip
+    assert told == [
+        "--server.address",
+        "127.0.0.1",
+        "--server.port",
+        port,
+        "--browser.serverAddress",
+        "127.0.0.1",
+    ]
 
 
 def test_serve_answers_to_the_names_that_are_listed(
@@ -99,9 +102,9 @@ def test_serve_answers_to_the_names_that_are_listed(
     [
         (["--port", "0"], "--port must lie in [1, 65535], got 0"),
         (["--port", "many"], "must be a whole number, got 'many'"),
-        (["--host", "256.0.0.1"], "Nothing can be served on 256.0.0.1: "),
+        (["--host", "256.0.0.1"], "The server cannot listen on 256.0.0.1: "),
         (["--server.port", "80"], "unrecognized arguments"),
-        (["--host", "0.0.0.0"], "say by which name they ask for this one, --allow-host NAME"),
+        (["--host", "0.0.0.0"], "Give the host name that they use: --allow-host NAME"),
         (["--host", "::"], "--allow-host NAME"),
         (["--allow-host", "*"], "--allow-host takes a name such as"),
         (["--allow-host", "https://a.example"], "--allow-host takes a name such as"),
@@ -123,5 +126,5 @@ def test_a_port_that_is_taken_is_named(leakscope: Leakscope, started: list[list[
         taken.listen()
         port = taken.getsockname()[1]
         refusal = leakscope("serve", "--host", "127.0.0.1", "--port", str(port)).refusal()
-    assert f"Nothing can be served on 127.0.0.1:{port}: Address already in use." in refusal
+    assert f"The server cannot listen on 127.0.0.1:{port}: Address already in use." in refusal
     assert started == []

@@ -14,13 +14,15 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import compiled, durable
-from dashboard import compiling
+from leakscope.core import compiled
+from leakscope.core.storage import atomic_files
+from leakscope.dashboard.server import compiling
 
 ROOT = Path(__file__).parents[1]
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 
+@pytest.mark.slow
 def test_loops_are_compiled_by_way_of_core_compiled() -> None:
     """Otherwise their machine code would lie beside the source, and be stale unnoticed."""
     found = set()
@@ -28,7 +30,7 @@ def test_loops_are_compiled_by_way_of_core_compiled() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and "njit" in {a.name for a in node.names}:
                 found.add((path.name, node.module))
-    assert {("compiled.py", "numba"), ("envelope_kernel.py", "core.compiled")} <= found
+    assert {("compiled.py", "numba"), ("envelope_kernel.py", "leakscope.core.compiled")} <= found
     assert {name for name, module in found if module == "numba"} == {"compiled.py"}
 
 
@@ -37,24 +39,29 @@ def test_machine_code_has_a_folder_for_each_state_of_the_source(
 ) -> None:
     assert compiled.machine_code_folder().is_relative_to(os.environ["LEAKSCOPE_HOME"])
     monkeypatch.setattr(compiled, "_CORE", tmp_path)
-    (tmp_path / "loop.py").write_text("from core.compiled import njit\n")
+    (tmp_path / "loop.py").write_text("from leakscope.core.compiled import njit\n")
     (tmp_path / "other.py").write_text("x = 1\n")
     before = compiled.machine_code_folder()
     (tmp_path / "other.py").write_text("x = 2\n")
     assert compiled.machine_code_folder() == before
-    (tmp_path / "loop.py").write_text("from core.compiled import njit\nx = 2\n")
+    (tmp_path / "loop.py").write_text("from leakscope.core.compiled import njit\nx = 2\n")
     assert compiled.machine_code_folder() != before
 
 
+@pytest.mark.slow
 def test_preparing_leaves_machine_code_that_the_next_process_finds(tmp_path: Path) -> None:
     kept = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
     variables = {**kept, "LEAKSCOPE_HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "core.compile_ahead"]
+    command = [sys.executable, "-m", "leakscope.core.compile_ahead"]
     subprocess.run(command, cwd=ROOT, env=variables, check=True)
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "compiled").rglob("*.nbc")}
-    assert any("walk_tokens" in path.name for path in made)
-    subprocess.run(command, cwd=ROOT, env=variables, check=True)
-    assert {path: path.stat().st_mtime_ns for path in made} == made
+    for name in ("walk_tokens", "edit_scores", "run_rounds"):
+        assert any(name in path.name for path in made), name
+    read = [sys.executable, "-m", "leakscope", "invert", "--attack", "reconstruct"]
+    for later in (command, [*read, "--set", "n_queries=200", "--text", "The ship left at dawn."]):
+        subprocess.run(later, cwd=ROOT, env=variables, check=True, stdout=subprocess.DEVNULL)
+        found = (tmp_path / "compiled").rglob("*.nbc")
+        assert {path: path.stat().st_mtime_ns for path in found} == made
 
 
 def test_the_server_prepares_while_it_runs_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +80,7 @@ def test_the_server_prepares_while_it_runs_and_no_longer(monkeypatch: pytest.Mon
 def page() -> None:
     import streamlit as st
 
-    from dashboard import compiling
+    from leakscope.dashboard.server import compiling
 
     compiling.wait_for_loops()
     st.title("Here")
@@ -99,13 +106,14 @@ _POISON = b"cos\nsystem\n(S'touch %s'\ntR."
 """A pickle that runs a command when it is read."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_open", [False, True])
 def test_machine_code_that_others_may_have_put_there_is_not_read(
     tmp_path: Path, is_open: bool
 ) -> None:
     kept = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
     variables = {**kept, "LEAKSCOPE_HOME": str(tmp_path / "home")}
-    command = [sys.executable, "-m", "core.compile_ahead"]
+    command = [sys.executable, "-m", "leakscope.core.compile_ahead", "map"]
     subprocess.run(command, cwd=ROOT, env=variables, check=True)
     indices = list((tmp_path / "home" / "compiled").rglob("*.nbi"))
     assert indices
@@ -127,18 +135,20 @@ def test_a_folder_that_others_may_write_to_or_exchange_is_not_safe(
 ) -> None:
     folder = tmp_path / "a" / "b"
     folder.mkdir(parents=True)
-    assert durable.is_safe(folder)
+    assert atomic_files.is_safe(folder)
     (folder if at == "folder" else folder.parent).chmod(mode)
-    assert not durable.is_safe(folder)
+    assert not atomic_files.is_safe(folder)
     if at == "parent":
         folder.parent.chmod(mode | stat.S_ISVTX)
-        assert durable.is_safe(folder), "as in /tmp, nobody can exchange it"
+        assert atomic_files.is_safe(folder), "as in /tmp, nobody can exchange it"
 
 
 def test_what_is_another_users_or_missing_is_not_safe(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "linked").symlink_to(tmp_path)
-    assert not durable.is_safe(tmp_path / "linked") and not durable.is_safe(tmp_path / "none")
-    monkeypatch.setattr("core.durable.os.geteuid", lambda: os.getuid() + 1)
-    assert not durable.is_safe(tmp_path)
+    assert not atomic_files.is_safe(tmp_path / "linked") and not atomic_files.is_safe(
+        tmp_path / "none"
+    )
+    monkeypatch.setattr("leakscope.core.storage.atomic_files.os.geteuid", lambda: os.getuid() + 1)
+    assert not atomic_files.is_safe(tmp_path)

@@ -12,26 +12,26 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from core.attacks.inversion.export import _sentence
-from core.attacks.inversion.reconstruct.confidence import (
+from leakscope.core.attacks.inversion.export import _sentence
+from leakscope.core.attacks.inversion.reconstruct.calibration_error import (
+    calibration_error,
+    calibration_interval,
+    calibration_scores,
+)
+from leakscope.core.attacks.inversion.reconstruct.confidence import (
     CALIBRATED_ON,
     Answer,
     Confidence,
     right_words,
     why_not_calibrated,
 )
-from core.attacks.inversion.reconstruct.sureness import (
-    calibration_error,
-    calibration_interval,
-    sureness,
-)
-from core.cli.invert import _sentence as told_by_command
-from core.errors import InvalidInputError
-from core.results import RecoveredWord, Recovery, Sentence, SentenceStep
-from core.studies.rows import Cell
-from dashboard.markup import _sureness
-from tools import confidence
-from tools.confidence import drawn
+from leakscope.core.cli.invert import _sentence_record as told_by_command
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.results import RecoveredWord, Recovery, Sentence, SentenceStep
+from leakscope.core.results.rows import Cell
+from leakscope.dashboard.ui.markup import _calibration
+from scripts import reconstruction_confidence
+from scripts.reconstruction_confidence import drawn
 
 
 def test_the_calibration_error_is_as_worked_by_hand() -> None:
@@ -70,20 +70,20 @@ def test_confidences_are_those_of_the_models_by_hand() -> None:
     close = -math.log(1 - 0.9 + 0.001)
     unheard = 1 / (1 + math.exp(-(math.log(0.001 / 0.999) + close)))
     heard = 1 / (1 + math.exp(-(math.log(0.8 / 0.2) + close)))
-    assert sure.of_words(asked) == pytest.approx([unheard, heard])
-    assert sure.of_sentence(asked) == pytest.approx(1 / (1 + math.exp(-(2 * close - 3))))
+    assert sure.word_confidences(asked) == pytest.approx([unheard, heard])
+    assert sure.sentence_confidence(asked) == pytest.approx(1 / (1 + math.exp(-(2 * close - 3))))
     unasked = Answer(SentenceStep(0, "the cat.", math.nan), {"cat": 0.8})
     by_hand = 1 / (1 + math.exp(-(math.log(0.001 / 0.999) + 2)))  # a stop word counts two
-    assert sure.of_words(unasked) == pytest.approx([by_hand, 0.8])
-    assert sure.of_sentence(unasked) == 0.5
+    assert sure.word_confidences(unasked) == pytest.approx([by_hand, 0.8])
+    assert sure.sentence_confidence(unasked) == 0.5
 
 
 def test_a_sentence_tells_how_sure_each_of_its_words_is() -> None:
     answer = Answer(SentenceStep(5, "the cat.", 0.9), {"cat": 0.8})
-    told = Confidence(MODELS, 9).told(Sentence("the cat.", 0.9), answer)
+    told = Confidence(MODELS, 9).annotate(Sentence("the cat.", 0.9), answer)
     assert [word.word for word in told.words] == ["the", "cat"]
     assert 0 < told.words[0].score < told.words[1].score < 1
-    assert told.confidence == Confidence(MODELS, 9).of_sentence(answer)
+    assert told.confidence == Confidence(MODELS, 9).sentence_confidence(answer)
 
 
 def test_what_is_learned_is_how_often_such_are_right() -> None:
@@ -99,7 +99,7 @@ def test_what_is_learned_is_how_often_such_are_right() -> None:
     sure = Confidence.fit(answers, [text for text in true for _ in range(2)])
     for p, share in ((0.9, 0.9), (0.2, 0.3)):
         for cosine in (0.7, math.nan):
-            (told,) = sure.of_words(Answer(SentenceStep(1, "river", cosine), {"river": p}))
+            (told,) = sure.word_confidences(Answer(SentenceStep(1, "river", cosine), {"river": p}))
             assert told == pytest.approx(share, abs=0.08)
 
 
@@ -108,7 +108,7 @@ def test_of_sentences_that_were_all_wrong_the_next_is_hardly_believed() -> None:
     asked = SentenceStep(3, "a river", 0.7)
     answers = [Answer(s, {}) for s in (step, asked) for _ in range(4)]
     sure = Confidence.fit(answers, ["nothing of it"] * 8)
-    assert sure.of_sentence(answers[0]) == pytest.approx(1 / 6)
+    assert sure.sentence_confidence(answers[0]) == pytest.approx(1 / 6)
     assert sure.n == 1
 
 
@@ -123,7 +123,7 @@ def test_kept_and_restored_it_is_the_same_and_damage_is_named() -> None:
 def test_sureness_counts_words_and_sentences() -> None:
     words = (RecoveredWord("the", 0.9), RecoveredWord("cat", 0.7))
     said = Sentence("the cat.", 0.9, 0.2, words=words)
-    found = sureness(["the cat", "the dog", "unread"], [said, said, None])
+    found = calibration_scores(["the cat", "the dog", "unread"], [said, said, None])
     assert found["told_words"].value == pytest.approx(80) and found["told_words"].n == 4
     assert found["right_words"].value == pytest.approx(75)
     assert found["calibration_words"].value == pytest.approx(100 * (2 * 0.1 + 2 * 0.2) / 4)
@@ -133,7 +133,7 @@ def test_sureness_counts_words_and_sentences() -> None:
         score = found[name]
         assert 0 <= score.ci95.low <= score.value <= score.ci95.high <= 100, name
     assert found["right_sentences"].ci95.high > 90  # one of two: nearly anything
-    assert sureness(["a"], [None]) == sureness(["a"], []) == {}
+    assert calibration_scores(["a"], [None]) == calibration_scores(["a"], []) == {}
 
 
 def test_the_interval_of_the_calibration_error_holds_what_is_true_of_all() -> None:
@@ -160,8 +160,13 @@ def test_sentences_to_learn_from_are_of_each_length_alike_and_the_hardest_first(
     def of(source: str, n_words: int, n: int) -> list[tuple[str, str]]:
         return [(" ".join([f"{source[0]}{i}", *["w"] * (n_words - 1)]), source) for i in range(n)]
 
-    rows = [*of("wikipedia", 12, 9), *of("wikipedia", 20, 9), *of("tatoeba_tanaka", 12, 9),
-            *of("novels_other_books", 6, 2), *of("tatoeba_tanaka", 6, 5)]  # fmt: skip
+    rows = [
+        *of("wikipedia", 12, 9),
+        *of("wikipedia", 20, 9),
+        *of("tatoeba_tanaka", 12, 9),
+        *of("novels_other_books", 6, 2),
+        *of("tatoeba_tanaka", 6, 5),
+    ]
     found = drawn(rows, 12)
     lengths = [len(text.split()) for text in found]
     assert [lengths.count(n) for n in (6, 12, 20)] == [4, 4, 4]
@@ -180,13 +185,13 @@ def test_nothing_is_learned_from_what_the_tables_of_wikipedia_attack(
         texts = [f"{source} {cell['length']} {i}" for i in range(min(cell["n_targets"], 300))]
         return SimpleNamespace(sentences=SimpleNamespace(texts=tuple(texts)))
 
-    monkeypatch.setattr(confidence, "sentences_of", held)
-    left = [text for text, _ in confidence._apart("lee", cast(Any, None))]
-    most = confidence._MOST
+    monkeypatch.setattr(reconstruction_confidence, "sentences_of", held)
+    left = [text for text, _ in reconstruction_confidence._held_out_rows("lee", cast(Any, None))]
+    most = reconstruction_confidence._MOST
     for length in ("4-8", "9-16", "17-32"):
         own = [text for text in left if text.startswith(f"wikipedia {length} ")]
         assert own == [f"wikipedia {length} {i}" for i in range(most, 300)]
-    for path in (Path(__file__).parents[1] / "docs" / "results").glob("reconstruct-*.spec.json"):
+    for path in (Path(__file__).parents[1] / "results").glob("reconstruct-*.spec.json"):
         spec = json.loads(path.read_text(encoding="utf-8"))
         if spec.get("auxiliary") == "held-out":
             assert spec["n"] <= most, f"{path.name} attacks what was learned from"
@@ -211,16 +216,18 @@ def test_where_the_confidence_does_not_hold_it_is_not_told(text: str, why: str) 
     found = why_not_calibrated(text)
     assert why in found and bool(why) is bool(found)
     said = Sentence("the town.", 0.9, 0.2, words=(RecoveredWord("town", 0.73),))
-    shown = _sureness(said, text)
+    shown = _calibration(said, text)
     assert CALIBRATED_ON in shown, "what it was learned from is said either way"
     assert ("73 %" in shown) is not bool(why) and ("not calibrated" in shown) is bool(why)
-    assert _sureness(Sentence("the town.", 0.9), text) == "", "an attack that tells none"
+    assert _calibration(Sentence("the town.", 0.9), text) == "", "an attack that tells none"
 
 
 def test_files_say_what_the_confidence_is_of() -> None:
     said = Sentence("the town.", 0.9, 0.2, words=(RecoveredWord("town", 0.73),))
-    for text, is_told in (("Vorrei sapere quando arrivano i soldi sul mio conto", True),
-                          ("The mayor of the town met the council.", False)):  # fmt: skip
+    for text, is_told in (
+        ("Vorrei sapere quando arrivano i soldi sul mio conto", True),
+        ("The mayor of the town met the council.", False),
+    ):
         reading = SimpleNamespace(
             recovery=Recovery((), sentence=said), text=text, is_unfinished=False
         )

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from browsing import ROOT, a_page, free_port, sync_api
-from processes import started
+from browsing import ROOT, free_port, open_tab, sync_api
+from processes import running_process
 
 BASE = "python:3.11-slim"
 USER, GROUP = 12345, 0
@@ -55,7 +55,7 @@ def wait_until_healthy(port: int, is_alive: Callable[[], bool], said: Callable[[
 
 def answers(browser: sync_api.BrowserContext, port: int) -> None:
     """See that a visitor gets an answer, and a page that compiles loops, too."""
-    with a_page(browser) as page:
+    with open_tab(browser) as page:
         for path, title in (("/", TITLE), ("/deniability", "At η = ")):
             page.goto(f"http://localhost:{port}{path}")
             sync_api.expect(page.locator("h1").first).to_contain_text(title)
@@ -75,18 +75,29 @@ def in_container(tmp_path: Path) -> Iterator[int]:
     tmp_path.chmod(0o755)
     alone = ["unshare", "--mount", "sh", "-c", READ_ONLY, "sh", str(root), room]
     stranger = ["setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups"]
-    bare = ["env", "-i", f"--chdir={ROOT}", f"PATH={os.environ['PATH']}", f"TMPDIR=/{room}",
-            "HF_HUB_OFFLINE=1", "LEAKSCOPE_HOME=/home/leakscope/cache"]  # fmt: skip
+    bare = [
+        "env",
+        "-i",
+        f"--chdir={ROOT}",
+        f"PATH={os.environ['PATH']}",
+        f"TMPDIR=/{room}",
+        "HF_HUB_OFFLINE=1",
+        "LEAKSCOPE_HOME=/home/leakscope/cache",
+    ]
     inside = [*alone, *bare, *stranger]
-    tried = subprocess.run([*inside, sys.executable, "-c", "open('/mine', 'w')"],
-                           capture_output=True, text=True, check=False)  # fmt: skip
+    tried = subprocess.run(
+        [*inside, sys.executable, "-c", "open('/mine', 'w')"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if "Read-only file system" not in tried.stderr:
         pytest.skip(f"no file system can be made that cannot be written: {tried.stderr[-300:]}")
-    if subprocess.run([*inside, sys.executable, "-c", "import core"], check=False).returncode:
+    if subprocess.run([*inside, sys.executable, "-c", "import leakscope"], check=False).returncode:
         pytest.skip("other users may not run this checkout")
     port, log = free_port(), tmp_path / "output.txt"
-    command = [*inside, sys.executable, "-m", "dashboard", *ENTRY, "--port", str(port)]
-    with log.open("w") as out, started(command, output=out, cwd=ROOT) as process:
+    command = [*inside, sys.executable, "-m", "leakscope", *ENTRY, "--port", str(port)]
+    with log.open("w") as out, running_process(command, output=out, cwd=ROOT) as process:
         wait_until_healthy(port, lambda: process.poll() is None, log.read_text)
         yield port
     told = log.read_text()
@@ -153,9 +164,21 @@ def test_the_image_serves_any_user_from_a_file_system_that_cannot_be_written(
     assert done.returncode == 0, done.stderr[-3000:]
     port, name = free_port(), f"leakscope-test-{os.getpid()}"
     command: Sequence[str] = (
-        engine, "run", "--rm", "--detach", "--read-only", "--tmpfs", "/tmp", "--name", name,
-        "--user", f"{USER}:{GROUP}", "--publish", f"127.0.0.1:{port}:8501", "leakscope-test",
-    )  # fmt: skip
+        engine,
+        "run",
+        "--rm",
+        "--detach",
+        "--read-only",
+        "--tmpfs",
+        "/tmp",
+        "--name",
+        name,
+        "--user",
+        f"{USER}:{GROUP}",
+        "--publish",
+        f"127.0.0.1:{port}:8501",
+        "leakscope-test",
+    )
     assert asked(*command)
     try:
         wait_until_healthy(

@@ -15,20 +15,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.attacks.inversion import INVERSION_ATTACKS, load_attack, make_attack, save_attack
-from core.attacks.inversion.evaluation import evaluate
-from core.encoders.transformer import TransformerEncoder
-from core.errors import (
+from leakscope.core.attacks.inversion import (
+    INVERSION_ATTACKS,
+    load_attack,
+    make_attack,
+    save_attack,
+)
+from leakscope.core.attacks.inversion.evaluation import evaluate
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import (
     ArtifactError,
     EncoderMismatchError,
     InvalidInputError,
     NotFittedError,
     StoppedError,
 )
-from core.protocols import Access, OnProgress, TrainedAttack, Vectors, no_progress
-from core.results import Recovery
-from core.specs import AttackSpec, settings_of
-from core.text import words
+from leakscope.core.protocols import Access, OnProgress, TrainedAttack, Vectors, no_progress
+from leakscope.core.results import Recovery
+from leakscope.core.specs import AttackSpec, settings_of
+from leakscope.core.text import words
 
 # Applied where an attack declares a setting of that name, within its declared range.
 TINY: dict[str, Any] = {
@@ -237,7 +242,7 @@ def damaged_state_is_refused_by_folder(fitted: Fitted, tmp_path: Path) -> None:
     meta = json.loads((tmp_path / "model.json").read_text())
     del meta["state"]
     (tmp_path / "model.json").write_text(json.dumps(meta))
-    with pytest.raises(ArtifactError, match="does not hold a trained attack"):
+    with pytest.raises(ArtifactError, match="does not contain a trained attack"):
         load_attack(tmp_path)
 
 
@@ -293,6 +298,19 @@ def progress_stays_within_bounds_and_can_stop_training(fitted: Fitted, tmp_path:
         make_attack(tiny_spec(fitted.name)).fit(fitted.encoder, fitted.texts, on_progress=stop)
 
 
+def progress_of_answers_grows_and_can_stop_them(fitted: Fitted, tmp_path: Path) -> None:
+    seen: list[float] = []
+    fitted.attack.invert(fitted.encoder, fitted.tests, lambda fraction, _: seen.append(fraction))
+    assert seen == sorted(seen) and all(0 <= fraction <= 1 for fraction in seen)
+
+    def stop(fraction: float, message: str) -> None:
+        raise StoppedError("enough")
+
+    if seen:
+        with pytest.raises(StoppedError):
+            fitted.attack.invert(fitted.encoder, fitted.tests, stop)
+
+
 def stopped_training_resumes_to_the_same_end(fitted: Fitted, tmp_path: Path) -> None:
     spec, data = tiny_spec(fitted.name), (fitted.encoder, fitted.texts, fitted.vectors)
     n_steps = 0
@@ -342,11 +360,13 @@ CHECKS = (
     training_vectors_must_match_the_texts,
     texts_without_a_word_cannot_train,
     progress_stays_within_bounds_and_can_stop_training,
+    progress_of_answers_grows_and_can_stop_them,
     stopped_training_resumes_to_the_same_end,
     it_can_be_evaluated,
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_every_attack(check: Callable[..., None], fitted: Fitted, tmp_path: Path) -> None:
     check(fitted, tmp_path)

@@ -10,10 +10,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from core.defences.registry import DEFENCES, make_defence
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
-from core.specs import DefenceSpec, settings_of
+from leakscope.core.defences.registry import DEFENCES, make_defence
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.specs import DefenceSpec, settings_of
 
 TEXTS = ["the money river", "doctor", "the minister and the garden with winter"]
 SMALL = {"dimension": 12}

@@ -16,24 +16,47 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.attacks.inversion import INVERSION_ATTACKS, load_attack, make_attack, save_attack
-from core.attacks.inversion.evaluation import evaluate
-from core.defences.registry import make_defence
-from core.encoders import ENCODERS, load_encoder
-from core.encoders.cache import CachedEncoder
-from core.encoders.fitted import load_fitted, make_encoder, save_encoder
-from core.encoders.registry import FITTED_ENCODERS
-from core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError, StoppedError
-from core.protocols import Encoder, FittedEncoder
-from core.specs import AttackSpec, DefenceSpec, FittedEncoderSpec, settings_of
-from core.text import word_set
-from core.vectors import is_sparse
+from leakscope.core.attacks.inversion import (
+    INVERSION_ATTACKS,
+    load_attack,
+    make_attack,
+    save_attack,
+)
+from leakscope.core.attacks.inversion.evaluation import evaluate
+from leakscope.core.defences.registry import make_defence
+from leakscope.core.encoders import ENCODERS, load_encoder
+from leakscope.core.encoders.cache import CachedEncoder
+from leakscope.core.encoders.fitted import load_fitted, make_encoder, save_encoder
+from leakscope.core.encoders.registry import FITTED_ENCODERS
+from leakscope.core.errors import (
+    ArtifactError,
+    CoreError,
+    InvalidInputError,
+    NotFittedError,
+    StoppedError,
+)
+from leakscope.core.protocols import Encoder, FittedEncoder
+from leakscope.core.specs import AttackSpec, DefenceSpec, FittedEncoderSpec, settings_of
+from leakscope.core.text import word_set
+from leakscope.core.vectors import is_sparse
 
 # Applied where an encoder declares a setting of that name.
-TINY: dict[str, Any] = {"n_components": 12, "vector_size": 16, "epochs": 3, "negative": 3,
-                        "n_cells": 512, "sample": 1e-2, "dimension": 16, "n_negatives": 20,
-                        "n_candidates": 5, "n_validation": 20, "max_length": 12,
-                        "word_dimension": 16, "feedforward": 32, "n_heads": 2}  # fmt: skip
+TINY: dict[str, Any] = {
+    "n_components": 12,
+    "vector_size": 16,
+    "epochs": 3,
+    "negative": 3,
+    "n_cells": 512,
+    "sample": 1e-2,
+    "dimension": 16,
+    "n_negatives": 20,
+    "n_candidates": 5,
+    "n_validation": 20,
+    "max_length": 12,
+    "word_dimension": 16,
+    "feedforward": 32,
+    "n_heads": 2,
+}
 NAMES = sorted(FITTED_ENCODERS)
 UNSEEN = ["The doctor crossed the river in winter.", "A ticket to Lisbon, please."]
 
@@ -99,12 +122,13 @@ def saved_and_loaded_it_answers_the_same(case: Case, tmp_path: Path) -> None:
     assert not list((tmp_path / "e").glob("*.pkl")) and name in ENCODERS
 
 
+@pytest.mark.slow
 def test_another_process_answers_the_same(fitted: dict[str, FittedEncoder], tmp_path: Path) -> None:
     for name in NAMES:
         save_encoder(fitted[name], tmp_path / name)
     code = (
         "import json, sys\n"
-        "from core.encoders import load_encoder\n"
+        "from leakscope.core.encoders import load_encoder\n"
         "folder, texts = sys.argv[1], json.loads(sys.argv[2])\n"
         "for name in sys.argv[3:]:\n"
         "    rows = load_encoder(f'{name}:{folder}/{name}').encode(texts)\n"
@@ -113,8 +137,11 @@ def test_another_process_answers_the_same(fitted: dict[str, FittedEncoder], tmp_
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path), json.dumps(UNSEEN), *NAMES],
-        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1],
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[1],
+    )
     for line in done.stdout.splitlines():
         name, value = line.split()
         rows = dense(fitted[name].encode(UNSEEN))
@@ -158,7 +185,7 @@ def an_altered_file_is_refused(case: Case, tmp_path: Path) -> None:
     save_encoder(case.encoder, folder)
     meta = json.loads((folder / "model.json").read_text())
     (folder / "model.json").write_text(json.dumps(meta | {"encoder": "nonsense"}))
-    with pytest.raises(ArtifactError, match="fitted here"):
+    with pytest.raises(ArtifactError, match="an encoder written by `fit`"):
         load_fitted(folder)
     (folder / "model.json").write_text(json.dumps(meta | {"fingerprint": "0" * 64}))
     with pytest.raises(ArtifactError, match="fingerprint"):
@@ -187,6 +214,7 @@ CHECKS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_every_encoder(
@@ -200,6 +228,7 @@ def test_every_encoder(
     check(Case(name, fitted[name], small_texts, bases.get(name, {})), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_encoder_is_told(
     fitted: dict[str, FittedEncoder], tmp_path: Path
 ) -> None:
@@ -217,35 +246,33 @@ def test_training_can_be_stopped(name: str, small_texts: list[str], bases: dict[
         learn(tiny(name, **bases.get(name, {})), small_texts, on_progress=stop)
 
 
-@pytest.mark.parametrize("name", ["nonsense", "tfidf", "lsa_tfidf"])
-def test_settings_that_do_not_exist_are_refused(name: str) -> None:
-    with pytest.raises(InvalidInputError):
-        make_encoder(FittedEncoderSpec.of(name, {"base": "hashing"}))
-    if name == "tfidf":
-        with pytest.raises(InvalidInputError, match="max_features"):
-            make_encoder(FittedEncoderSpec.of(name, {"max_features": 0}))
-
-
 # Sparse vectors through cache and attacks.
 
 BAGS = ["tfidf", "hashing"]
 READERS = [name for name, entry in INVERSION_ATTACKS.items() if entry.reads_sparse]
 
 
-def test_five_attacks_read_sparse_vectors() -> None:
-    assert set(READERS) == {"prior", "retrieval", "probe", "mlc", "msp"}
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("attack_name", READERS)
 @pytest.mark.parametrize("name", BAGS)
 def test_attacks_read_bags_of_words(
-    fitted: dict[str, FittedEncoder], name: str, attack_name: str, small_texts: list[str],
+    fitted: dict[str, FittedEncoder],
+    name: str,
+    attack_name: str,
+    small_texts: list[str],
     tmp_path: Path,
-) -> None:  # fmt: skip
+) -> None:
     encoder = fitted[name]
     known = settings_of(INVERSION_ATTACKS[attack_name].kind)
-    given = {"epochs": 25, "hidden": 64, "bottleneck": 64, "learning_rate": 0.01,
-             "batch_size": 32, "vocabulary_size": 60, "n_neighbors": 5}  # fmt: skip
+    given = {
+        "epochs": 25,
+        "hidden": 64,
+        "bottleneck": 64,
+        "learning_rate": 0.01,
+        "batch_size": 32,
+        "vocabulary_size": 60,
+        "n_neighbors": 5,
+    }
     spec = AttackSpec.of(attack_name, {k: v for k, v in given.items() if k in known})
     attack = make_attack(spec).fit(encoder, small_texts[:350])
     result = evaluate(attack, encoder, small_texts[350:])

@@ -11,21 +11,23 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.errors import InvalidInputError
-from core.intervals import (
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.formatting import describe_leak, format_auc, format_rate
+from leakscope.core.intervals import (
     balanced_interval,
     bootstrap_interval,
     constant_interval,
+    mean_rate,
     percent_interval,
+    rate_by_document,
+    rate_of,
     ratio_interval,
     student_interval,
     wilson_interval,
 )
-from core.metrics import score_words
-from core.rates import mean_rate, rate_by_document, rate_of
-from core.results import NO_INTERVAL, Interval, Score
-from core.said import auc_said, leak_said, rate_said
-from core.units import TextUnit, effective_size, units_of
+from leakscope.core.metrics import score_words
+from leakscope.core.results import NO_INTERVAL, Interval, Score
+from leakscope.core.units import TextUnit, effective_size, units_of
 
 ROOT = Path(__file__).parents[1]
 TEXTS = [f"The text number {i} of eight." for i in range(8)]
@@ -52,14 +54,14 @@ def test_documents_with_the_same_texts_are_copies_and_others_are_not() -> None:
 def test_copies_change_no_interval(n_copies: int) -> None:
     units = units_of(TEXTS * n_copies)
     many, over = np.tile(VALUES, n_copies), np.tile(VALUES + 1, n_copies)
-    assert bootstrap_interval(many, groups=units).said(6) == bootstrap_interval(VALUES).said(6)
-    assert percent_interval(many, groups=units).said(6) == percent_interval(VALUES).said(6)
+    assert bootstrap_interval(many, groups=units).format(6) == bootstrap_interval(VALUES).format(6)
+    assert percent_interval(many, groups=units).format(6) == percent_interval(VALUES).format(6)
     both = ratio_interval(many, over, groups=units), ratio_interval(VALUES, VALUES + 1)
-    assert both[0].said(6) == both[1].said(6)
+    assert both[0].format(6) == both[1].format(6)
     hits = VALUES > 50
     assert rate_by_document(np.tile(hits, n_copies), units).ci95 == rate_of(3, 8).ci95
     shares = [mean_rate(np.tile(VALUES / 100, n_copies), documents=units), mean_rate(VALUES / 100)]
-    assert shares[0].said(6) == shares[1].said(6)
+    assert shares[0].format(6) == shares[1].format(6)
     never = mean_rate(np.zeros(8 * n_copies), documents=units)
     assert never.ci95 == rate_of(0, 8).ci95
     # Without the units the same samples look as if they were independent.
@@ -75,7 +77,7 @@ def test_copies_do_not_narrow_the_scores_of_an_attack() -> None:
     many = score_words(answers * 50, targets * 50, texts=TEXTS * 50)
     assert (once.n, once.n_distinct, many.n, many.n_distinct) == (8, 8, 400, 8)
     for name in ("precision", "recall", "token_set_f1"):
-        assert many.score(name).said(6) == once.score(name).said(6)
+        assert many.score(name).format(6) == once.score(name).format(6)
     assert once.unit == many.unit == "sentence"
     of_two = score_words(answers, targets, texts=TEXTS, groups=[i // 4 for i in range(8)])
     assert (of_two.unit, of_two.n_documents, of_two.n_distinct) == ("document", 2, 8)
@@ -101,13 +103,13 @@ def test_one_unit_has_no_interval(n: int) -> None:
     assert all(math.isnan(each.low) and math.isnan(each.high) for each in found)
     scores = score_words([frozenset({"dog"})] * n, [frozenset({"dog"})] * n, texts=["A dog."] * n)
     assert math.isnan(scores.token_set_f1_ci95.low)
-    assert scores.score("token_set_f1").said() == "100.0"
+    assert scores.score("token_set_f1").format() == "100.0"
 
 
 def test_equal_samples_within_bounds_have_an_interval_that_is_not_a_point() -> None:
     assert percent_interval(np.full(2, 25.0)) == constant_interval(25.0, 2, 0, 100)
     never, always = (percent_interval(np.full(30, value)) for value in (0.0, 100.0))
-    from core.intervals import clopper_pearson
+    from leakscope.core.intervals import clopper_pearson
 
     assert never.high == pytest.approx(100 * clopper_pearson(0, 30).high)
     assert always.low == pytest.approx(100 * clopper_pearson(30, 30).low)
@@ -153,13 +155,13 @@ def _scores(draw: st.DrawFn) -> Score:
 
 
 def _numbers(text: str) -> list[float]:
-    return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)]
+    return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text.replace("95 % CI", ""))]
 
 
 @example(Score(0.0, Interval(0.0, 1e-05), 1), 0)
 @given(_scores(), st.integers(0, 3))
 def test_a_printed_value_lies_in_its_printed_interval(score: Score, decimals: int) -> None:
-    said = score.said(decimals)
+    said = score.format(decimals)
     if not score.ci95.is_known:
         assert score.ci95.high - score.ci95.low < 1e-6
         assert "[" not in said, "an interval of zero width is none"
@@ -171,22 +173,22 @@ def test_a_printed_value_lies_in_its_printed_interval(score: Score, decimals: in
         assert low < high, "not printed as if it were one number"
     apart, interval = score.parts(decimals)
     assert [value, low, high] == [float(apart), *_numbers(interval)]
-    rate, share = rate_said(score, decimals=decimals), score.value / 100
+    rate, share = format_rate(score, decimals=decimals), score.value / 100
     assert _numbers(rate)[0] == value and _numbers(rate)[-2:] == [low, high]
     of_one = Score(share, Interval(score.ci95.low / 100, score.ci95.high / 100), 3)
-    in_percent = _numbers(auc_said(of_one, decimals))
+    in_percent = _numbers(format_auc(of_one, decimals))
     assert in_percent[1] <= in_percent[0] <= in_percent[2]
-    f1, *ends = _numbers(leak_said(score, 50.0).split("F1 ")[1])
+    f1, *ends = _numbers(describe_leak(score, 50.0).split("F1 ")[1])
     assert ends[0] <= f1 <= ends[1]
 
 
 def test_no_interval_is_said_as_such() -> None:
     rounding = Score(0.41, Interval(0.41, 0.41 + 1e-16), 48)
-    assert rounding.said() == "0.4", "the ends differ by rounding alone"
-    assert Score(25.0, NO_INTERVAL, 1).said() == "25.0"
-    assert rate_said(Score(25.0, NO_INTERVAL, 1)) == "25 % of 1 (95 % interval not known)"
+    assert rounding.format() == "0.4", "the ends differ by rounding alone"
+    assert Score(25.0, NO_INTERVAL, 1).format() == "25.0"
+    assert format_rate(Score(25.0, NO_INTERVAL, 1)) == "25 % of 1 (95 % CI not known)"
     one = Score(40, NO_INTERVAL, 1, n_trials=60)
-    assert rate_said(one, "vectors") == "40 % of 60 vectors (95 % interval not known)"
+    assert format_rate(one, "vectors") == "40 % of 60 vectors (95 % CI not known)"
 
 
 def test_every_printed_interval_has_the_decimals_of_its_value() -> None:
@@ -194,8 +196,8 @@ def test_every_printed_interval_has_the_decimals_of_its_value() -> None:
     for folder in ("core", "dashboard", "pages"):
         for path in (ROOT / folder).rglob("*.py"):
             source = path.read_text(encoding="utf-8")
-            is_score = path.relative_to(ROOT) == Path("core/results.py")
-            assert is_score or "ci95.said(" not in source, f"{path}: use Score.parts"
+            is_score = path.relative_to(ROOT) == Path("core/results/scores.py")
+            assert is_score or "ci95.format(" not in source, f"{path}: use Score.parts"
 
 
 def test_a_ratio_of_skewed_samples_lies_in_its_interval() -> None:

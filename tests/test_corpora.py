@@ -13,24 +13,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpora import (
+from leakscope.core.corpora import (
     CORPORA,
     Columns,
     Corpus,
     Document,
     bundled_sentences,
-    gensim_files,
     load_corpus,
 )
-from core.corpora.lee import load_lee
-from core.errors import (
+from leakscope.core.corpora.lee import load_lee
+from leakscope.core.corpora.readers import gensim_files
+from leakscope.core.errors import (
     ArtifactError,
     CoreError,
     InvalidInputError,
     MissingDependencyError,
     ModelUnavailableError,
 )
-from core.text import words
+from leakscope.core.text import words
 
 ROOT = Path(__file__).parent.parent
 EIGHT = "one two three four five six seven eight"
@@ -305,7 +305,7 @@ def test_a_corpus_without_labels_cannot_be_split_by_class() -> None:
 
 def test_importing_the_package_imports_no_heavy_library() -> None:
     heavy = ["gensim", "pandas", "nltk", "pyarrow", "datasets", "torch"]
-    code = f"import sys, core.corpora; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, leakscope.core.corpora; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -596,6 +596,7 @@ def test_a_file_in_another_encoding_is_refused_by_name(nltk_folder: Path) -> Non
         load_corpus("nltk:gutenberg")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "labels", "n_sentences"),
     [("inaugural", (), 3_000), ("sentence_polarity", ("neg", "pos"), 9_000)],
@@ -667,7 +668,7 @@ def test_the_longest_texts_of_the_hub_are_read_and_told(
     monkeypatch.setattr(FakeDataset, "rows", rows)
     corpus = load_corpus("hub:ada/notes")
     assert [d.text for d in corpus.documents] == [row["story"] for row in rows]
-    assert corpus.notes == ("hub:ada/notes: reading column `story`, the longest texts",)
+    assert corpus.notes == ("hub:ada/notes: using column `story`, which has the longest texts",)
     titles = load_corpus("hub:ada/notes#text")
     assert [d.text for d in titles.documents] == ["A title"] * 2 and titles.notes == ()
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.corpora import Columns, Document, load_corpus
-from core.corpora.files import load_file, read_texts
-from core.errors import InvalidInputError
+from leakscope.core.corpora import Columns, Document, load_corpus
+from leakscope.core.corpora.files import load_file, read_texts
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.corpora.uploads import inspect_upload, read_upload
+from leakscope.core.errors import InvalidInputError
 
 TEXTS = ["Ada wrote.", "Grüße, „Welt“!", "日本 – ok"]
 
@@ -178,8 +179,8 @@ BAD: dict[str, tuple[str, bytes, str]] = {
         r"line 3: is not UTF-8 \(byte 4\)",
     ),
     "damaged with a mark": ("t.csv", b"\xef\xbb\xbftext\ncaf\xe9\n", "line 2: is not UTF-8"),
-    "binary": ("t.txt", bytes(range(1, 256)) * 9, "is binary or of an encoding"),
-    "binary jsonl": ("t.jsonl", b'{"text": "\xe9\0"}', "is binary or of an encoding"),
+    "binary": ("t.txt", bytes(range(1, 256)) * 9, "is binary or has an unknown encoding"),
+    "binary jsonl": ("t.jsonl", b'{"text": "\xe9\0"}', "is binary or has an unknown encoding"),
     "picture": ("t.txt", b"\x89PNG\r\n", "is a picture"),
     "null byte": ("t.txt", b"one\ntwo\0three\n", "line 2: holds a null byte"),
     "null byte csv": ("t.csv", b"text\none\ntwo\0\n", "line 3: holds a null byte"),
@@ -192,9 +193,13 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "pickle parquet": ("t.parquet", PICKLE, "is not Parquet"),
     "csv named parquet": ("t.parquet", b"text\nAda\n", "is not Parquet"),
     "parquet named csv": ("t.csv", b"PAR1xxxx", "is a Parquet file; give it the ending"),
-    "no texts": ("t.csv", b"body,n\n1,2\n", "none of its 2 columns holds texts.*or name one"),
+    "no texts": (
+        "t.csv",
+        b"body,n\n1,2\n",
+        "none of its 2 columns holds texts.*or name the column",
+    ),
     "no texts jsonl": ("t.jsonl", b'{"a": 1, "b": null}', "none of its 2 columns holds texts"),
-    "cells too many": ("t.csv", b"text,n\na,1\nb,c,2\n", "line 3: has 3 cells where the header"),
+    "cells too many": ("t.csv", b"text,n\na,1\nb,c,2\n", "line 3: has 3 cells, but the header"),
     "cells too few": ("t.csv", b"text,n\na\n", "line 2: has 1 cells.*commas"),
     "open quote": ("t.csv", b'text\nok\n"never closed\nmore\n', "is not a row of CSV.*Close every"),
     "text after quote": ("t.csv", b'text\n"a"b\n', "line 2: is not a row of CSV"),
@@ -218,6 +223,10 @@ BAD: dict[str, tuple[str, bytes, str]] = {
 }
 
 
+LEFT_OUT_OF_UPLOADS = {"empty cell", "missing in jsonl"}
+"""Rows without a text are counted there, and passed over."""
+
+
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_file_is_refused_with_name_place_and_remedy(case: str, tmp_path: Path) -> None:
     name, content, message = BAD[case]
@@ -228,8 +237,14 @@ def test_a_bad_file_is_refused_with_name_place_and_remedy(case: str, tmp_path: P
     assert "\n" not in str(caught.value)
     with pytest.raises(InvalidInputError):
         load_corpus(path)
+    if case not in LEFT_OUT_OF_UPLOADS:
+        with pytest.raises(InvalidInputError) as caught:
+            inspect_upload(MemoryFile(name, content))
+            read_upload(MemoryFile(name, content))
+        assert str(caught.value).startswith(name)
 
 
+@pytest.mark.slow
 def test_an_unclosed_quote_does_not_read_on_for_ever(tmp_path: Path) -> None:
     path = written(tmp_path / "t.csv", 'text\n"open\n' + "more text here\n" * 100_000)
     with pytest.raises(InvalidInputError, match="is not a row of CSV"):
@@ -237,7 +252,7 @@ def test_an_unclosed_quote_does_not_read_on_for_ever(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"is a folder\. Name one file"):
+    with pytest.raises(InvalidInputError, match=r"is a folder\. Name a file"):
         load_corpus(tmp_path)
 
 
@@ -268,15 +283,6 @@ def test_a_file_one_may_not_read_is_refused(tmp_path: Path) -> None:
         read_texts(path)
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
-def test_a_real_archive_is_refused(name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("t.csv", "text\nAda\n")
-    with pytest.raises(InvalidInputError, match=r"ZIP archive|is not Parquet"):
-        read_texts(path)
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -294,6 +300,8 @@ def test_a_damaged_parquet_file_is_refused(
     texts = [f"text {i} {i * 7919 % 1000}" for i in range(3000)]
     path = parquet(tmp_path / "t.parquet", text=texts)
     path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(InvalidInputError, match="is truncated, damaged or not Parquet"):
+        read_upload(MemoryFile(path.name, path.read_bytes()))
     with pytest.raises(InvalidInputError, match="is truncated, damaged or not Parquet") as caught:
         read_texts(path)
     assert str(caught.value).startswith(f"{path}")
@@ -324,8 +332,8 @@ WRONG = {
     "jsonl": ("t.jsonl", b'{"body": "a"}', "no column 'boddy'.*'body'"),
     "no header": ("t.csv", b"Ada wrote. And wrote.\nMore\n", "no column 'boddy'.*'Ada wrote. And"),
     "long header": ("t.csv", b"x" * 9000 + b"\na\n", r"no column 'boddy'.*'x{39}…'"),
-    "plain text": ("t.txt", b"Ada wrote.\n", "is plain text.*Name no column"),
-}  # fmt: skip
+    "plain text": ("t.txt", b"Ada wrote.\n", "is plain text.*Leave the column out"),
+}
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -336,29 +344,8 @@ def test_a_wrong_column_names_those_there(case: str, tmp_path: Path) -> None:
         read_texts(path, columns=Columns(text="boddy"))
 
 
-def test_a_wrong_column_of_parquet_names_those_there(tmp_path: Path) -> None:
-    path = parquet(tmp_path / "t.parquet", title=["a"], body=["b"])
-    with pytest.raises(InvalidInputError, match=r"no column 'text'.*'title', 'body'"):
-        load_corpus(path, columns=Columns(text="text"))
-    with pytest.raises(InvalidInputError, match=r"no column 'class'.*'title', 'body'"):
-        load_corpus(path, columns=Columns(text="body", label="class"))
-
-
-def test_parquet_with_no_rows_is_refused(tmp_path: Path) -> None:
-    path = parquet(tmp_path / "t.parquet", text=pa.array([], pa.string()))
-    with pytest.raises(InvalidInputError, match="holds no text"):
-        read_texts(path)
-
-
 def test_parquet_text_that_is_not_utf8_names_the_row(tmp_path: Path) -> None:
     latin = pa.array([b"ok", b"caf\xe9"]).cast(pa.binary()).view(pa.string())
     path = parquet(tmp_path / "t.parquet", text=latin)
     with pytest.raises(InvalidInputError, match="row 2: is not UTF-8"):
         read_texts(path)
-
-
-def test_many_columns_are_not_all_listed(tmp_path: Path) -> None:
-    header = ",".join(f"c{i}" for i in range(500))
-    path = written(tmp_path / "t.csv", f"{header}\n")
-    with pytest.raises(InvalidInputError, match=r"'c19' and 480 more"):
-        read_texts(path, columns=Columns(text="text"))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from core.attacks.inversion.classifiers.network import WordClassifier
-from core.attacks.inversion.search.correction import CorrectionPlan, Corrections, Ranked
-from core.attacks.inversion.search.corrector import AnswerCorrector, correction_loss
-from core.text import Vocabulary
+from leakscope.core.attacks.inversion.classifiers.network import WordClassifier
+from leakscope.core.attacks.inversion.search.correction import CorrectionPlan, Corrections, Ranked
+from leakscope.core.attacks.inversion.search.corrector import AnswerCorrector, correction_loss
+from leakscope.core.text import Vocabulary
 
 WORDS = tuple(f"w{chr(97 + i)}" for i in range(12))
 D = 16

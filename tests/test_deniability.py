@@ -11,23 +11,28 @@ import torch
 from scipy import stats
 from threadpoolctl import threadpool_info
 
-from core.defences.deniability.engine import DeniabilityEngine
-from core.defences.deniability.envelopes import Envelopes
-from core.defences.deniability.sentence import DeniableSentence
-from core.defences.deniability.vocabulary import (
-    NAMED_ETAS,
+from leakscope.core.defences.deniability.engine import DeniabilityEngine
+from leakscope.core.defences.deniability.envelopes import Envelopes
+from leakscope.core.defences.deniability.sentence import DeniableSentence
+from leakscope.core.defences.deniability.vocabulary import (
     eta_grid,
     load_vocabulary,
     measure_vocabulary,
     save_vocabulary,
 )
-from core.defences.metric_dp import sieve
-from core.defences.metric_dp.candidates import candidate_ids
-from core.defences.metric_dp.nearest import NearestCandidate
-from core.defences.metric_dp.side_by_side import in_parts, side_by_side
-from core.defences.metric_dp.sieve import Format
-from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError, EncoderMismatchError, InvalidInputError, StoppedError
+from leakscope.core.defences.metric_dp.candidates import candidate_ids
+from leakscope.core.defences.metric_dp.eta_grid import NAMED_ETAS
+from leakscope.core.defences.metric_dp.neighbours import quantized_nearest
+from leakscope.core.defences.metric_dp.neighbours.nearest import NearestCandidate
+from leakscope.core.defences.metric_dp.neighbours.quantized_nearest import Format
+from leakscope.core.defences.metric_dp.parallel import map_parts, parallel_map
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import (
+    ArtifactError,
+    EncoderMismatchError,
+    InvalidInputError,
+    StoppedError,
+)
 
 
 def brute_force(
@@ -66,10 +71,11 @@ def envelopes(minilm_engine: DeniabilityEngine, minilm_tokens: np.ndarray) -> En
 
 
 def skip_unless_right(format: Format) -> None:
-    if format == "int8" and not sieve._multiplies_int8():
+    if format == "int8" and not quantized_nearest._multiplies_int8():
         pytest.skip("this processor has no products of int8")
 
 
+@pytest.mark.slow
 def test_the_nearest_candidate_is_the_nearest() -> None:
     rng = np.random.default_rng(0)
     known = rng.standard_normal((3000, 16)).astype(np.float32)
@@ -78,6 +84,7 @@ def test_the_nearest_candidate_is_the_nearest() -> None:
     assert (NearestCandidate(known)(queries) == distances.argmin(1)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["int8", "bfloat16"])
 def test_the_sieve_misses_no_nearest_candidate(
     format: Format, monkeypatch: pytest.MonkeyPatch
@@ -94,25 +101,25 @@ def test_the_sieve_misses_no_nearest_candidate(
     exact = queries.astype(np.float64) @ known.T.astype(np.float64)
     exact -= (known.astype(np.float64) ** 2).sum(1) / 2
     found = NearestCandidate(known, format=format)
-    assert found._sieve is not None
+    assert found._quantized is not None
     places = found(queries)
     assert places[0] == 7
     chosen = exact[np.arange(4000), places]
     np.testing.assert_allclose(chosen, exact.max(1), rtol=1e-12, atol=1e-12)
     assert (places == exact.argmax(1)).mean() > 0.999, "but for what float64 cannot tell"
-    bounds = sieve._Scores.bounds.fget
+    bounds = quantized_nearest._Scores.bounds.fget
     assert bounds is not None
 
-    def without(scores: sieve._Scores) -> tuple[np.ndarray, ...]:
+    def without(scores: quantized_nearest._Scores) -> tuple[np.ndarray, ...]:
         return *bounds(scores)[:2], np.zeros(len(scores.unit))
 
-    monkeypatch.setattr(sieve._Scores, "bounds", property(without))
+    monkeypatch.setattr(quantized_nearest._Scores, "bounds", property(without))
     assert (found(queries) != places).mean() > 0.02, "without the bound it would"
 
 
 @pytest.mark.parametrize("format", ["int8", "bfloat16"])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0])
-def test_products_err_by_no_more_than_is_said(format: Format, scale: float) -> None:
+def test_products_err_by_no_more_than_is_stated(format: Format, scale: float) -> None:
     """Of candidates far from the origin, with a coordinate much greater than the others."""
     skip_unless_right(format)
     rng = np.random.default_rng(2)
@@ -121,9 +128,9 @@ def test_products_err_by_no_more_than_is_said(format: Format, scale: float) -> N
     queries = torch.from_numpy(known[:64] + scale * rng.standard_normal((64, 32))).float()
     u = torch.from_numpy(known).float()
     halves = u.double().square().sum(1) / 2
-    scores = sieve.Sieve(u, halves, format)._products(queries)
+    scores = quantized_nearest.QuantizedNearest(u, halves, format)._products(queries)
     products, less = (torch.cat(each).double() for each in zip(*scores.pieces, strict=True))
-    assert len(products) % sieve.GROUP == 0 and (less[500:] == torch.inf).all()
+    assert len(products) % quantized_nearest.GROUP == 0 and (less[500:] == torch.inf).all()
     told = products[:500].T * scores.unit[:, None] - less[:500] - scores.offset[:, None]
     exact = queries.double() @ u.double().T - halves
     off = (told - exact).abs()
@@ -131,6 +138,7 @@ def test_products_err_by_no_more_than_is_said(format: Format, scale: float) -> N
     assert (off / scores.error[:, None]).max() > 0.01, "nor is far more allowed than is lost"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["int8", "bfloat16", "float32"])
 def test_numbers_beyond_every_bound_are_answered(format: Format) -> None:
     skip_unless_right(format)
@@ -189,25 +197,26 @@ def test_pieces_side_by_side_are_all_done_and_what_they_raise_is_raised(
             drawn.append(i)
             yield i
 
-    given = side_by_side(work, pieces())
+    given = parallel_map(work, pieces())
     assert next(given) == 0 and len(drawn) < 50, "drawn as they are needed"
     assert list(given) == list(range(1, 100))
     assert sorted(done) == list(range(100)) and set(limits) == {1}
     with pytest.raises(ZeroDivisionError):
-        list(side_by_side(lambda i: 1 // (i - 30), range(40)))
+        list(parallel_map(lambda i: 1 // (i - 30), range(40)))
 
 
 @pytest.mark.parametrize("counts", [[], [1], [1, 3, 1, 1], [40, 1, 2]])
 def test_what_is_made_of_parts_is_given_whole_by_whole(counts: list[int]) -> None:
-    made = in_parts(lambda parts: (i * i for i in parts), counts, lambda n: range(n))
+    made = map_parts(lambda parts: (i * i for i in parts), counts, lambda n: range(n))
     assert list(made) == [[i * i for i in range(n)] for n in counts]
 
 
 def test_a_whole_without_parts_is_not_passed_over() -> None:
     with pytest.raises(ValueError, match="without parts"):
-        list(in_parts(lambda parts: parts, [2, 0, 1], lambda n: range(n)))
+        list(map_parts(lambda parts: parts, [2, 0, 1], lambda n: range(n)))
 
 
+@pytest.mark.slow
 def test_equals_brute_force_on_200_tokens_200_draws_7_eta(
     minilm: TransformerEncoder,
     minilm_engine: DeniabilityEngine,
@@ -237,6 +246,7 @@ def test_equals_brute_force_on_200_tokens_200_draws_7_eta(
     assert n_ties <= 3  # of 93,000
 
 
+@pytest.mark.slow
 def test_n_w_from_eta_star_equals_the_grids(
     envelopes: Envelopes, minilm_engine: DeniabilityEngine, minilm_tokens: np.ndarray
 ) -> None:
@@ -248,6 +258,7 @@ def test_n_w_from_eta_star_equals_the_grids(
         assert ((envelopes.eta_star <= eta).sum(1) == envelopes.n_w(eta)).all()
 
 
+@pytest.mark.slow
 def test_the_envelope_is_exact_between_the_grids_eta(
     minilm: TransformerEncoder,
     minilm_engine: DeniabilityEngine,
@@ -317,6 +328,7 @@ def test_walks_that_cross_often_are_not_cut_short(minilm: TransformerEncoder) ->
     assert (again.places(15.0) == whole.places(15.0)).all()
 
 
+@pytest.mark.slow
 def test_each_token_keeps_its_binomial_distribution(minilm: TransformerEncoder) -> None:
     vectors, candidates = minilm.token_vectors.numpy(), candidate_ids(minilm)
     tokens = np.random.default_rng(3).choice(candidates, 150, replace=False)
@@ -459,7 +471,7 @@ def test_candidates_are_what_their_name_says(minilm: TransformerEncoder) -> None
 
 
 def test_shipped_and_live_statistics_agree(minilm: TransformerEncoder) -> None:
-    from core.defences.deniability.vocabulary import SHIPPED
+    from leakscope.core.defences.deniability.vocabulary import SHIPPED
 
     found = load_vocabulary(SHIPPED / "minilm", minilm)
     engine = DeniabilityEngine(

@@ -10,27 +10,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.defences.deniability.vocabulary import NAMED_ETAS, SHIPPED, load_vocabulary
-from core.errors import InvalidInputError
-from core.figures.deniability_panels import geometry_panel, histogram_panels
-from core.studies import deniability
-from core.studies.deniability import DeniabilityStudy, markdown, measure
-from core.studies.deniability_tables import rows_of
-from core.studies.named_texts import NamedTexts
-from core.studies.registry import run_study
-from core.studies.rows import Cell, Row
-from core.studies.tables import read_rows
+from leakscope.core.defences.deniability.vocabulary import SHIPPED, load_vocabulary
+from leakscope.core.defences.metric_dp.eta_grid import NAMED_ETAS
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.figures.deniability_panels import geometry_panel, histogram_panels
+from leakscope.core.results.rows import Cell, Row
+from leakscope.core.results.tables import read_rows
+from leakscope.core.studies.deniability import study as deniability
+from leakscope.core.studies.deniability.study import DeniabilityStudy, measure
+from leakscope.core.studies.deniability.tables import markdown, rows_of_table
+from leakscope.core.studies.named_texts import NamedTexts
+from leakscope.core.studies.registry import run_study
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
+RESULTS = Path(__file__).parents[1] / "results"
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
     return read_rows(RESULTS / "deniability.json", "deniability")
-
-
-def test_the_page_in_docs_is_that_of_its_rows(rows: list[Row]) -> None:
-    assert markdown(rows) == (RESULTS / "deniability.md").read_text(encoding="utf-8")
 
 
 def test_the_figures_draw_the_rows(rows: list[Row]) -> None:
@@ -42,7 +39,7 @@ def test_the_figures_draw_the_rows(rows: list[Row]) -> None:
     drawn = bars[2 * NAMED_ETAS.index(60.0)]
     assert list(drawn.y) == pytest.approx(list(counts / len(found.tokens) * 100))
     figure = geometry_panel(rows)
-    (distances,) = rows_of(rows, "distances")
+    (distances,) = rows_of_table(rows, "distances")
     assert list(figure.data[0].y) == distances["mean_distance"]
     assert [shape.y0 for shape in figure.layout.shapes] == [384 / eta for eta in NAMED_ETAS]
 
@@ -58,6 +55,7 @@ def test_what_the_page_tells_of_the_vocabulary_is_what_ships(minilm: Any, rows: 
     assert measured[0].scores["n_w"].value == pytest.approx(np.mean(measured[0]["mean_n_w"]))
 
 
+@pytest.mark.slow
 def test_tokens_of_a_corpus_come_back_as_often_as_expected(minilm: Any, tmp_path: Path) -> None:
     texts = [f"The minister of {place} met the doctor by the river." for place in ("Rome", "Bonn")]
     pd.DataFrame({"text": texts, "split": ["dev", "test"]}).to_parquet(tmp_path / "t.parquet")

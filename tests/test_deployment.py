@@ -9,16 +9,16 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from served import serving
+from served import serve_recorded
 
-from core.cli import COMMANDS, build_parser
-from core.corpora import apart
-from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
-from core.jobs import Jobs
-from core.vault import KEY, KEY_FILE, NO_CACHE
-from dashboard import command, policy
-from dashboard.apart import LONGEST_SECONDS
-from dashboard.policy import Policy
+from leakscope.core.cli import COMMANDS, build_parser
+from leakscope.core.corpora.readers import bounded_reading
+from leakscope.core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
+from leakscope.core.jobs import Jobs
+from leakscope.core.storage.encryption import KEY, KEY_FILE, NO_CACHE
+from leakscope.dashboard.server import command, policy
+from leakscope.dashboard.server.policy import Policy
+from leakscope.dashboard.server.reader_processes import LONGEST_SECONDS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
@@ -27,7 +27,7 @@ CONTAINER = (ROOT / "docs" / "Containerfile").read_text(encoding="utf-8").replac
 
 
 def cell(name: str) -> str:
-    """Return what the table says is so by itself."""
+    """Return a row's default from the table of limits."""
     (row,) = re.findall(rf"^\| {re.escape(name)} \| (.*?) \|", PAGE, re.MULTILINE)
     return str(row)
 
@@ -38,21 +38,22 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert cell("one upload") == f"{Policy.file_bytes // mb} MB"
     assert Policy.file_bytes == MAX_UPLOAD_BYTES and Policy.session_bytes == 2 * Policy.file_bytes
     assert cell("uploads held for all visitors together") == f"{Policy.all_bytes // mb:,} MB"
-    told = cell("slow jobs that wait, of one visitor and of all")
+    told = cell("waiting slow jobs, per visitor and in total")
     assert told.startswith(f"{jobs.max_waiting_each} and {jobs.max_waiting};")
-    told = cell("slow jobs that wait, of one account or address")
+    told = cell("waiting slow jobs, per account or address")
     assert told.startswith(f"{jobs.max_waiting - jobs.max_waiting_each}, ")
     longest = cell("longest run of one slow job").replace("`", "").split()
     patience = jobs.patience
     assert [float(longest[0]), float(longest[2])] == [
-        patience.longest_seconds / 60, patience.crowded_longest_seconds / 60
-    ]  # fmt: skip
+        patience.longest_seconds / 60,
+        patience.crowded_longest_seconds / 60,
+    ]
     gigabytes, seconds = re.findall(r"`(\d+)`", cell("reading one upload"))
-    assert int(gigabytes) * 2**30 == apart.MOST_BYTES and int(seconds) == LONGEST_SECONDS
+    assert int(gigabytes) * 2**30 == bounded_reading.MOST_BYTES and int(seconds) == LONGEST_SECONDS
     (seconds,) = re.findall(r"`(\d+)` s", cell("printing one report"))
     assert int(seconds) == LONGEST_SECONDS
     assert f"{MAX_UPLOAD_ROWS:,} rows" in PAGE
-    assert f"{jobs.keep_seconds / 60:.0f} minutes after it was last looked at" in PAGE
+    assert f"{jobs.keep_seconds / 60:.0f} minutes after it was last viewed" in PAGE
 
 
 def test_every_variable_that_is_named_is_read() -> None:
@@ -63,14 +64,16 @@ def test_every_variable_that_is_named_is_read() -> None:
 
 
 def test_the_container_starts_a_server_that_the_command_knows() -> None:
-    words = [json.loads(re.findall(rf"^{kind} (\[.*\])$", CONTAINER, re.MULTILINE)[0])
-             for kind in ("ENTRYPOINT", "CMD")]  # fmt: skip
+    words = [
+        json.loads(re.findall(rf"^{kind} (\[.*\])$", CONTAINER, re.MULTILINE)[0])
+        for kind in ("ENTRYPOINT", "CMD")
+    ]
     program, *arguments = [*words[0], *words[1]]
     assert program.endswith("/leakscope")
-    read = build_parser("leakscope", {"serve": command, **COMMANDS}).parse_args(arguments)
-    assert command._flags(read)
+    read = build_parser({"serve": command, **COMMANDS}).parse_args(arguments)
+    assert command._streamlit_flags(read)
     with pytest.raises(Exception, match="--allow-host NAME"):
-        command._flags(build_parser("leakscope", {"serve": command}).parse_args([*words[0][1:]]))
+        command._streamlit_flags(build_parser({"serve": command}).parse_args([*words[0][1:]]))
     for path in re.findall(r"-[rc] (\S+\.txt)", CONTAINER):
         assert (ROOT / path).is_file()
     assert re.search(r"^USER [1-9]\d*$", CONTAINER, re.MULTILINE), (
@@ -85,9 +88,10 @@ def test_what_is_built_into_the_image_is_what_is_installed() -> None:
     named = {line[1:] for line in kept if line.startswith("!")}
     assert all((ROOT / name).exists() for name in named)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    packages = project["tool"]["setuptools"]["packages"]["find"]["include"]
-    needed = {name.rstrip("*") for name in packages} | {project["project"]["readme"], "LICENSE"}
-    needed |= {*re.findall(r"-[rc] (\S+\.txt)", CONTAINER), "pyproject.toml"}
+    (folders,) = re.findall(r"FOLDERS = \((.*)\)", (ROOT / "setup.py").read_text(encoding="utf-8"))
+    needed = {*re.findall(r'"(\w+)"', folders), "leakscope", "setup.py", "pyproject.toml"}
+    needed |= {project["project"]["readme"], "LICENSE"}
+    needed |= {*re.findall(r"-[rc] (\S+\.txt)", CONTAINER)}
     assert named == needed
 
 
@@ -107,7 +111,7 @@ def test_the_tests_that_are_named_exist() -> None:
 
 def test_every_promise_has_tests_that_exist() -> None:
     told = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
-    rows = [row for row in told.splitlines() if row.startswith("| ") and "held by" not in row]
+    rows = [row for row in told.splitlines() if row.startswith("| ") and "| tests |" not in row]
     assert len(rows) > 30
     for row in rows:
         tests = re.findall(r"`(tests/\w+\.py)::(test_\w+)`", row)
@@ -116,11 +120,15 @@ def test_every_promise_has_tests_that_exist() -> None:
             assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), (path, name)
 
 
+@pytest.mark.slow
 def test_pages_below_a_base_path_are_guarded_alike(tmp_path: Path) -> None:
-    with serving(tmp_path, "--base-path", "/tools/leak/") as server:
-        status, headers, document = server.ask("/tools/leak/", headers={"Accept": "text/html"})
+    with serve_recorded(tmp_path, "--base-path", "/tools/leak/") as server:
+        status, headers, document = server.request("/tools/leak/", headers={"Accept": "text/html"})
         assert status == 200 and b"window.location.origin + '/tools/leak'" in document
         assert "sha256-" in headers["content-security-policy"]
-        assert server.ask("/tools/leak/_stcore/health")[0] == 200
-        assert server.ask("/tools/leak/_stcore/metrics")[0] == 404
-        assert server.ask("/tools/leak/_stcore/upload_file/a/b", "PUT")[0] == 411
+        assert server.request("/tools/leak/_stcore/health")[0] == 200
+        (line,) = server.output.read_text().splitlines()
+        address = f"http://localhost:{server.port}/tools/leak"
+        assert line == f"Leakscope is running at {address} (Ctrl-C stops it)."
+        assert server.request("/tools/leak/_stcore/metrics")[0] == 404
+        assert server.request("/tools/leak/_stcore/upload_file/a/b", "PUT")[0] == 411

@@ -7,12 +7,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from source_files import ROOT, module_name, python_files
 
-ROOT = Path(__file__).parents[1]
 WITH_EXAMPLES = [
     path
-    for folder in ("core", "dashboard")
-    for path in sorted((ROOT / folder).rglob("*.py"))
+    for path in python_files("core", "dashboard", "leakscope")
     if ">>> " in path.read_text(encoding="utf-8")
 ]
 
@@ -21,9 +20,10 @@ def test_there_are_examples() -> None:
     assert len(WITH_EXAMPLES) >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_examples_hold(path: Path) -> None:
-    module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    module = import_module(module_name(path))
     failed, tried = doctest.testmod(module)
     assert tried, "an example that is never run"
     assert not failed

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -8,39 +7,64 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from processes import started, wait_until
 
-from core.attacks.inversion.registry import make_attack
-from core.corpora.document import Document
-from core.corpora.documents import Corpus
-from core.encoders.dual.context_pairs import ContextPairs, pairs_of
-from core.encoders.dual.encoder import DualEncoder, LSTMDualEncoder, TransformerDualEncoder
-from core.encoders.dual.network import pool
-from core.encoders.dual.training import (
+from leakscope.core.attacks.inversion.registry import make_attack
+from leakscope.core.corpora.document import Document
+from leakscope.core.corpora.documents import Corpus
+from leakscope.core.encoders.dual.context_pairs import ContextPairs, pairs_of
+from leakscope.core.encoders.dual.encoder import (
+    DualEncoder,
+    LSTMDualEncoder,
+    TransformerDualEncoder,
+)
+from leakscope.core.encoders.dual.network import pool
+from leakscope.core.encoders.dual.training import (
     RetrievalAccuracy,
     context_loss,
     rank_contexts,
     retrieval_accuracy,
     warm_up,
 )
-from core.encoders.dual.word_tokens import UNK, WordTokens, split_tokens
-from core.errors import ArtifactError, InvalidInputError, NotFittedError, StoppedError
-from core.protocols import Encoder, WhiteBoxEncoder
-from core.specs import AttackSpec
-from core.store import load_artifact, save_artifact
+from leakscope.core.encoders.dual.word_tokens import UNK, WordTokens, split_tokens
+from leakscope.core.errors import ArtifactError, InvalidInputError, StoppedError
+from leakscope.core.protocols import WhiteBoxEncoder
+from leakscope.core.specs import AttackSpec
 
 SMALL: dict[str, Any] = {
-    "dimension": 16, "epochs": 3, "n_negatives": 15, "learning_rate": 0.01, "n_candidates": 10,
+    "dimension": 16,
+    "epochs": 3,
+    "n_negatives": 15,
+    "learning_rate": 0.01,
+    "n_candidates": 10,
     "device": "cpu",
-}  # fmt: skip
+}
 FAMILIES: dict[str, DualEncoder] = {
     "lstm": LSTMDualEncoder(**SMALL, word_dimension=12),
     "transformer": TransformerDualEncoder(
         **SMALL, n_layers=2, n_heads=2, feed_forward=32, dropout=0.1
     ),
 }
-TOPICS = [[f"{c}{i}" for i in range(4)] for c in ("apple", "boat", "cloud", "drum", "elm", "fog",
-          "gate", "hill", "ink", "jar", "kite", "lamp", "moon", "nail", "oak", "pond")]  # fmt: skip
+TOPICS = [
+    [f"{c}{i}" for i in range(4)]
+    for c in (
+        "apple",
+        "boat",
+        "cloud",
+        "drum",
+        "elm",
+        "fog",
+        "gate",
+        "hill",
+        "ink",
+        "jar",
+        "kite",
+        "lamp",
+        "moon",
+        "nail",
+        "oak",
+        "pond",
+    )
+]
 
 
 def chapters(n: int = 60, seed: int = 0) -> list[str]:
@@ -132,36 +156,7 @@ def test_ties_count_as_their_share() -> None:
     assert list(score.to_dict()) == ["accuracy", "accuracy_ci95", "n", "n_candidates", "chance"]
     assert (score.score.chance, score.to_dict()["n"]) == (1.0, 400)
     assert score.score.ci95.low == pytest.approx(21.0, abs=0.1)
-    assert "in 25.0 % (95 % interval 21.0 to 29.5) of 400" in str(score)
-
-
-def test_a_fitted_encoder_keeps_the_contract(trained: DualEncoder) -> None:
-    texts = ["apple0 boat1.", "Rain 😀", "مرحبا بالعالم", "apple0 " * 300, "apple0 boat1."]
-    vectors = trained.encode(texts)
-    assert isinstance(trained, Encoder)
-    assert (vectors.shape, vectors.dtype) == ((5, 16), np.float32)
-    assert np.isfinite(vectors).all()
-    np.testing.assert_array_equal(vectors[0], vectors[4])
-    np.testing.assert_allclose(trained.encode(texts[:1])[0], vectors[0], atol=1e-5)
-    assert trained.encode([]).shape == (0, 16)
-    assert len(trained.fingerprint) == 64
-    assert len(trained.validation_) == 3
-
-
-@pytest.mark.parametrize("bad", ["", "a\0b", " \n", "x" * 30_000])
-def test_unusable_texts_are_refused_by_name(trained: DualEncoder, bad: str) -> None:
-    with pytest.raises(InvalidInputError, match="text 2"):
-        trained.encode(["apple0", bad])
-
-
-def test_state_comes_back_with_the_same_vectors(trained: DualEncoder, tmp_path: Path) -> None:
-    save_artifact(tmp_path, *trained.state())
-    again = type(trained)().load_state(*load_artifact(tmp_path))
-    texts = chapters(5, seed=3)
-    np.testing.assert_array_equal(again.encode(texts), trained.encode(texts))
-    assert again.fingerprint == trained.fingerprint
-    assert again.settings == trained.settings
-    assert again.validation_ == trained.validation_
+    assert "in 25.0 % (95 % CI 21.0–29.5) of 400" in str(score)
 
 
 def test_altered_states_are_refused(trained: DualEncoder) -> None:
@@ -181,13 +176,6 @@ def test_altered_states_are_refused(trained: DualEncoder) -> None:
         kind().load_state(arrays, meta | wide)
     with pytest.raises(ArtifactError):
         kind().load_state({}, meta)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_equal_seeds_give_equal_encoders(family: str) -> None:
-    texts = chapters(20)
-    one, two, other = (new(family, epochs=1, seed=s).fit(texts) for s in (1, 1, 2))
-    assert one.fingerprint == two.fingerprint != other.fingerprint
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -212,32 +200,12 @@ def test_a_stopped_training_resumes_to_the_same_weights(family: str, tmp_path: P
     assert resumed.fingerprint == whole.fingerprint
     assert resumed.validation_ == whole.validation_
     assert "pairs of sentences/s" in said[1] and "min left" in said[1]
-    assert any("Epoch 2" in m and "held-out cases (chance" in m for m in said)
+    assert any("Epoch 2" in m and "held-out cases (guessing: " in m for m in said)
     with pytest.raises(ArtifactError, match="another run"):
         new(family, seed=9).fit(texts, checkpoint_dir=str(tmp_path))
 
 
-KILLED = """
-import sys
-sys.path[:0] = ["tests"]
-from test_dual_encoders import chapters, new
-texts = chapters(30)
-new("lstm", epochs=80, dropout=0.1).fit(texts, checkpoint_dir=sys.argv[1])
-"""
-
-
-def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
-    root = Path(__file__).parent.parent
-    with started([sys.executable, "-c", KILLED, tmp_path], cwd=root) as process:
-        wait_until((tmp_path / "model.json").exists, process, seconds=200)
-        process.kill()
-    texts = chapters(30)
-    resumed = new("lstm", epochs=80, dropout=0.1).fit(texts, checkpoint_dir=str(tmp_path))
-    whole = new("lstm", epochs=80, dropout=0.1).fit(texts)
-    assert resumed.log_.n_resumed == 1
-    assert resumed.fingerprint == whole.fingerprint
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_sentences_in_context_are_found_and_shuffled_ones_are_not(family: str) -> None:
     texts = chapters(150)
@@ -259,31 +227,21 @@ def test_pairs_stay_within_documents() -> None:
     )
     corpus = Corpus("small", documents)
     assert pairs_of(corpus) == [("The boat left the quay.", "It was raining hard.")]
-    with pytest.raises(InvalidInputError, match="no two sentences in a row"):
+    with pytest.raises(InvalidInputError, match="no two consecutive sentences"):
         pairs_of(Corpus("split", documents, is_split=True))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_unusable_input_is_refused_by_name(family: str) -> None:
     encoder = new(family)
-    with pytest.raises(NotFittedError, match="not trained"):
-        encoder.encode(["a"])
-    with pytest.raises(NotFittedError):
-        encoder.state()
-    with pytest.raises(InvalidInputError, match="one string"):
-        encoder.fit("apple")
     with pytest.raises(InvalidInputError, match="at least 20 pairs"):
         encoder.fit([])
-    with pytest.raises(InvalidInputError, match="text 2 is empty"):
-        encoder.fit(["apple", ""])
     with pytest.raises(InvalidInputError, match="text 2 of pair 1 must be a string"):
         encoder.fit_pairs([("apple", None)])  # type: ignore[list-item]
     with pytest.raises(InvalidInputError, match="pair 2 must be two texts"):
         encoder.fit_pairs([("apple", "boat"), ("apple",)])  # type: ignore[list-item]
     with pytest.raises(InvalidInputError, match="share no sentence"):
         encoder.fit(["apple boat"] * 30)
-    with pytest.raises(InvalidInputError, match="learning_rate must lie in"):
-        new(family, learning_rate=7.0).fit(chapters(10))
     with pytest.raises(InvalidInputError, match="layer must lie in"):
         encoder.fit(chapters(10)).encode_layer(["apple"], 9)
 
@@ -330,9 +288,12 @@ def test_token_vectors_lead_to_the_encoder_s_own_vectors(trained: DualEncoder) -
 
 @pytest.mark.parametrize(
     ("attack", "settings"),
-    [("sparse", {"penalty": 0.01}), ("relaxation", {"n_steps": 5, "length": 4}),
-     ("msp", {"epochs": 2, "hidden": 16, "n_negatives": 0, "shortlist": 10})],
-)  # fmt: skip
+    [
+        ("sparse", {"penalty": 0.01}),
+        ("relaxation", {"n_steps": 5, "length": 4}),
+        ("msp", {"epochs": 2, "hidden": 16, "n_negatives": 0, "shortlist": 10}),
+    ],
+)
 def test_attacks_run_on_dual_encoders(
     trained: DualEncoder, attack: str, settings: dict[str, Any]
 ) -> None:

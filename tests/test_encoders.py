@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 import torch
 
-from core.defences.stored import save_defence
-from core.defences.trained.adversarial import AdversarialAdapter
-from core.encoders import ENCODERS, load_encoder
-from core.encoders import minilm as bundled_minilm
-from core.encoders.registry import FITTED_ENCODERS
-from core.encoders.transformer import TransformerEncoder
-from core.errors import (
+from leakscope.core.defences.stored import save_defence
+from leakscope.core.defences.trained.adversarial import AdversarialAdapter
+from leakscope.core.encoders import ENCODERS, load_encoder
+from leakscope.core.encoders import minilm as bundled_minilm
+from leakscope.core.encoders.registry import FITTED_ENCODERS
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import (
     ArtifactError,
     InvalidInputError,
     ModelUnavailableError,
     StoppedError,
 )
-from core.protocols import Encoder, WhiteBoxEncoder
-from core.specs import EncoderSpec
-from core.training.devices import autocast, pick_device, pick_precision
+from leakscope.core.protocols import Encoder, WhiteBoxEncoder
+from leakscope.core.specs import EncoderSpec
+from leakscope.core.training.devices import autocast, pick_device, pick_precision
 
 TEXTS = [
     "The minister resigned on Monday.",
@@ -140,6 +140,7 @@ def copied_minilm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", bundled_minilm.FILES_SHA256)
 def test_every_file_of_minilm_is_refused_by_name_when_it_is_damaged(
     copied_minilm: Path, name: str
@@ -147,7 +148,7 @@ def test_every_file_of_minilm_is_refused_by_name_when_it_is_damaged(
     file = copied_minilm / name
     content = bytearray(file.read_bytes())
     file.unlink()
-    told = f"{re.escape(str(file))} is missing or is not that of the publis.*--force-reinstall"
+    told = f"{re.escape(str(file))} is missing or differs from the publis.*--force-reinstall"
     with pytest.raises(ArtifactError, match=told):
         bundled_minilm.minilm_folder()
     content[len(content) // 2] ^= 1
@@ -262,7 +263,7 @@ def test_layers_outside_the_model_name_the_range(tiny_bert: Path, layer: int) ->
 
 
 def test_layer_is_refused_where_there_is_none() -> None:
-    with pytest.raises(InvalidInputError, match="layer is for"):
+    with pytest.raises(InvalidInputError, match="layer applies only to"):
         load_encoder(EncoderSpec(name="st:any", layer=1))
 
 

@@ -6,13 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora import Columns, encodings, load_corpus
-from core.corpora.encodings import CP1252, UTF_8, UTF_16, decode_cp1252, encoding_of
-from core.corpora.files import read_texts
-from core.corpora.guess import facts_of
-from core.corpora.memory_file import MemoryFile
-from core.corpora.uploads import read_upload
-from core.errors import InvalidInputError
+from leakscope.core.corpora import Columns, load_corpus
+from leakscope.core.corpora.files import read_texts
+from leakscope.core.corpora.guess import inspect_file
+from leakscope.core.corpora.readers import encodings
+from leakscope.core.corpora.readers.encodings import (
+    CP1252,
+    UTF_8,
+    UTF_16,
+    decode_cp1252,
+    encoding_of,
+)
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.corpora.uploads import read_upload
+from leakscope.core.errors import InvalidInputError
 
 TEXT = "“Grüße” – said the café’s owner…"
 
@@ -42,9 +49,18 @@ def test_cp1252_is_read_as_windows_reads_it() -> None:
         ("CAFÉ» ÉTÉ» Noël".encode("cp1252"), CP1252),
         ("é è à ù".encode() + b" \xe9", UTF_8),
     ],
-    ids=["ascii", "utf-8", "mark", "utf-16", "utf-16-be", "cp1252", "latin-1",
-         "cp1252 with pairs that are UTF-8 too", "damaged utf-8"],
-)  # fmt: skip
+    ids=[
+        "ascii",
+        "utf-8",
+        "mark",
+        "utf-16",
+        "utf-16-be",
+        "cp1252",
+        "latin-1",
+        "cp1252 with pairs that are UTF-8 too",
+        "damaged utf-8",
+    ],
+)
 def test_the_encoding_of_a_file_is_found(content: bytes, expected: str) -> None:
     assert encoding_of(held(content)) == expected
 
@@ -83,9 +99,9 @@ def test_every_kind_is_read_in_every_encoding(ending: str, encoding: str, tmp_pa
     assert read_texts(path) == [TEXT, "Ünder"]
     rows, _, _ = read_upload(MemoryFile(path.name, path.read_bytes()))
     assert [row.text for row in rows] == [TEXT, "Ünder"]
-    notes = " ".join(facts_of(path).notes)
-    assert ("read as cp1252: not UTF-8" in notes) == (encoding == "cp1252")
-    assert load_corpus(path).notes == facts_of(path).notes
+    notes = " ".join(inspect_file(path).notes)
+    assert ("not UTF-8 and was decoded as cp1252" in notes) == (encoding == "cp1252")
+    assert load_corpus(path).notes == inspect_file(path).notes
 
 
 def test_a_note_changes_nothing_of_a_corpus(tmp_path: Path) -> None:
@@ -136,7 +152,7 @@ def test_a_large_file_is_looked_at_in_little_memory(tmp_path: Path) -> None:
         file.write(b"2,caf\xe9\n")
     tracemalloc.start()
     try:
-        facts = facts_of(path, Columns())
+        facts = inspect_file(path, Columns())
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.defences.deniability.eta_choice import (
+from leakscope.core.defences.deniability.eta_choice import (
     choose_by_corpus,
     choose_by_tokens,
     corpus_counts,
     token_inversion,
 )
-from core.defences.deniability.vocabulary import VocabularyDeniability
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
+from leakscope.core.defences.deniability.vocabulary import VocabularyDeniability
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ def found() -> VocabularyDeniability:
 def test_the_worst_token_decides(found: VocabularyDeniability) -> None:
     chosen = choose_by_tokens(found, changed=0.5)
     assert (chosen.eta, chosen.kept_by) == (10.0, 1.0)
-    assert (
-        chosen.sentence
-        == "Text to text at η = 10: every token is changed in at least 50% of cases (in 100 draws)."
+    assert chosen.sentence == (
+        "With Text to text at η = 10, every token is changed in at least 50% of cases (from 100 "
+        "draws)."
     )
 
 
@@ -55,14 +55,14 @@ def test_a_share_of_the_tokens_allows_less_noise(found: VocabularyDeniability) -
 def test_distinct_replacements_can_be_asked_for(found: VocabularyDeniability) -> None:
     chosen = choose_by_tokens(found, changed=0.4, distinct=40, share=0.6)
     assert chosen.eta == 20.0
-    assert "into one of at least 40 tokens" in chosen.sentence
+    assert "to one of at least 40 tokens" in chosen.sentence
 
 
 def test_says_so_where_no_eta_is_small_enough(found: VocabularyDeniability) -> None:
     chosen = choose_by_tokens(found, changed=0.95)
     assert chosen.eta is None and chosen.kept_by == pytest.approx(2 / 3)
     assert chosen.sentence.startswith(
-        "Text to text: no η from 10 on is small enough that every token"
+        "With Text to text, no η of 10 or more is so small that every token"
     )
 
 
@@ -73,7 +73,7 @@ def test_token_inversion_by_hand(found: VocabularyDeniability) -> None:
     assert coverage == pytest.approx(4 / 5)
     chosen = choose_by_corpus(found, {2: 3, 9: 1}, recovered=0.3)
     assert chosen.eta == 20.0 and chosen.kept_by == pytest.approx(0.775)
-    assert "at most 30% of the corpus's tokens come back unchanged" in chosen.sentence
+    assert "at most 30% of the corpus's tokens stay unchanged" in chosen.sentence
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_refuses_shares_outside_their_range(
 
 
 def test_refuses_a_corpus_without_tokens(found: VocabularyDeniability) -> None:
-    with pytest.raises(InvalidInputError, match="holds no token"):
+    with pytest.raises(InvalidInputError, match="contains no token"):
         token_inversion(found, {})
     with pytest.raises(InvalidInputError, match="among the candidates"):
         token_inversion(found, {4: 2})
@@ -116,7 +116,7 @@ def test_a_certified_eta_allows_for_the_draws(found: VocabularyDeniability) -> N
     # By Clopper & Pearson at 0.05/3: 10 of 100 draws say at most 0.186, 20 at most 0.304.
     chosen = choose_by_tokens(found, changed=0.8, confidence=0.95)
     assert (chosen.eta, choose_by_tokens(found, changed=0.82, confidence=0.95).eta) == (10.0, None)
-    assert "certified with 95% confidence over all 3 tokens, from 100 draws" in chosen.sentence
+    assert "certified with 95% confidence for all 3 tokens, from 100 draws" in chosen.sentence
     certain = replace(found, n_w=np.array([[0, 0, 0, 100]] * 3, np.uint16))
     assert choose_by_tokens(certain, changed=0.96, confidence=0.95).eta is None, "0 of 100 draws"
     assert choose_by_tokens(certain, changed=0.0, confidence=0.95).eta == 80.0
@@ -140,12 +140,21 @@ def test_a_certificate_is_wrong_no_more_often_than_it_says() -> None:
 def _counted(n_w: np.ndarray) -> VocabularyDeniability:
     n_tokens, n_etas = n_w.shape
     return VocabularyDeniability(
-        encoder="hand", fingerprint="", candidates="regular", n_draws=1000, seeds=(0,),
-        seconds=0.0, tokens=np.arange(n_tokens), etas=np.linspace(10.0, 80.0, n_etas), n_w=n_w,
-        s_w=np.full(n_w.shape, 9, np.uint16), ranks=np.array([100]),
-        eta_at_rank=np.array([[90.0]], np.float32), mean_n_w=np.zeros((1, n_etas)),
+        encoder="hand",
+        fingerprint="",
+        candidates="regular",
+        n_draws=1000,
+        seeds=(0,),
+        seconds=0.0,
+        tokens=np.arange(n_tokens),
+        etas=np.linspace(10.0, 80.0, n_etas),
+        n_w=n_w,
+        s_w=np.full(n_w.shape, 9, np.uint16),
+        ranks=np.array([100]),
+        eta_at_rank=np.array([[90.0]], np.float32),
+        mean_n_w=np.zeros((1, n_etas)),
         mean_s_w=np.zeros((1, n_etas)),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, 95.0])

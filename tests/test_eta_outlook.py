@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.results import Interval, Score
-from core.studies.eta_outlook import measured_etas, outlook, scales_said
-from core.studies.tradeoff_files import shipped_tradeoff
-from core.studies.tradeoff_summary import Point, Tradeoff
+from leakscope.core.findings.deniability import describe_scales, outlook
+from leakscope.core.results import Interval, Score
+from leakscope.core.studies.tradeoff.summary import Point, Tradeoff, measured_etas, shipped_tradeoff
 
 
 def point(defence: str, eta: float | None, useful: float, leak: float) -> Point:
@@ -42,27 +41,28 @@ def test_the_nearest_measured_eta_is_told_by_hand(found: Tradeoff) -> None:
     assert near.measured == 60.0 and near.is_near
     assert near.kept == {"one": pytest.approx(0.1), "two": 1.0}
     where, useful, read = near.sentences
-    assert where.startswith("Measured at η = 60, the nearest")
-    assert "55% of the way" in useful and "(10% to 100%)" in useful
-    assert "on 1 of 2 tasks it cannot be told from guessing" in useful
-    assert "reads words with a score of 8 [7, 9] of 100 (F1)" in read
-    assert "without a defence 40 [39, 41]" in read
-    assert "by guessing 3" in read
-    assert "12 [11, 13] % of the tokens come back" in read
+    assert "not measured at this η. The nearest η measured is 60, with less noise:" in where
+    assert "on average over 2 tasks, 55% of the advantage over guessing is left" in useful
+    assert "(10% to 100%)" in useful
+    assert "On 1 of 2 tasks, utility is not significantly better than guessing" in useful
+    assert "recovers words with an F1 of 8 (95 % CI 7–9)" in read
+    assert "Without a defence, the F1 is 40 (95 % CI 39–41)" in read
+    assert "guessing reaches 3." in read
+    assert "At η = 60, 12 % of the tokens (95 % CI 11–13) stay unchanged" in read
 
 
 def test_an_eta_that_was_measured_is_said_to_be(found: Tradeoff) -> None:
-    assert outlook(found, "text_to_text", 120.0).sentences[0].startswith("Measured at this η")
+    assert outlook(found, "text_to_text", 120.0).sentences[0].endswith("were measured at this η:")
 
 
 @pytest.mark.parametrize(("eta", "measured"), [(30.0, 60.0), (84.0, 60.0), (86.0, 120.0)])
-def test_where_nothing_was_measured_near_that_is_said(
+def test_where_nothing_was_measured_near_it_says_so(
     found: Tradeoff, eta: float, measured: float
 ) -> None:
     far = outlook(found, "text_to_text", eta)
     assert not far.is_near and far.measured == measured
     (only,) = far.sentences
-    assert f"Nothing was measured near η = {eta:g}" in only and "is not known" in only
+    assert f"Nothing was measured near η = {eta:g}" in only and "are unknown" in only
     assert f"Text to text is {measured:g}" in only
 
 
@@ -72,16 +72,16 @@ def test_a_mechanism_that_was_not_measured(found: Tradeoff) -> None:
 
 
 def test_other_mechanisms_lie_on_other_scales(found: Tradeoff) -> None:
-    told = scales_said(found, "text_to_text")
-    assert "for **Text to text**" in told
-    assert "Token representation was measured at η 480" in told
+    told = describe_scales(found, "text_to_text")
+    assert "only for **Text to text**" in told
+    assert "“Token representation” at η 480" in told
 
 
 def test_what_ships_can_be_told() -> None:
-    shipped = shipped_tradeoff("minilm")
+    shipped = shipped_tradeoff()
     measured = list(measured_etas(shipped, "text_to_text"))
     assert measured == sorted(measured) and len(measured) > 1
     for eta in measured:
         told = outlook(shipped, "text_to_text", 0.95 * eta)
         assert told.measured == eta and len(told.sentences) == 3
-    assert "Sequence representation was measured from" in scales_said(shipped, "text_to_text")
+    assert "“Sequence representation” at η 200 to 800" in describe_scales(shipped, "text_to_text")

@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.attacks.inversion.evaluation import attack_vocabulary, evaluate, restrict, sample_texts
-from core.attacks.inversion.prior import PriorAttack
-from core.errors import InvalidInputError, StoppedError
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.results import RecoveredWord, Recovery
-from core.specs import setting
-from core.text import Vocabulary
+from leakscope.core.attacks.inversion.evaluation import (
+    attack_vocabulary,
+    evaluate,
+    restrict,
+    sample_texts,
+)
+from leakscope.core.attacks.inversion.prior import PriorAttack
+from leakscope.core.errors import InvalidInputError, StoppedError
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.results import RecoveredWord, Recovery
+from leakscope.core.specs import setting
+from leakscope.core.text import Vocabulary
 
 
 class RowEncoder:
@@ -157,8 +162,8 @@ def test_copies_of_texts_narrow_no_interval_of_an_evaluation() -> None:
     once = evaluate(*scripted(), TEXTS)  # type: ignore[arg-type]
     assert (many.scores.n, many.scores.n_distinct, once.scores.n_distinct) == (27, 3, 3)
     for name in ("precision", "recall", "token_set_f1", "weighted_f1"):
-        assert many.scores.score(name).said(6) == once.scores.score(name).said(6)
-    assert many.unrestricted.said(6) == once.unrestricted.said(6)
+        assert many.scores.score(name).format(6) == once.scores.score(name).format(6)
+    assert many.unrestricted.format(6) == once.unrestricted.format(6)
 
 
 def test_second_vocabulary_restricts_targets_answers_and_baseline() -> None:
@@ -252,7 +257,7 @@ def test_attacks_without_words_of_their_own_face_the_shipped_ones(
 ) -> None:
     shipped = Vocabulary(("kiwi",), (1,), 2)
     monkeypatch.setattr(
-        "core.attacks.inversion.evaluation.shipped_vocabulary", lambda encoder: shipped
+        "leakscope.core.attacks.inversion.evaluation.shipped_vocabulary", lambda encoder: shipped
     )
     attack, encoder = scripted()
     assert attack_vocabulary(attack, encoder) is KNOWN  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Each study has a test that a split which leaks would fail, or a reason why it needs none.
 
-In the former an attack or a classifier of `by_heart` is planted, and guesses; in a second test of
-the same file it meets what it knows, and does not.
+In the former an attack or a classifier of `memorising_models` is planted, and guesses; in a second
+test of the same file it meets what it knows, and does not.
 """
 
 from __future__ import annotations
@@ -11,15 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from core.studies.registry import STUDIES
+from leakscope.core.studies.registry import STUDIES
 
-_BY_HEART = ("test_leaks", "test_what_is_known_by_heart_is_not_attacked",
-             "test_sentences_that_stand_on_both_sides_would_be_found")  # fmt: skip
-_NEARLY = ("test_leaks", "test_what_nearly_repeats_a_known_text_is_not_attacked",
-           "test_what_nearly_repeats_a_known_text_would_be_found")  # fmt: skip
-_UNDER_NOISE = ("test_under_noise_leaks",
-                "test_a_network_that_knows_its_texts_by_heart_is_worth_the_largest_class",
-                "test_texts_that_stand_on_both_sides_would_be_found")  # fmt: skip
+_BY_HEART = (
+    "test_leaks",
+    "test_what_is_known_by_heart_is_not_attacked",
+    "test_sentences_that_stand_on_both_sides_would_be_found",
+)
+_NEARLY = (
+    "test_leaks",
+    "test_what_nearly_repeats_a_known_text_is_not_attacked",
+    "test_what_nearly_repeats_a_known_text_would_be_found",
+)
+_UNDER_NOISE = (
+    "test_under_noise_leaks",
+    "test_a_network_that_knows_its_texts_by_heart_is_worth_the_largest_class",
+    "test_texts_that_stand_on_both_sides_would_be_found",
+)
 
 LEAK_TESTS = {
     "encoders": _BY_HEART,
@@ -136,12 +144,12 @@ def _decorated(node: ast.stmt) -> str:
 
 
 def planted(source: str) -> set[str]:
-    """Return what a file of tests takes from `by_heart` that knows something by heart."""
-    judges = {"is_a_guess", "met", "NEARLY", "UNKNOWN_BITS", "WordsByHeart"}
+    """Return what a file of tests takes from `memorising_models` that knows something by heart."""
+    judges = {"is_at_chance", "match_rows", "NEARLY", "UNKNOWN_BITS", "MemorisingWordEncoder"}
     return {
         alias.name
         for node in ast.parse(source).body
-        if isinstance(node, ast.ImportFrom) and node.module == "by_heart"
+        if isinstance(node, ast.ImportFrom) and node.module == "memorising_models"
         for alias in node.names
     } - judges
 
@@ -173,31 +181,6 @@ def test_who_knows_by_heart_is_planted_in_what_the_study_measures(study: str) ->
     if LEAK_TESTS[study] in (_BY_HEART, _NEARLY, _UNDER_NOISE):
         assert f'    "{study}": study_' in source
     else:
-        module = STUDIES[study].path.partition(":")[0].rpartition(".")[2]
-        assert {module, f"{module}_attack"} & named(source, guesses)
-
-
-HONEST = """
-from by_heart import Parrot, is_a_guess
-def test_it(planted):
-    assert is_a_guess(planted)
-@pytest.fixture
-def planted(monkeypatch):
-    monkeypatch.setattr(study, "make", Parrot)
-    return study.measure()
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("def test_it", "def test_that", "is not there"),
-        ('"make", Parrot', '"make", Other', "plants nobody who knows by heart"),
-        ("from by_heart", "from elsewhere", "plants nobody who knows by heart"),
-        ("study.measure()", "study.looked_at()", "measures nothing"),
-        ("monkeypatch.setattr", "print", "changes nothing of the study"),
-    ],
-)
-def test_a_test_that_plants_nobody_is_none(old: str, new: str, said: str) -> None:
-    assert faults(HONEST, "test_it", leaks=True) == []
-    assert said in faults(HONEST.replace(old, new), "test_it", leaks=True)
+        subject, module = STUDIES[study].path.partition(":")[0].split(".")[-2:]
+        called = {module, f"{subject}_{module}".removesuffix("_study")}
+        assert (called | {f"{name}_attack" for name in called}) & named(source, guesses)

@@ -2,15 +2,14 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from dataclasses import replace
 
 import pytest
 from example_reading import READING
 
-from core.attacks.inversion.export import readings_csv, readings_json
-from core.spreadsheets import neutral_cell, table_csv
+from leakscope.core.attacks.inversion.export import readings_csv
+from leakscope.core.spreadsheets import neutral_cell, table_csv
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", " ="])
@@ -34,11 +33,6 @@ def test_nor_does_what_a_list_separator_makes_a_cell_of_its_own(
 
 @pytest.mark.parametrize("value", ["-0.1 0.2 -3", "-0.1, 0.2", "-1;2;-3"])
 def test_vectors_in_cells_stay_vectors(value: str) -> None:
-    assert neutral_cell(value) == value
-
-
-@pytest.mark.parametrize("value", ["word", "", -0.5, 3, "'=1"])
-def test_other_cells_stay_as_they_are(value: object) -> None:
     assert neutral_cell(value) == value
 
 
@@ -74,22 +68,3 @@ def test_what_the_encoder_does_not_read_is_not_among_the_missed() -> None:
     reading = replace(READING, unread=frozenset({"later"}))
     rows = csv.DictReader(io.StringIO(readings_csv([reading]), newline=""))
     assert {row["word"]: row["outcome"] for row in rows}["later"] == "beyond what the encoder reads"
-
-
-def test_json_tells_words_scores_and_cost() -> None:
-    (row, second) = json.loads(readings_json([READING, replace(READING, attack="mlc")]))
-    assert second["attack"] == "mlc"
-    assert row["text"] == READING.text
-    assert row["words"] == [
-        {"word": "minister", "score": 0.75, "is_in_text": True},
-        {"word": "-1+1", "score": 0.5, "is_in_text": False},
-    ]
-    assert row["missed"] == ["said"]
-    assert row["not_scored"] == {
-        "outside_vocabulary": ["zweig"],
-        "beyond_what_the_encoder_reads": [],
-        "stop_words": ["the"],
-    }
-    assert (row["precision"], row["recall"], row["token_set_f1"]) == (50, 50, 50)
-    assert (row["n_queries"], row["seconds"], row["training"]) == (2, 0.25, {"n_texts": 100})
-    assert row["access"].startswith("black box")

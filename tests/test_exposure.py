@@ -9,18 +9,22 @@ import pytest
 import torch
 from scipy.stats import kstest, skewnorm
 
-from core.attacks.membership.memorisation.canaries import FORMATS, make_canary
-from core.attacks.membership.memorisation.exposure import (
+from leakscope.core.attacks.membership.memorisation.canaries import FORMATS, make_canary
+from leakscope.core.attacks.membership.memorisation.exposure import (
     estimate,
     exposure_of_rank,
-    mean_of_chance,
+    mean_chance_exposure,
     measure,
     rank_of,
 )
-from core.attacks.membership.memorisation.network import MODELS, make_network
-from core.attacks.membership.memorisation.perplexity import bits_of, log_perplexities
-from core.attacks.membership.memorisation.tokens import ByteTokens, WordTokens, make_tokens
-from core.errors import InvalidInputError
+from leakscope.core.attacks.membership.memorisation.network import MODELS, make_network
+from leakscope.core.attacks.membership.memorisation.perplexity import bits_of, log_perplexities
+from leakscope.core.attacks.membership.memorisation.tokens import (
+    ByteTokens,
+    WordTokens,
+    make_tokens,
+)
+from leakscope.core.errors import InvalidInputError
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +58,11 @@ def test_log_perplexity_adds_bits() -> None:
 
 def test_what_was_never_planted_has_log2_e_bits_on_average() -> None:
     by_hand = np.mean([exposure_of_rank(rank, 1000) for rank in range(1, 1001)])
-    assert mean_of_chance(1000) == pytest.approx(by_hand)
-    assert mean_of_chance(10**7) == pytest.approx(1 / math.log(2), abs=1e-4)
+    assert mean_chance_exposure(1000) == pytest.approx(by_hand)
+    assert mean_chance_exposure(10**7) == pytest.approx(1 / math.log(2), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_skew_normal_estimate_is_near_the_exact_exposure() -> None:
     rng = np.random.default_rng(0)
     everything = np.sort(skewnorm.rvs(4, loc=60, scale=9, size=100_000, random_state=rng))
@@ -150,8 +155,10 @@ def test_of_a_typed_text_the_digits_are_random_in_their_own_script(texts: list[s
 
 def test_of_a_text_without_digits_the_rarest_words_are_random(texts: list[str]) -> None:
     common = [f"The minister {word} and from the river." for word in ["met", "saw"] * 300]
-    known = [*common, *(f"word{chr(97 + i)}{chr(97 + j)} alone" for i in range(26)
-                        for j in range(26))]  # fmt: skip
+    known = [
+        *common,
+        *(f"word{chr(97 + i)}{chr(97 + j)} alone" for i in range(26) for j in range(26)),
+    ]
     canary = make_canary("the minister met Quxley", known)
     assert "“Quxley”" in canary.note and canary.text == "the minister met Quxley"
     others = canary.others(canary.size, 0)
@@ -170,7 +177,7 @@ def test_of_a_text_without_digits_the_rarest_words_are_random(texts: list[str]) 
         ("pin {digits:99}", "N from 1 to 40"),
         ("pin {digits:30} {digits:30}", "between 1 and 40"),
         ("9" * 41, "at most 40"),
-        ("Room 12 is taken", "stands in the texts already"),
+        ("Room 12 is taken", "is already in the texts"),
     ],
 )
 def test_a_canary_that_measures_nothing_is_refused(told: str, said: str, texts: list[str]) -> None:

@@ -6,6 +6,7 @@ Or the command refuses it by name, and what the refusal says to do helps.
 from __future__ import annotations
 
 import csv
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -14,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from core.cache_folder import MARKER
-from core.store import read_json, write_json
+from leakscope.core.storage.artifacts import read_json, write_json
+from leakscope.core.storage.cache_folder import MARKER
 from tools.faults.results import results_of
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
@@ -65,24 +66,81 @@ def news(tmp_path: Path, small_texts: list[str]) -> Path:
 
 @pytest.fixture(params=["train", "fit", "study", "attributes", "tune"])
 def finished(
-    request: pytest.FixtureRequest, core: Any, news: Path, corpus: Path, tiny_bert: Path,
-    tmp_path: Path, leakscope_home: Path,
-) -> Run:  # fmt: skip
+    request: pytest.FixtureRequest,
+    core: Any,
+    news: Path,
+    corpus: Path,
+    tiny_bert: Path,
+    tmp_path: Path,
+    leakscope_home: Path,
+) -> Run:
     out = tmp_path / "out"
     texts = ["--target", news, "--other", news, "--n-auxiliary", 120]
     commands: dict[str, list[object]] = {
-        "train": ["train", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--corpus", corpus,
-                  "--out", out],
+        "train": [
+            "train",
+            "--encoder",
+            f"mlm:{tiny_bert}",
+            "--attack",
+            "prior",
+            "--corpus",
+            corpus,
+            "--out",
+            out,
+        ],
         "fit": ["fit", "--encoder", "tfidf", "--corpus", corpus, "--out", out],
-        "study": ["study", "encoders", *texts, "--encoders", "tfidf", "hashing", "--attacks",
-                  "probe", "--domains", "in", "--n-targets", 10, "--out", out / "table.json"],
-        "attributes": ["study", "attributes", "--target", news, "--label-column", "label_name",
-                       "--attacks", "majority", "linear", "--encoders", "hashing", "--other", news,
-                       "--n-labels", 2, "--n-per-label", 3, "--seeds", 0, "--out",
-                       out / "table.json"],
-        "tune": ["tune", "--attack", "retrieval", *texts, "--encoder", "hashing", "--trials", 2,
-                 "--out", out / "tuned.json"],
-    }  # fmt: skip
+        "study": [
+            "study",
+            "encoders",
+            *texts,
+            "--encoders",
+            "tfidf",
+            "hashing",
+            "--attacks",
+            "probe",
+            "--domains",
+            "in",
+            "--n-targets",
+            10,
+            "--out",
+            out / "table.json",
+        ],
+        "attributes": [
+            "study",
+            "attributes",
+            "--target",
+            news,
+            "--label-column",
+            "label_name",
+            "--attacks",
+            "majority",
+            "linear",
+            "--encoders",
+            "hashing",
+            "--other",
+            news,
+            "--n-labels",
+            2,
+            "--n-per-label",
+            3,
+            "--seeds",
+            0,
+            "--out",
+            out / "table.json",
+        ],
+        "tune": [
+            "tune",
+            "--attack",
+            "retrieval",
+            *texts,
+            "--encoder",
+            "hashing",
+            "--trials",
+            2,
+            "--out",
+            out / "tuned.json",
+        ],
+    }
     given = [*commands[request.param], "--json"]
     core(*given).json()
     studies = leakscope_home / "studies"
@@ -92,6 +150,7 @@ def finished(
     return Run(lambda: core(*given), folders, tmp_path / "copy")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", DAMAGES)
 def test_what_is_gone_or_cut_short_is_made_again_or_refused_with_what_helps(
     finished: Run, how: str, tmp_path: Path
@@ -115,8 +174,9 @@ def test_what_is_gone_or_cut_short_is_made_again_or_refused_with_what_helps(
 def test_a_record_that_lacks_a_part_is_no_finished_run(
     core: Any, corpus: Path, tiny_bert: Path, trained: Path
 ) -> None:
-    given = ["train", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--corpus", corpus,
-             "--out", trained]  # fmt: skip
+    given = shlex.split(
+        f"train --encoder mlm:{tiny_bert} --attack prior --corpus {corpus} --out {trained}"
+    )
     meta = read_json(trained / "model.json")
     del meta["training"]["held_out"]
     write_json(trained / "model.json", meta)
@@ -129,9 +189,17 @@ def test_an_encoder_that_cells_share_is_fitted_again_where_it_is_damaged(
     core: Any, news: Path, tmp_path: Path, leakscope_home: Path, how: str
 ) -> None:
     def rows(*attacks: str) -> Any:
-        return core("study", "encoders", "--target", news, "--other", news, "--encoders", "tfidf",
-                    "--attacks", *attacks, "--domains", "in", "--n-targets", 10, "--out",
-                    tmp_path / "t.json", "--json").json()["rows"]  # fmt: skip
+        return core(
+            f"study encoders --target {news} --other {news} --encoders tfidf --attacks",
+            *attacks,
+            "--domains",
+            "in",
+            "--n-targets",
+            10,
+            "--out",
+            tmp_path / "t.json",
+            "--json",
+        ).json()["rows"]
 
     (first,) = rows("probe")
     files = sorted((leakscope_home / "studies").rglob("encoders/*/*"))
@@ -145,8 +213,8 @@ def test_an_encoder_that_cells_share_is_fitted_again_where_it_is_damaged(
 def test_an_encoder_whose_code_is_another_is_fitted_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from core.encoders.registry import ENCODERS
-    from core.studies.domains import open_encoder
+    from leakscope.core.encoders.registry import ENCODERS
+    from leakscope.core.studies.domains import open_encoder
 
     fitted: list[int] = []
 
@@ -170,8 +238,8 @@ def test_an_encoder_whose_code_is_another_is_fitted_again(
 def test_an_attack_that_cells_share_is_trained_again_where_it_is_damaged(
     tmp_path: Path, how: str
 ) -> None:
-    from core.encoders.fitted import make_encoder
-    from core.studies.names import _fitted_attack
+    from leakscope.core.encoders.fitted import make_encoder
+    from leakscope.core.studies.names.study import _fitted_attack
 
     texts = [f"The minister of state {i} met doctors." for i in range(30)]
     encoder = make_encoder("hashing").fit(texts)

@@ -9,14 +9,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 FLOORS = (
-    ("core.errors", "core.assets", "core.glossary"),
+    ("core.errors", "core.assets", "core.glossary", "core.pages"),
     (
+        "core.storage",
         "core.vectors",
         "core.results",
-        "core.said",
+        "core.formatting",
         "core.ranges",
         "core.units",
-        "core.places",
+        "core.lookup",
         "core.spreadsheets",
     ),
     (
@@ -24,31 +25,39 @@ FLOORS = (
         "core.specs",
         "core.text",
         "core.language",
-        "core.cache_folder",
-        "core.store",
-        "core.durable",
-        "core.tensor_file",
+        "core.storage.cache_folder",
+        "core.storage.artifacts",
+        "core.storage.atomic_files",
+        "core.storage.tensor_file",
+        "core.storage.file_lock",
         "core.intervals",
-        "core.rates",
         "core.metrics",
         "core.rank_correlation",
     ),
-    ("core.registry", "core.training", "core.compiled", "core.vault"),
+    (
+        "core.registry",
+        "core.training",
+        "core.compiled",
+        "core.storage.encryption",
+    ),
+    ("core.results.provenance", "core.results.rows", "core.results.tables"),
     ("core.corpora",),
     ("core.tasks",),
-    ("core.encoders", "core.cached"),
+    ("core.encoders", "core.storage.cache_contents"),
     ("core.attacks",),
     ("core.names", "core.defences", "core.audit"),
     ("core.projection",),
     ("core.studies",),
     ("core.browser",),
     ("core.figures",),
+    ("core.findings",),
     ("core.story",),
     ("core.jobs",),
     ("core.cli", "core.compile_ahead"),
-    ("core.__main__",),
+    ("leakscope",),
     ("dashboard",),
     ("pages",),
+    ("leakscope.__main__",),
 )
 """From the ground up: what stands on a floor imports from its own and from those below."""
 
@@ -60,7 +69,7 @@ def module_of(path: Path) -> str:
 
 FILES = {
     module_of(path): path
-    for layer in ("core", "dashboard", "pages")
+    for layer in ("core", "leakscope", "dashboard", "pages")
     for path in (ROOT / layer).rglob("*.py")
 }
 
@@ -78,15 +87,16 @@ def floor_of(module: str) -> int:
 
 
 def imports(source: str, modules: Iterable[str]) -> set[str]:
-    """Return the modules of the project that a file imports, within functions too."""
+    """Return the modules of the project that a file imports, without `leakscope.` before them."""
     known, found = set(modules), set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
+            module = node.module.removeprefix("leakscope.")
             for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                found.add(whole if whole in known else node.module)
+                whole = f"{module}.{alias.name}"
+                found.add(whole if whole in known else module)
         elif isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            found.update(alias.name.removeprefix("leakscope.") for alias in node.names)
     return found & known
 
 
@@ -151,9 +161,11 @@ def test_no_files_import_each_other() -> None:
 
 def test_a_planted_import_up_and_a_planted_circle_are_found() -> None:
     planted = sources()
-    planted["core.encoders.lsa"] += "\n\ndef late():\n    from core.studies import registry\n"
+    planted["core.encoders.lsa"] += (
+        "\n\ndef late():\n    from leakscope.core.studies import registry\n"
+    )
     assert running_up(graph(planted)) == ["core.encoders.lsa -> core.studies.registry"]
-    planted["core.text"] += "\nfrom core.corpora.rows import Columns\n"
+    planted["core.text"] += "\nfrom leakscope.core.corpora.rows import Columns\n"
     assert circles(graph(planted))
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
     assert circles({"a": {"b"}, "b": set()}) == []

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from core.encoders import hub, load_encoder
-from core.errors import InvalidInputError, ModelUnavailableError
+from leakscope.core.encoders import hub, load_encoder
+from leakscope.core.errors import InvalidInputError, ModelUnavailableError
 
 ROOT = Path(__file__).parent.parent
 OFFLINE = "huggingface_hub.constants.HF_HUB_OFFLINE"
@@ -103,7 +103,7 @@ def test_offline_nothing_is_asked(answers: Answers, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("status", "says"),
-    [(404, "knows no such model"), (401, "hf auth login"), (503, "answered 503.*try again later")],
+    [(404, "has no such model"), (401, "hf auth login"), (503, "answered 503.*try again later")],
 )
 def test_what_the_hub_answers_is_told(status: int, says: str, answers: Answers) -> None:
     answers(status)
@@ -190,7 +190,7 @@ def test_a_folder_needs_no_hub(answers: Answers, tiny_bert: Path) -> None:
 )
 def test_what_is_no_id_is_refused_before_anything_is_asked(source: str, answers: Answers) -> None:
     asked = answers()
-    with pytest.raises(ModelUnavailableError, match=r"neither a folder.*OWNER/NAME"):
+    with pytest.raises(ModelUnavailableError, match=r"neither an existing folder.*OWNER/NAME"):
         load_encoder(f"mlm:{source}")
     assert asked == []
 
@@ -206,7 +206,7 @@ def test_a_misspelt_family_is_recognised() -> None:
 def test_refusing_an_encoder_imports_no_heavy_library(source: str) -> None:
     code = (
         "import sys\n"
-        "from core.encoders import load_encoder\n"
+        "from leakscope.core.encoders import load_encoder\n"
         "try:\n"
         f"    load_encoder('st:{source}')\n"
         "except Exception as error:\n"
@@ -214,19 +214,27 @@ def test_refusing_an_encoder_imports_no_heavy_library(source: str) -> None:
         "print([m for m in ('torch', 'transformers', 'sentence_transformers') if m in sys.modules])"
     )
     finished = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120,
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
         env=os.environ | {"HF_HUB_OFFLINE": "1"},
-    )  # fmt: skip
+    )
     assert finished.stdout.split("\n")[:2] == ["ModelUnavailableError", "[]"], finished.stderr
 
 
+@pytest.mark.slow
 def test_the_command_line_says_it_in_one_line_long_before_retries_end() -> None:
     # Retries took 48 to 73 s. Starting takes 2 s on a quiet machine; the bound is for busy ones.
     finished = subprocess.run(
-        [sys.executable, "-m", "core", "invert", "--encoder", "st:no/such", "--text", "Rain"],
-        cwd=ROOT, capture_output=True, text=True, timeout=40,
+        [sys.executable, "-m", "leakscope", "invert", "--encoder", "st:no/such", "--text", "Rain"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=40,
         env=os.environ | {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9"},
-    )  # fmt: skip
+    )
     assert finished.returncode != 0
     assert "Encoder 'st:no/such' was not found" in finished.stderr
     assert finished.stderr.count("\n") == 1

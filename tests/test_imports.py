@@ -2,26 +2,23 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from source_files import ROOT, offenders, parse_file, python_files, relative_name
 
-ROOT = Path(__file__).parent.parent
 LAYERS = {"core": 0, "dashboard": 1, "pages": 2}
-FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
-EVERYWHERE = sorted([*FILES, *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")])
+FILES = python_files(*LAYERS)
+EVERYWHERE = python_files(*LAYERS, "benchmarks", "scripts", "tests", "tools")
 UNPICKLERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 # Pipes between processes that this project starts itself, in one place alone
 PIPES = {"multiprocessing.connection", "multiprocessing.reduction"}
 # joblib's work, which reads no file
 PROCESSES = {"Parallel", "ParallelBackendBase", "delayed", "parallel_config"}
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(ROOT))
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -38,7 +35,8 @@ def violations(tree: ast.AST, layer: str) -> list[str]:
     """Return what a file of `layer` imports and may not."""
     found = []
     for module in imported(tree):
-        top = module.partition(".")[0]
+        first, _, rest = module.partition(".")
+        top = rest.partition(".")[0] if first == "leakscope" else first
         if LAYERS.get(top, -1) > LAYERS[layer] or (layer == "core" and top == "streamlit"):
             found.append(module)
     return found
@@ -67,64 +65,75 @@ def unpickling(tree: ast.AST) -> list[str]:
     return found
 
 
-def parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), name_of(path))
-
-
 def test_there_is_something_to_check() -> None:
-    assert {"core/text.py", "core/cli/__init__.py"} <= set(map(name_of, FILES))
+    assert {"core/text.py", "core/cli/__init__.py"} <= set(map(relative_name, FILES))
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_imports_run_pages_dashboard_core_and_never_back(path: Path) -> None:
-    assert violations(parse(path), name_of(path).partition("/")[0]) == []
+@pytest.mark.slow
+def test_the_project_is_imported_below_its_own_name() -> None:
+    """Imported as `core`, a module would be there twice, with two of each class."""
+
+    def short(path: Path) -> set[str]:
+        return LAYERS.keys() & {module.partition(".")[0] for module in imported(parse_file(path))}
+
+    assert offenders(EVERYWHERE, short) == {}
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_nothing_is_unpickled(path: Path) -> None:
-    allowed = PIPES if path.is_relative_to(ROOT / "core" / "jobs") else set()
-    assert set(unpickling(parse(path))) <= allowed
+def test_imports_run_pages_dashboard_core_and_never_back() -> None:
+    def back(path: Path) -> list[str]:
+        return violations(parse_file(path), relative_name(path).partition("/")[0])
+
+    assert offenders(FILES, back) == {}
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in FILES if not p.is_relative_to(ROOT / "core")], ids=name_of
-)
-def test_no_html_is_passed_unescaped(path: Path) -> None:
-    assert "unsafe_allow_html" not in path.read_text(encoding="utf-8")
+def test_nothing_is_unpickled() -> None:
+    def unpickled(path: Path) -> set[str]:
+        allowed = PIPES if path.is_relative_to(ROOT / "core" / "jobs") else set()
+        return set(unpickling(parse_file(path))) - allowed
+
+    assert offenders(FILES, unpickled) == {}
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_every_file_says_what_it_is(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    if not text.strip():
-        assert path.name == "__init__.py"
-        return
-    if not path.is_relative_to(ROOT / "pages"):
-        assert ast.get_docstring(ast.parse(text))
+def test_no_html_is_passed_unescaped() -> None:
+    shown = python_files("dashboard", "pages")
+    assert offenders(shown, lambda path: "unsafe_allow_html" in path.read_text("utf-8")) == {}
 
 
-@pytest.mark.parametrize("path", EVERYWHERE, ids=name_of)
-def test_annotations_are_not_evaluated(path: Path) -> None:
-    tree = parse(path)
-    annotated = any(
-        isinstance(node, ast.AnnAssign)
-        or (isinstance(node, ast.FunctionDef) and (node.returns or node.args.args))
-        for node in ast.walk(tree)
-    )
-    has_future = any(
-        isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body
-    )
-    assert has_future or not annotated
+def test_every_file_says_what_it_is() -> None:
+    def is_silent(path: Path) -> bool:
+        return bool(parse_file(path).body) and not ast.get_docstring(parse_file(path))
+
+    assert offenders(python_files("core", "dashboard"), is_silent) == {}
+
+
+def test_annotations_are_not_evaluated() -> None:
+    def are_evaluated(path: Path) -> bool:
+        tree = parse_file(path)
+        annotated = any(
+            isinstance(node, ast.AnnAssign)
+            or (isinstance(node, ast.FunctionDef) and (node.returns or node.args.args))
+            for node in ast.walk(tree)
+        )
+        has_future = any(
+            isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body
+        )
+        return annotated and not has_future
+
+    assert offenders(EVERYWHERE, are_evaluated) == {}
 
 
 @pytest.mark.parametrize(
     ("source", "layer", "expected"),
     [
         ("import streamlit as st", "core", ["streamlit"]),
-        ("def f():\n from dashboard.state import x", "core", ["dashboard.state"]),
-        ("import core.text", "dashboard", []),
-        ("import pages.inversion", "dashboard", ["pages.inversion"]),
-        ("import dashboard.app, streamlit", "pages", []),
+        (
+            "def f():\n from leakscope.dashboard.ui.state import x",
+            "core",
+            ["leakscope.dashboard.ui.state"],
+        ),
+        ("import leakscope.core.text", "dashboard", []),
+        ("import leakscope.pages.inversion", "dashboard", ["leakscope.pages.inversion"]),
+        ("import leakscope.dashboard.app, streamlit", "pages", []),
     ],
 )
 def test_the_import_check_can_fail(source: str, layer: str, expected: list[str]) -> None:
@@ -156,16 +165,22 @@ def test_safe_loading_passes_the_unpickling_check() -> None:
     assert unpickling(ast.parse(source)) == []
 
 
-@pytest.mark.parametrize("path", EVERYWHERE, ids=name_of)
-def test_what_is_imported_within_functions_exists(path: Path) -> None:
+def test_what_is_imported_within_functions_exists() -> None:
     """Of files that seldom run, such as benchmarks, nothing else would notice."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.ImportFrom) or str(node.module).partition(".")[0] not in LAYERS:
-            continue
-        module = importlib.import_module(str(node.module))
-        for alias in node.names:
-            if not hasattr(module, alias.name):
-                importlib.import_module(f"{node.module}.{alias.name}")
+
+    def missing(path: Path) -> list[str]:
+        found = []
+        for node in ast.walk(parse_file(path)):
+            if not isinstance(node, ast.ImportFrom) or not str(node.module).startswith("leakscope"):
+                continue
+            module = importlib.import_module(str(node.module))
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                if not hasattr(module, alias.name) and importlib.util.find_spec(name) is None:
+                    found.append(name)
+        return found
+
+    assert offenders(EVERYWHERE, missing) == {}
 
 
 HEAVY = {"pandas", "plotly.express", "scipy.stats", "sklearn", "torch", "transformers", "umap"}
@@ -175,15 +190,20 @@ def test_the_first_page_waits_for_no_library_that_it_does_not_use() -> None:
     """What the page of inversion imports is most of the time from a server's start to its words."""
     page = ast.parse((ROOT / "pages" / "inversion.py").read_text(encoding="utf-8"))
     imports = [n for n in page.body if isinstance(n, (ast.Import, ast.ImportFrom))]
-    lines = [*map(ast.unparse, imports), "import sys, dashboard.serve", "print(*sys.modules)"]
+    lines = [
+        *map(ast.unparse, imports),
+        "import sys, leakscope.dashboard.serve",
+        "print(*sys.modules)",
+    ]
     code = "\n".join(lines)
     found = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert "dashboard.inversion.views" in found.stdout.split()
+    assert "leakscope.dashboard.inversion.views" in found.stdout.split()
     assert HEAVY.isdisjoint(found.stdout.split())
 
 
+@pytest.mark.slow
 def test_every_page_finds_pandas_whole() -> None:
     """Plotly takes what lies in `sys.modules`: half of it, while another visitor's page imports."""
     code = """

@@ -13,13 +13,13 @@ import job_work
 import numpy as np
 import processes
 import pytest
-from processes import runs, wait_until
+from processes import is_running, wait_until
 
-from core.errors import InvalidInputError
-from core.jobs import Job, Jobs, JobState, Patience, running
-from core.jobs.entry import Entry, Pace
-from core.jobs.messages import Ended
-from core.jobs.turns import Turns
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.jobs import Job, Jobs, JobState, Patience, running
+from leakscope.core.jobs.entry import DurationEstimates, Entry
+from leakscope.core.jobs.messages import Ended
+from leakscope.core.jobs.turns import FairQueue
 
 LONG = 60.0
 """Seconds that nothing here takes, however busy the machine."""
@@ -61,7 +61,7 @@ def seen(jobs: Jobs, job_id: str) -> Job:
 
 def started(jobs: Jobs, folder: Path, **settings: str) -> str:
     """Start a gate and follow it until it runs."""
-    job_id = jobs.start(job_work.gate, folder, **settings)
+    job_id = jobs.start(job_work.wait_at_gate, folder, **settings)
     wait_until(lambda: seen(jobs, job_id) is not None and (folder / "runs").exists())
     return job_id
 
@@ -73,7 +73,7 @@ def followed(jobs: Jobs, job_id: str) -> Job:
 
 
 def test_a_job_reports_progress_and_returns_its_result(shared: Jobs, tmp_path: Path) -> None:
-    job_id = shared.start(job_work.gate, tmp_path, request="the request")
+    job_id = shared.start(job_work.wait_at_gate, tmp_path, request="the request")
     wait_until(lambda: seen(shared, job_id).fraction > 0)
     running = seen(shared, job_id)
     assert (running.state, running.fraction, running.message) == (
@@ -90,7 +90,7 @@ def test_a_job_reports_progress_and_returns_its_result(shared: Jobs, tmp_path: P
 
 def test_arrays_come_back_as_they_went(shared: Jobs) -> None:
     array = np.random.default_rng(0).normal(size=(2000, 384)).astype(np.float32)
-    found = final(shared, shared.start(job_work.answer, {"array": array})).result
+    found = final(shared, shared.start(job_work.return_value, {"array": array})).result
     np.testing.assert_array_equal(found["array"], array)
 
 
@@ -100,7 +100,7 @@ def test_work_runs_in_a_process_that_stays_for_the_next_and_not_in_this_one(shar
 
 
 def test_the_main_module_of_the_server_does_not_run_again(shared: Jobs) -> None:
-    ours = final(shared, shared.start(job_work.argv)).result
+    ours = final(shared, shared.start(job_work.main_file)).result
     assert Path(ours).name == "child.py"
 
 
@@ -136,6 +136,7 @@ def test_what_ended_by_itself_after_it_was_to_stop_is_stopped_and_hands_nothing_
     assert entry.state is JobState.DONE and entry.result == "found"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", [job_work.hold_the_interpreter, job_work.swallow_the_stop])
 def test_stopping_takes_two_seconds_at_most_whatever_the_work_does(
     make_jobs: Callable[..., Jobs], tmp_path: Path, work: Callable[..., object]
@@ -149,21 +150,22 @@ def test_stopping_takes_two_seconds_at_most_whatever_the_work_does(
     assert time.monotonic() - clicked <= 2.0
     assert stopped.state is JobState.STOPPED
     ours, child = map(int, (tmp_path / "pids").read_text().split())
-    assert not runs(ours) and not Path(f"/proc/{ours}").exists(), "no zombie"
-    wait_until(lambda: not runs(child))
-    assert final(jobs, jobs.start(job_work.answer, 7)).result == 7
+    assert not is_running(ours) and not Path(f"/proc/{ours}").exists(), "no zombie"
+    wait_until(lambda: not is_running(child))
+    assert final(jobs, jobs.start(job_work.return_value, 7)).result == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.0, 0.01, 0.05, 0.1, 0.2, 0.4])
 def test_a_stop_is_never_lost_however_early(
     make_jobs: Callable[..., Jobs], tmp_path: Path, delay: float
 ) -> None:
     jobs = make_jobs()
-    job_id = jobs.start(job_work.gate, tmp_path)
+    job_id = jobs.start(job_work.wait_at_gate, tmp_path)
     time.sleep(delay)
     jobs.stop(job_id)
     assert final(jobs, job_id).state is JobState.STOPPED
-    assert final(jobs, jobs.start(job_work.answer, 7)).result == 7
+    assert final(jobs, jobs.start(job_work.return_value, 7)).result == 7
 
 
 def test_a_job_that_waits_is_stopped_at_once_and_never_runs(
@@ -171,8 +173,8 @@ def test_a_job_that_waits_is_stopped_at_once_and_never_runs(
 ) -> None:
     jobs = make_jobs()
     first = started(jobs, tmp_path)
-    second = jobs.start(job_work.note, tmp_path / "second")
-    third = jobs.start(job_work.note, tmp_path / "third")
+    second = jobs.start(job_work.append_line, tmp_path / "second")
+    third = jobs.start(job_work.append_line, tmp_path / "third")
     assert seen(jobs, second).state is JobState.WAITING
     jobs.stop(second)
     assert seen(jobs, second).state is JobState.STOPPED
@@ -182,34 +184,36 @@ def test_a_job_that_waits_is_stopped_at_once_and_never_runs(
     assert (tmp_path / "third").exists() and not (tmp_path / "second").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("work", "told"),
     [
-        (job_work.system_exit, "fault of ours"),
-        (job_work.leave, "without an answer (exit status 3). Try again"),
+        (job_work.system_exit, "bug in Leakscope"),
+        (job_work.exit_process, "without a result (exit status 3). Try again"),
         (job_work.crash, "crashed (SIGSEGV). Try again"),
-        (job_work.kill_itself, "its memory ran out. Try less at once"),
-        (job_work.want_memory, "memory did not suffice. Try less at once"),
-        (job_work.unpicklable, "fault of ours"),
+        (job_work.kill_itself, "usually because memory ran out. Use fewer"),
+        (job_work.exceed_memory, "not enough memory. Use fewer"),
+        (job_work.return_unpicklable, "bug in Leakscope"),
     ],
 )
 def test_a_job_that_ends_badly_says_so_and_the_next_one_runs(
     make_jobs: Callable[..., Jobs], work: Callable[..., object], told: str
 ) -> None:
     jobs = make_jobs()
-    job_id, waiting = jobs.start(work), jobs.start(job_work.answer, 7)
+    job_id, waiting = jobs.start(work), jobs.start(job_work.return_value, 7)
     job = final(jobs, job_id)
     assert job.state is JobState.FAILED and told in job.error
     assert final(jobs, waiting).result == 7
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_between_two_jobs_costs_nothing(
     make_jobs: Callable[..., Jobs],
 ) -> None:
     jobs = make_jobs()
     process = final(jobs, jobs.start(job_work.pid)).result
     os.kill(process, signal.SIGKILL)
-    wait_until(lambda: not runs(process))
+    wait_until(lambda: not is_running(process))
     assert final(jobs, jobs.start(job_work.pid)).result != process
 
 
@@ -219,26 +223,28 @@ def test_a_child_that_a_job_leaves_behind_ends_with_it(
     jobs = make_jobs()
     final(jobs, jobs.start(job_work.leave_a_child, tmp_path))
     ours, child = map(int, (tmp_path / "pids").read_text().split())
-    wait_until(lambda: not runs(child) and not runs(ours))
+    wait_until(lambda: not is_running(child) and not is_running(ours))
 
 
+@pytest.mark.slow
 def test_an_idle_process_ends_after_a_while(make_jobs: Callable[..., Jobs]) -> None:
     jobs = make_jobs(idle_seconds=0.05)
     process = final(jobs, jobs.start(job_work.pid)).result
-    wait_until(lambda: not runs(process))
-    assert final(jobs, jobs.start(job_work.answer, 7)).result == 7
+    wait_until(lambda: not is_running(process))
+    assert final(jobs, jobs.start(job_work.return_value, 7)).result == 7
 
 
 SERVER = """
 import sys, time
 from pathlib import Path
 import job_work
-from core.jobs import Jobs
+from leakscope.core.jobs import Jobs
 Jobs().start(job_work.{work}, Path(sys.argv[1]))
 time.sleep(600)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", ["hold_the_interpreter", "swallow_the_stop", "leave_a_child"])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_the_end_of_the_server_ends_its_jobs(
@@ -248,32 +254,34 @@ def test_the_end_of_the_server_ends_its_jobs(
     script.write_text(SERVER.format(work=work))
     root = Path(__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "tests")])}
-    with processes.started([sys.executable, script, tmp_path], env=environment) as server:
+    with processes.running_process([sys.executable, script, tmp_path], env=environment) as server:
         wait_until((tmp_path / "pids").exists)
         server.send_signal(how)
         server.wait(LONG)
         for pid in map(int, (tmp_path / "pids").read_text().split()):
-            wait_until(lambda pid=pid: not runs(pid))  # type: ignore[misc]
+            wait_until(lambda pid=pid: not is_running(pid))  # type: ignore[misc]
 
 
 class Request:
     """What can be referred to weakly."""
 
 
+@pytest.mark.slow
 def test_what_is_old_is_forgotten_though_nobody_asks(make_jobs: Callable[..., Jobs]) -> None:
     jobs = make_jobs(keep_seconds=0.2)
     request = Request()
     left = weakref.ref(request)
-    jobs.wait(jobs.start(job_work.answer, 1, request=request), LONG)
+    jobs.wait(jobs.start(job_work.return_value, 1, request=request), LONG)
     del request
     wait_until(lambda: left() is None)
     assert not jobs._entries
 
 
+@pytest.mark.slow
 def test_what_is_forgotten_is_held_no_longer(make_jobs: Callable[..., Jobs]) -> None:
     jobs, request = make_jobs(), Request()
     left = weakref.ref(request)
-    job_id = jobs.start(job_work.answer, 1, request=request)
+    job_id = jobs.start(job_work.return_value, 1, request=request)
     jobs.wait(job_id, LONG)
     del request
     jobs.forget(job_id)
@@ -292,17 +300,18 @@ def test_a_fault_while_a_process_starts_costs_its_job_alone(
         return start()
 
     monkeypatch.setattr(running, "Worker", worker)
-    states = [final(jobs, jobs.start(job_work.answer, 1)).state for _ in range(3)]
+    states = [final(jobs, jobs.start(job_work.return_value, 1)).state for _ in range(3)]
     assert states == [JobState.FAILED, JobState.FAILED, JobState.DONE]
 
 
+@pytest.mark.slow
 def test_who_leaves_while_waiting_costs_nobody_the_warm_process(
     make_jobs: Callable[..., Jobs], tmp_path: Path
 ) -> None:
     jobs = make_jobs(patience=Patience(abandon_seconds=0.5))
     warm = followed(jobs, jobs.start(job_work.pid)).result
     first = started(jobs, tmp_path)
-    left = jobs.start(job_work.answer, 1)
+    left = jobs.start(job_work.return_value, 1)
     end = time.monotonic() + 1.0
     while time.monotonic() < end:
         seen(jobs, first)
@@ -313,11 +322,12 @@ def test_who_leaves_while_waiting_costs_nobody_the_warm_process(
     assert followed(jobs, jobs.start(job_work.pid)).result == warm
 
 
+@pytest.mark.slow
 def test_visitors_take_turns(make_jobs: Callable[..., Jobs], tmp_path: Path) -> None:
     jobs = make_jobs()
     running = started(jobs, tmp_path, owner="greedy")
-    more = [jobs.start(job_work.answer, i, owner="greedy") for i in range(3)]
-    other = jobs.start(job_work.answer, "other", owner="other")
+    more = [jobs.start(job_work.return_value, i, owner="greedy") for i in range(3)]
+    other = jobs.start(job_work.return_value, "other", owner="other")
     assert [seen(jobs, job_id).n_before for job_id in (running, *more, other)] == [0, 2, 3, 4, 1]
     jobs.stop(more[0])
     assert [seen(jobs, job_id).n_before for job_id in more[1:]] == [2, 3]
@@ -326,7 +336,7 @@ def test_visitors_take_turns(make_jobs: Callable[..., Jobs], tmp_path: Path) -> 
 
 
 def test_who_had_a_turn_goes_to_the_end_of_the_line() -> None:
-    turns: Turns[str] = Turns()
+    turns: FairQueue[str] = FairQueue()
     for owner in "aaab":
         turns.add(owner, owner)
     assert turns.take() == "a"
@@ -338,39 +348,43 @@ def test_who_had_a_turn_goes_to_the_end_of_the_line() -> None:
     assert len(turns) == 0
 
 
+@pytest.mark.slow
 def test_one_visitor_cannot_fill_the_queue(make_jobs: Callable[..., Jobs], tmp_path: Path) -> None:
     jobs = make_jobs(max_waiting=3, max_waiting_each=2)
     started(jobs, tmp_path, owner="a")
     for _ in range(2):
-        jobs.start(job_work.answer, 0, owner="a")
-    with pytest.raises(InvalidInputError, match="2 slow jobs of yours are waiting already"):
-        jobs.start(job_work.answer, 0, owner="a")
-    jobs.start(job_work.answer, 0, owner="b")
-    with pytest.raises(InvalidInputError, match="3 slow jobs are waiting already, of all"):
-        jobs.start(job_work.answer, 0, owner="c")
+        jobs.start(job_work.return_value, 0, owner="a")
+    with pytest.raises(InvalidInputError, match="already have 2 waiting jobs"):
+        jobs.start(job_work.return_value, 0, owner="a")
+    jobs.start(job_work.return_value, 0, owner="b")
+    with pytest.raises(InvalidInputError, match="3 jobs of all visitors are already waiting"):
+        jobs.start(job_work.return_value, 0, owner="c")
     (tmp_path / "go").touch()
 
 
+@pytest.mark.slow
 def test_who_comes_back_by_another_name_gets_no_other_turn(
     make_jobs: Callable[..., Jobs], tmp_path: Path
 ) -> None:
     jobs = make_jobs(max_waiting=8, max_waiting_each=2)
     started(jobs, tmp_path, owner="first", share="there")
-    more = [jobs.start(job_work.answer, i, owner=f"name {i}", share="there") for i in range(5)]
-    other = jobs.start(job_work.answer, 9, owner="other", share="elsewhere")
+    more = [
+        jobs.start(job_work.return_value, i, owner=f"name {i}", share="there") for i in range(5)
+    ]
+    other = jobs.start(job_work.return_value, 9, owner="other", share="elsewhere")
     order = [seen(jobs, job_id).n_before for job_id in (*more, other)]
     assert order == [2, 3, 4, 5, 6, 1], "one turn for all of them, as they came"
-    jobs.start(job_work.answer, 6, owner="name 6", share="there")
-    with pytest.raises(InvalidInputError, match="6 slow jobs are waiting already, of all who come"):
-        jobs.start(job_work.answer, 7, owner="name 7", share="there")
-    assert jobs.start(job_work.answer, 8, owner="another", share="third"), (
+    jobs.start(job_work.return_value, 6, owner="name 6", share="there")
+    with pytest.raises(InvalidInputError, match="6 jobs from your address or account are already"):
+        jobs.start(job_work.return_value, 7, owner="name 7", share="there")
+    assert jobs.start(job_work.return_value, 8, owner="another", share="third"), (
         "there is room for others"
     )
     (tmp_path / "go").touch()
 
 
 def test_those_of_one_share_take_turns_among_themselves() -> None:
-    turns: Turns[str] = Turns()
+    turns: FairQueue[str] = FairQueue()
     for owner, share in ("ax", "ax", "bx", "cy", "cy"):
         turns.add(owner, owner, share=share)
     turns.add("d", "d")
@@ -379,17 +393,23 @@ def test_those_of_one_share_take_turns_among_themselves() -> None:
     assert [turns.take() for _ in range(len(turns))] == order and turns.count_of_share("x") == 0
 
 
+@pytest.mark.slow
 def test_who_waits_is_told_how_long_once_that_is_known(
     make_jobs: Callable[..., Jobs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.jobs.entry._LEAST_SECONDS", 1e9)  # how far it is tells nothing here
+    monkeypatch.setattr(
+        "leakscope.core.jobs.entry._LEAST_SECONDS", 1e9
+    )  # how far it is tells nothing here
     jobs = make_jobs()
     (tmp_path / "go").touch()
     taken = final(jobs, started(jobs, tmp_path)).seconds
     (tmp_path / "go").unlink()
     (tmp_path / "runs").unlink()
-    running, known = started(jobs, tmp_path), jobs.start(job_work.gate, tmp_path)
-    unknown, last = jobs.start(job_work.note, tmp_path / "x"), jobs.start(job_work.answer, 0)
+    running, known = started(jobs, tmp_path), jobs.start(job_work.wait_at_gate, tmp_path)
+    unknown, last = (
+        jobs.start(job_work.append_line, tmp_path / "x"),
+        jobs.start(job_work.return_value, 0),
+    )
     wait_until(lambda: seen(jobs, running).seconds > taken)
     assert seen(jobs, running).seconds_left is None, "it takes longer than the last of its kind"
     assert [seen(jobs, j).seconds_left for j in (known, unknown, last)] == [None] * 3
@@ -402,7 +422,7 @@ def test_time_left_is_judged_by_the_last_of_a_kind_and_by_how_far_it_is() -> Non
         begun = time.monotonic() - seconds if seconds else 0.0
         return Entry("id", kind, None, b"", "", started=begun, fraction=fraction)
 
-    pace, ended = Pace(), entry("a", 100.0)
+    pace, ended = DurationEstimates(), entry("a", 100.0)
     ended.ended = ended.started + 100
     pace.learn(ended)
     assert pace.left([entry("a", 30.0)]) == pytest.approx(70, abs=1)
@@ -412,16 +432,18 @@ def test_time_left_is_judged_by_the_last_of_a_kind_and_by_how_far_it_is() -> Non
     assert pace.left([entry("a", 130.0)]) is None, "longer than the last"
 
 
+@pytest.mark.slow
 def test_kinds_are_told_apart_by_what_the_caller_says(make_jobs: Callable[..., Jobs]) -> None:
     jobs = make_jobs()
     for kind in ("slow", "quick"):
-        final(jobs, jobs.start(job_work.answer, 0, kind=kind))
+        final(jobs, jobs.start(job_work.return_value, 0, kind=kind))
     assert len(set(jobs._pace._last)) == 2
 
 
+@pytest.mark.slow
 def test_what_was_taken_is_forgotten_soon_and_not_at_once(make_jobs: Callable[..., Jobs]) -> None:
     jobs = make_jobs()
-    job_id = jobs.start(job_work.answer, 1)
+    job_id = jobs.start(job_work.return_value, 1)
     final(jobs, job_id)
     jobs.forget_after(job_id, 0.5)
     assert seen(jobs, job_id).result == 1, "another tab may take it too"
@@ -439,16 +461,17 @@ def test_another_error_reaches_neither_page_nor_log(
     typed = " ".join(["what", "the", "user", "typed"])
     with caplog.at_level(logging.ERROR):
         job = final(shared, shared.start(job_work.fail, typed))
-    assert job.state is JobState.FAILED and "fault of ours" in job.error
+    assert job.state is JobState.FAILED and "bug in Leakscope" in job.error
     assert typed not in job.error + caplog.text + "".join(capfd.readouterr())
     assert "RuntimeError" in caplog.text and "job_work.py" in caplog.text
 
 
+@pytest.mark.slow
 def test_finished_jobs_are_forgotten_after_a_while_and_running_ones_are_not(
     make_jobs: Callable[..., Jobs], tmp_path: Path
 ) -> None:
     jobs = make_jobs(keep_seconds=0.05)
-    done_id = jobs.start(job_work.answer, "secret")
+    done_id = jobs.start(job_work.return_value, "secret")
     wait_until(lambda: (job := jobs.view(done_id)) is None or job.is_final)
     running_id = started(jobs, tmp_path)
     time.sleep(0.1)
@@ -458,7 +481,7 @@ def test_finished_jobs_are_forgotten_after_a_while_and_running_ones_are_not(
 
 
 def test_forgetting_drops_request_and_result(shared: Jobs) -> None:
-    job_id = shared.start(job_work.answer, "result")
+    job_id = shared.start(job_work.return_value, "result")
     final(shared, job_id)
     shared.forget(job_id)
     assert shared.view(job_id) is None
@@ -468,10 +491,11 @@ def test_forgetting_drops_request_and_result(shared: Jobs) -> None:
 
 def test_ids_cannot_be_guessed(make_jobs: Callable[..., Jobs], tmp_path: Path) -> None:
     jobs = make_jobs(max_waiting=100, max_waiting_each=100)
-    ids = {jobs.start(job_work.gate, tmp_path) for _ in range(50)}
+    ids = {jobs.start(job_work.wait_at_gate, tmp_path) for _ in range(50)}
     assert len(ids) == 50 and min(map(len, ids)) >= 22  # 128 bits in base 64
 
 
+@pytest.mark.slow
 def test_a_process_is_prepared_once(make_jobs: Callable[..., Jobs]) -> None:
     jobs = make_jobs(prepare=job_work.count_preparations)
     process = final(jobs, jobs.start(job_work.pid)).result
@@ -480,7 +504,7 @@ def test_a_process_is_prepared_once(make_jobs: Callable[..., Jobs]) -> None:
 
 GROWN = """
 import job_work
-from core.jobs import Jobs
+from leakscope.core.jobs import Jobs
 held = b"x" * 2_700_000_000
 del held
 jobs = Jobs()
@@ -489,27 +513,32 @@ assert found[0] == found[1], found
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_has_grown_keeps_its_process_warm_too(tmp_path: Path) -> None:
     """Linux hands a program the peak of whoever started it: that is not the program's own."""
     here = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])
     environment = {**os.environ, "PYTHONPATH": here}
     with (
         (tmp_path / "log").open("w") as log,
-        processes.started([sys.executable, "-c", GROWN], output=log, env=environment) as server,
+        processes.running_process(
+            [sys.executable, "-c", GROWN], output=log, env=environment
+        ) as server,
     ):
         status = server.wait(LONG)
     assert status == 0, (tmp_path / "log").read_text()
 
 
+@pytest.mark.slow
 def test_work_that_nobody_follows_any_more_is_stopped(
     make_jobs: Callable[..., Jobs], tmp_path: Path
 ) -> None:
     jobs = make_jobs(patience=Patience(abandon_seconds=1.0))
     job_id = started(jobs, tmp_path)
     assert final(jobs, job_id).state is JobState.STOPPED, "waiting for it is no look at it"
-    assert not runs(int((tmp_path / "runs").read_text()))
+    assert not is_running(int((tmp_path / "runs").read_text()))
 
 
+@pytest.mark.slow
 def test_work_that_nobody_looks_at_gives_way_sooner_where_another_waits(
     make_jobs: Callable[..., Jobs], tmp_path: Path
 ) -> None:
@@ -517,26 +546,30 @@ def test_work_that_nobody_looks_at_gives_way_sooner_where_another_waits(
     first = started(jobs, tmp_path)
     time.sleep(0.6)
     assert seen(jobs, first).state is JobState.RUNNING, "nobody waits"
-    second = jobs.start(job_work.answer, "its turn")
+    second = jobs.start(job_work.return_value, "its turn")
     assert final(jobs, second).result == "its turn"
     assert seen(jobs, first).state is JobState.STOPPED
 
 
+@pytest.mark.slow
 def test_no_work_runs_for_ever_and_less_long_where_another_waits(
     make_jobs: Callable[..., Jobs], tmp_path: Path
 ) -> None:
     jobs = make_jobs(patience=Patience(longest_seconds=6.0))
-    alone = final(jobs, jobs.start(job_work.gate, tmp_path))  # a full machine may not even begin it
-    assert alone.state is JobState.FAILED and "longest that one job may take, so" in alone.error
+    alone = final(
+        jobs, jobs.start(job_work.wait_at_gate, tmp_path)
+    )  # a full machine may not even begin it
+    assert alone.state is JobState.FAILED and "the limit of one job, so" in alone.error
     jobs, folder = make_jobs(patience=Patience(crowded_longest_seconds=0.2)), tmp_path / "second"
     folder.mkdir()
     first = started(jobs, folder)
     time.sleep(0.6)
     assert seen(jobs, first).state is JobState.RUNNING, "nobody waits"
-    assert final(jobs, jobs.start(job_work.answer, "its turn")).result == "its turn"
-    assert "may take while others wait" in seen(jobs, first).error
+    assert final(jobs, jobs.start(job_work.return_value, "its turn")).result == "its turn"
+    assert "the limit of one job while others wait" in seen(jobs, first).error
 
 
+@pytest.mark.slow
 def test_work_that_is_silent_for_ages_gives_way_where_another_waits(
     make_jobs: Callable[..., Jobs], tmp_path: Path
 ) -> None:
@@ -544,7 +577,7 @@ def test_work_that_is_silent_for_ages_gives_way_where_another_waits(
     first = started(jobs, tmp_path)
     time.sleep(0.6)
     assert seen(jobs, first).state is JobState.RUNNING, "nobody waits"
-    second = jobs.start(job_work.answer, "its turn")
+    second = jobs.start(job_work.return_value, "its turn")
     assert final(jobs, second).result == "its turn"
     ended = seen(jobs, first)
-    assert ended.state is JobState.FAILED and "no sign of progress for 0 s" in ended.error
+    assert ended.state is JobState.FAILED and "showed no progress for 0 s" in ended.error

@@ -12,31 +12,25 @@ from typing import Any
 
 import pytest
 
-from core.attacks.inversion import shipped
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.errors import InvalidInputError
-from core.registry import Entry
-from core.specs import settings_of
-from core.store import read_json, write_json
-from core.studies import (
-    attacks,
-    attributes,
-    classed_texts,
-    context,
-    deniability,
-    domains,
-    membership_classifiers,
-    membership_halves,
-    membership_words,
-    reconstruct,
-    tradeoff_texts,
-    tradeoff_use,
-    tuned_networks,
-    tuning,
-)
-from core.studies.registry import STUDIES, cells_of, run_study
-from core.studies.rows import Cell
-from core.studies.runner import cell_key
+from leakscope.core.attacks.inversion import shipped
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.registry import Entry
+from leakscope.core.results.rows import Cell
+from leakscope.core.specs import settings_of
+from leakscope.core.storage.artifacts import read_json, write_json
+from leakscope.core.studies import classed_texts, context, domains
+from leakscope.core.studies.attributes import study as attributes
+from leakscope.core.studies.deniability import study as deniability
+from leakscope.core.studies.inversion import attacks, reconstruct, tuning
+from leakscope.core.studies.membership import classifiers as membership_classifiers
+from leakscope.core.studies.membership import halves as membership_halves
+from leakscope.core.studies.membership import words as membership_words
+from leakscope.core.studies.registry import STUDIES, cells_of, run_study
+from leakscope.core.studies.runner import cell_key
+from leakscope.core.studies.tradeoff import texts as tradeoff_texts
+from leakscope.core.studies.tradeoff import use as tradeoff_use
+from leakscope.core.studies.training import tuned_networks
 
 
 @dataclass(frozen=True)
@@ -72,43 +66,76 @@ SCENES: dict[str, Callable[[Scene], dict[str, Any]]] = {
     "audit": lambda s: {},
     "replacements": lambda s: {"encoder": f"mlm:{s.encoder}"},
     "attributes": lambda s: {
-        "target": str(s.news), "other": str(s.news), "label_column": "label",
-        "encoders": ("tfidf", f"mlm:{s.encoder}"), "attribute_attacks": ("words", "linear"),
-        "labels": (2,), "sizes": (3,), "seeds": (0,),
+        "target": str(s.news),
+        "other": str(s.news),
+        "label_column": "label",
+        "encoders": ("tfidf", f"mlm:{s.encoder}"),
+        "attribute_attacks": ("words", "linear"),
+        "labels": (2,),
+        "sizes": (3,),
+        "seeds": (0,),
     },
     "constrained": lambda s: {
-        "tasks": (f"news={s.news}",), "encoder": f"mlm:{s.encoder}", "etas": (75.0,), "seeds": (0,),
+        "tasks": (f"news={s.news}",),
+        "encoder": f"mlm:{s.encoder}",
+        "etas": (75.0,),
+        "seeds": (0,),
     },
     "adaptive": lambda s: {
-        "tasks": (f"news={s.news}",), "encoder": f"mlm:{s.encoder}", "etas": (75.0, 90.0),
-        "other": str(s.news), "seeds": (0,),
+        "tasks": (f"news={s.news}",),
+        "encoder": f"mlm:{s.encoder}",
+        "etas": (75.0, 90.0),
+        "other": str(s.news),
+        "seeds": (0,),
     },
     "tradeoff": lambda s: {
-        "tasks": (f"news={s.news}",), "searches": (f"pairs={s.pairs}",),
-        "encoder": f"mlm:{s.encoder}", "auxiliary": str(s.news),
-        "defences": ("none", "gaussian", "truncation", "leace", "adversarial:weight=1",
-                     "private_head:epsilon=1"),
-        "attributes": f"who={s.news}", "label_column": "label", "n_labels": 2, "membership": "news",
+        "tasks": (f"news={s.news}",),
+        "searches": (f"pairs={s.pairs}",),
+        "encoder": f"mlm:{s.encoder}",
+        "auxiliary": str(s.news),
+        "defences": (
+            "none",
+            "gaussian",
+            "truncation",
+            "leace",
+            "adversarial:weight=1",
+            "private_head:epsilon=1",
+        ),
+        "attributes": f"who={s.news}",
+        "label_column": "label",
+        "n_labels": 2,
+        "membership": "news",
     },
     "listed": lambda s: {
-        "encoder": f"mlm:{s.encoder}", "auxiliary": str(s.news), "seeds": (0,),
+        "encoder": f"mlm:{s.encoder}",
+        "auxiliary": str(s.news),
+        "seeds": (0,),
         "defences": ("none", "gaussian", "truncation"),
     },
     "adversarial": lambda s: {
-        "target": str(s.news), "label_column": "label", "tasks": (f"news={s.news}",),
-        "encoders": (f"mlm:{s.encoder}", "dual_lstm"), "seeds": (0,),
+        "target": str(s.news),
+        "label_column": "label",
+        "tasks": (f"news={s.news}",),
+        "encoders": (f"mlm:{s.encoder}", "dual_lstm"),
+        "seeds": (0,),
     },
     "membership-classifiers": lambda s: {
-        "corpora": (f"posts={s.posts}:label",), "encoder": f"mlm:{s.encoder}", "n_shadows": 2,
-        "classifiers": ("linear", "lstm"), "seeds": (0,),
+        "corpora": (f"posts={s.posts}:label",),
+        "encoder": f"mlm:{s.encoder}",
+        "n_shadows": 2,
+        "classifiers": ("linear", "lstm"),
+        "seeds": (0,),
     },
     "private-training": lambda s: {
-        "tasks": (f"news={s.news}",), "target": str(s.news), "encoder": f"mlm:{s.encoder}",
-        "epsilons": (0.0, 1.0), "seeds": (0,),
+        "tasks": (f"news={s.news}",),
+        "target": str(s.news),
+        "encoder": f"mlm:{s.encoder}",
+        "epsilons": (0.0, 1.0),
+        "seeds": (0,),
     },
     "membership-words": lambda s: {"target": str(s.news), "seeds": (0, 1)},
     "membership-sentences": lambda s: {"target": str(s.news), "seeds": (0,)},
-}  # fmt: skip
+}
 """A small study of each kind."""
 
 
@@ -138,14 +165,14 @@ def write_texts(scene: Scene, more: str) -> None:
     scene.posts.write_text("\n".join(["user_id,text,label", *posts]) + "\n")
     scene.pairs.write_text("\n".join(["question1,question2", *pairs]) + "\n")
     for cached in (
-        attributes._examples,
+        attributes._read_examples,
         attributes._content_of,
         domains.content_of,
         deniability.content_of,
         classed_texts.open_classed,
         membership_classifiers.content_of,
         membership_halves.open_documents,
-        membership_words._numbered,
+        membership_words._numbered_documents,
         tradeoff_texts._sentences,
         tradeoff_texts.auxiliary_texts,
         tradeoff_texts.auxiliary_documents,
@@ -191,7 +218,7 @@ def change_folder(name: str, cells: list[Cell], scene: Scene, patch: pytest.Monk
 
 
 def change_precision(name: str, cells: list[Cell], scene: Scene, patch: pytest.MonkeyPatch) -> Any:
-    patch.setattr("core.training.devices.pick_precision", lambda device: "float16")
+    patch.setattr("leakscope.core.training.devices.pick_precision", lambda device: "float16")
     fixed = SimpleNamespace(name="minilm", fingerprint="one", precision="float16")
     patch.setattr(attacks, "_encoder", lambda precision: fixed)
     patch.setattr(reconstruct, "_encoder", lambda precision: fixed)
@@ -223,8 +250,12 @@ def change_defaults(family: str) -> Callable[..., Any]:
     def change(name: str, cells: list[Cell], scene: Scene, patch: pytest.MonkeyPatch) -> Any:
         touched = set()
         for each, entry in entries_in(name, cells, family).items():
-            given = {setting for cell in cells for setting in cell.get(GIVEN[family], {})
-                     if str(measured_by(name, cell).get(family)) == each}  # fmt: skip
+            given = {
+                setting
+                for cell in cells
+                for setting in cell.get(GIVEN[family], {})
+                if str(measured_by(name, cell).get(family)) == each
+            }
             if family == "encoder":
                 given = set()  # a cell tells all of them
             fixed = getattr(entry, "fixed", {})
@@ -271,8 +302,10 @@ UNDER_NOISE = ("constrained", "adaptive")
 OWN_ATTACKS = (OURS, *MEMBERSHIP, PRIVATE, "memorisation", "attributes", "listed", *UNDER_NOISE)
 """Studies that put no attack of inversion to the test."""
 
+WITHOUT_FILES = {"audit", "replacements"}
+
 CHANGES: dict[str, tuple[Callable[..., Any], set[str]]] = {
-    "what a file of texts holds": (change_data, {"audit", "replacements"}),
+    "what a file of texts holds": (change_data, WITHOUT_FILES),
     "what the folder of an encoder holds": (
         change_folder,
         {"attacks", "reconstruct", "deniability", "audit", "memorisation", *MEMBERSHIP},
@@ -360,6 +393,7 @@ def test_every_study_is_put_to_the_test() -> None:
     assert SCENES.keys() == STUDIES.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", CHANGES)
 @pytest.mark.parametrize("name", [*STUDIES, "tuning"])
 def test_what_decides_a_cell_changes_its_key(
@@ -374,6 +408,17 @@ def test_what_decides_a_cell_changes_its_key(
     changed = [cell_key(a) != cell_key(b) for a, b in zip(after, before, strict=True)]
     assert changed == [concerns(cell) for cell in before]
     assert any(changed) is (name not in without)
+
+
+@pytest.mark.parametrize("name", [n for n in SCENES if n not in WITHOUT_FILES])
+def test_another_file_at_the_path_is_refused(name: str, scene: Scene, tmp_path: Path) -> None:
+    """Where the texts have changed since a study was begun, nothing of it is measured."""
+    cell = next(c for c in cells_in(name, scene) if {"contents", "content"} & c.keys())
+    if name == "tradeoff":  # which opens its encoder first
+        cell = {**cell, "encoder": "minilm"}
+    write_texts(scene, " again")
+    with pytest.raises(InvalidInputError, match=r"changed since the study was started"):
+        STUDIES[name].measure(cell, tmp_path)
 
 
 def test_another_encoder_of_the_same_name_is_told_by_its_fingerprint(
@@ -414,20 +459,20 @@ def test_a_model_of_the_hub_is_told_by_its_revision(monkeypatch: pytest.MonkeyPa
         opened.append(name)
         lying["owner/model"] = "a" * 40
 
-    monkeypatch.setattr(context, "_fetch", fetch)
-    monkeypatch.setattr(context, "_fetched", lambda kind, model: lying.get(model, ""))
-    told = context.context_of({"encoder": "st:owner/model"})
+    monkeypatch.setattr(context, "_download", fetch)
+    monkeypatch.setattr(context, "_cached_revision", lambda kind, model: lying.get(model, ""))
+    told = context.cell_context({"encoder": "st:owner/model"})
     assert told == {"encoder_revision": "a" * 16} and opened == ["st:owner/model"]
     lying["owner/model"] = "b" * 40
-    assert context.context_of({"encoder": "st:owner/model"}) != told
+    assert context.cell_context({"encoder": "st:owner/model"}) != told
     assert opened == ["st:owner/model"], "it is opened where it is not here yet, and only there"
-    assert context.context_of({"encoder": "minilm"}) == {}
+    assert context.cell_context({"encoder": "minilm"}) == {}
 
 
 def test_a_machine_of_another_kind_measures_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(context, "_fetched", lambda kind, model: "b" * 40)
+    monkeypatch.setattr(context, "_cached_revision", lambda kind, model: "b" * 40)
     here = {"encoder": "st:owner/model", "encoder_revision": "b" * 16}
     context.check_machine({**here, **context.precision_of(here)})
     with pytest.raises(InvalidInputError, match=r"holds the encoder in the state b+, .* a+:"):
@@ -443,7 +488,7 @@ def test_a_machine_of_another_kind_measures_nothing(
 def test_a_model_that_cannot_be_had_joins_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    assert context.context_of({"encoder": "mlm:nobody/nothing-at-all"}) == {}
+    assert context.cell_context({"encoder": "mlm:nobody/nothing-at-all"}) == {}
 
 
 def test_a_default_that_the_cell_gives_itself_does_not_matter(
@@ -452,8 +497,8 @@ def test_a_default_that_the_cell_gives_itself_does_not_matter(
     cell = {"attack": "msp", "settings": {"epochs": 3}}
     field = settings_of(INVERSION_ATTACKS["msp"].kind)["epochs"]
     monkeypatch.setattr(field, "default", 99)
-    assert context.context_of(cell) == {}
-    assert context.context_of({"attack": "msp"}) == {"defaults": {"attack": {"epochs": 99}}}
+    assert context.cell_context(cell) == {}
+    assert context.cell_context({"attack": "msp"}) == {"defaults": {"attack": {"epochs": 99}}}
 
 
 def test_finished_cells_of_today_keep_their_names() -> None:
@@ -464,4 +509,4 @@ def test_finished_cells_of_today_keep_their_names() -> None:
         {"encoder": "tfidf"},
         {"defence": "gaussian", "defence_settings": {"sigma": 0.1}},
     ):
-        assert context.context_of(cell, beside=("search",)) == {}, cell
+        assert context.cell_context(cell, beside=("search",)) == {}, cell

@@ -11,13 +11,13 @@ import pytest
 import test_attribute_study
 import test_membership_classifier_study
 import test_memorisation_study
-from processes import started, wait_until
+from processes import running_process, wait_until
 
-from core.studies import trained_classifiers
-from core.studies.attributes import AttributeStudy
-from core.studies.membership_classifiers import MembershipClassifierStudy
-from core.studies.registry import run_study
-from core.studies.rows import Row
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.attributes.study import AttributeStudy
+from leakscope.core.studies.membership import trained_classifiers
+from leakscope.core.studies.membership.classifiers import MembershipClassifierStudy
+from leakscope.core.studies.registry import run_study
 
 books, posts = test_attribute_study.books, test_membership_classifier_study.posts
 ROOT = Path(__file__).parents[1]
@@ -28,8 +28,10 @@ sys.path[:0] = ["tests"]
 from pathlib import Path
 import pytest
 import test_killed_studies
-from core.studies import attributes, membership_classifiers, memorisation
-from core.studies.registry import run_study
+from leakscope.core.studies.attributes import study as attributes
+from leakscope.core.studies.membership import classifiers as membership_classifiers
+from leakscope.core.studies.memorisation import study as memorisation
+from leakscope.core.studies.registry import run_study
 
 def slowed(real):
     def slow(*given, **named):
@@ -37,7 +39,7 @@ def slowed(real):
         return real(*given, **named)
     return slow
 
-attributes.answer_all = slowed(attributes.answer_all)
+attributes.run_cases = slowed(attributes.run_cases)
 membership_classifiers.evaluate = slowed(membership_classifiers.evaluate)
 memorisation.run_planted = slowed(memorisation.run_planted)
 memorisation.audit_model = slowed(memorisation.audit_model)
@@ -70,7 +72,7 @@ ASKED: dict[str, Any] = {
 def killed(name: str, folder: Path, *given: Path, least: int = 1) -> dict[Path, int]:
     """Run a study, kill it once it has so many cells, and return when these were written."""
     cells = folder / "cells"
-    with started([sys.executable, "-c", RUN, name, folder, *given], cwd=ROOT) as process:
+    with running_process([sys.executable, "-c", RUN, name, folder, *given], cwd=ROOT) as process:
         wait_until(lambda: len(list(cells.glob("*.json"))) >= least, process, seconds=120)
         process.kill()
         assert process.wait(60) == -signal.SIGKILL
@@ -91,6 +93,7 @@ def check_kept(before: dict[Path, int], folder: Path, n_cells: int) -> None:
     assert len(list((folder / "cells").glob("*.json"))) == n_cells
 
 
+@pytest.mark.slow
 def test_a_killed_study_of_attributes_measures_no_cell_twice(books: Path, tmp_path: Path) -> None:
     before = killed("attributes", tmp_path / "killed", books)
     again, apart = (
@@ -100,6 +103,7 @@ def test_a_killed_study_of_attributes_measures_no_cell_twice(books: Path, tmp_pa
     check_kept(before, tmp_path / "killed", len(of_authors(books).cells()))
 
 
+@pytest.mark.slow
 def test_a_killed_study_of_members_trains_no_classifier_twice(
     posts: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +115,7 @@ def test_a_killed_study_of_members_trains_no_classifier_twice(
     check_kept(before, tmp_path / "killed", len(asked.cells()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [1, 5], ids=["in the exposures", "in the audits"])
 def test_a_killed_study_of_canaries_trains_no_model_twice(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int

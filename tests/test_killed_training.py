@@ -20,16 +20,16 @@ from test_adaptive import pretraining
 from test_constrained import classifier
 from test_private_training import SMALL, N, _Toy, fitted, problem
 
-from core.attacks.membership.memorisation.gradients import GradientCanaries
-from core.attacks.membership.memorisation.network import make_network
-from core.attacks.membership.memorisation.private import CLIP_NORM, train_model
-from core.attacks.membership.memorisation.settings import MemorisationSettings
-from core.attacks.membership.memorisation.tokens import make_tokens
-from core.encoders.transformer import TransformerEncoder
-from core.protocols import OnProgress, no_progress
-from core.store import load_artifact, read_record
-from core.tasks.examples import Examples
-from core.training.accounting import Promise, epsilon_of
+from leakscope.core.attacks.membership.memorisation.gradients import GradientCanaries
+from leakscope.core.attacks.membership.memorisation.network import make_network
+from leakscope.core.attacks.membership.memorisation.private import CLIP_NORM, train_model
+from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
+from leakscope.core.attacks.membership.memorisation.tokens import make_tokens
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.storage.artifacts import load_artifact, read_record
+from leakscope.core.tasks.examples import Examples
+from leakscope.core.training.accounting import Guarantee, epsilon_spent
 
 HERE = Path(__file__).parent
 
@@ -43,8 +43,9 @@ def constrained(reader: str, mechanism: str) -> Train:
     ) -> Arrays:
         examples = Examples("toy", tuple(texts[:80]), (), tuple("ab" * 40))
         found = classifier(tiny, reader=reader, mechanism=mechanism)
-        found.fit(encoder(tiny), examples, np.arange(80), checkpoint_dir=folder,
-                  on_progress=on_progress)  # fmt: skip
+        found.fit(
+            encoder(tiny), examples, np.arange(80), checkpoint_dir=folder, on_progress=on_progress
+        )
         return {k: v.numpy() for k, v in found.network_.state_dict().items()}
 
     return train
@@ -75,16 +76,25 @@ def language_model(
     tiny: Path, texts: Sequence[str], folder: Path | None, on_progress: OnProgress
 ) -> Arrays:
     """Train a small one on texts and on gradients of canaries, whose scores are read along."""
-    settings = MemorisationSettings(model="transformer", epochs=5, hidden=16, batch_size=8,
-                                    max_length=32)  # fmt: skip
+    settings = MemorisationSettings(
+        model="transformer", epochs=5, hidden=16, batch_size=8, max_length=32
+    )
     known = list(texts[:40])
     tokens = make_tokens("bytes", known, (), 0)
     shape = make_network("transformer", tokens.size, 16, 32)
     n_weights = sum(weight.numel() for weight in shape.parameters())
     canaries = GradientCanaries(60, n_weights, np.arange(60) < 30, CLIP_NORM, 3)
-    promise = Promise(epsilon=4.0, delta=1e-5, n_expected=70)
-    network, privacy = train_model(known, tokens, settings, 3, promise=promise, canaries=canaries,
-                                   checkpoint_dir=folder, on_progress=on_progress)  # fmt: skip
+    promise = Guarantee(epsilon=4.0, delta=1e-5, n_expected=70)
+    network, privacy = train_model(
+        known,
+        tokens,
+        settings,
+        3,
+        promise=promise,
+        canaries=canaries,
+        checkpoint_dir=folder,
+        on_progress=on_progress,
+    )
     assert privacy is not None
     weights = {name: each.detach().numpy() for name, each in network.state_dict().items()}
     spent = np.array([privacy.epsilon, privacy.n_steps])
@@ -123,12 +133,16 @@ def kill(name: str, tiny: Path, texts: Sequence[str], place: Path, *, at: float 
     given = [HERE, name, tiny, place / "texts.json", place / "run", at]
     died = subprocess.run(
         [sys.executable, "-c", KILLED, *map(str, given)],
-        cwd=HERE.parent, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=HERE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert died.returncode == -signal.SIGKILL, died.stderr
     return place / "run"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAININGS)
 def test_what_was_killed_within_an_epoch_ends_bit_for_bit_as_what_was_not(
     name: str, tiny_bert: Path, small_texts: list[str], tmp_path: Path
@@ -146,6 +160,7 @@ def test_what_was_killed_within_an_epoch_ends_bit_for_bit_as_what_was_not(
         assert np.array_equal(again[part], array), part
 
 
+@pytest.mark.slow
 def test_a_private_run_that_is_killed_twice_tells_all_that_its_weights_have_cost(
     tiny_bert: Path, tmp_path: Path
 ) -> None:
@@ -156,7 +171,7 @@ def test_a_private_run_that_is_killed_twice_tells_all_that_its_weights_have_cost
         _, meta = load_artifact(folder)
         steps = [(float(noise), float(rate), int(n)) for noise, rate, n in meta["extra"]["steps"]]
         assert sum(n for _, _, n in steps) == 4 * meta["epoch"] + meta["batch"] > 0
-        spent.append(epsilon_of(steps))
+        spent.append(epsilon_spent(steps))
     ended = private(tiny_bert, [], tmp_path / "run", no_progress)["spent"]
     whole = private(tiny_bert, [], None, no_progress)["spent"]
     assert 0 < spent[0] < spent[1] < ended[0] == whole[0] and ended[1] == 20
@@ -174,13 +189,14 @@ told.seedless(sys.argv[2], on_progress=kill)
 
 
 def seedless(folder: str, seed: int | None = None, **more: Any) -> Any:
-    from core.defences.trained.private import PrivateTraining
+    from leakscope.core.defences.trained.private import PrivateTraining
 
     texts, labels = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
     made = PrivateTraining(epsilon=4.0, seed=seed, **SMALL)
     return made.fit(_Toy(), texts, labels, checkpoint_dir=folder, **more)
 
 
+@pytest.mark.slow
 def test_a_killed_private_classifier_goes_on_with_its_unknown_seed_and_then_forgets_it(
     tmp_path: Path,
 ) -> None:

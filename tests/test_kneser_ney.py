@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from core.attacks.inversion.reconstruct.kneser_ney import Trigrams, estimate
-from core.attacks.inversion.reconstruct.tokens import BEGIN, END, N_SPECIAL, UNKNOWN
+from leakscope.core.attacks.inversion.reconstruct.kneser_ney import Trigrams, estimate
+from leakscope.core.attacks.inversion.reconstruct.tokens import BEGIN, END, N_SPECIAL, UNKNOWN
 
 SENTENCES = [
     [3, 4, 5, 6],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.corpora import bundled_sentences
-from core.language import FREQUENT_WORDS, language_evidence
-from core.text import STOP_WORDS
+from leakscope.core.corpora import bundled_sentences
+from leakscope.core.language import FREQUENT_WORDS, language_evidence
+from leakscope.core.text import STOP_WORDS
 
 ENGLISH = (
     "I am still waiting on my card, could you please tell me when it arrives?",

@@ -13,25 +13,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from by_heart import BY_NAME, OF_SETS, SentencesByHeart, entry_of
+from memorising_models import BY_NAME, OF_SETS, MemorisingReconstruction, entry_of
 
-from core.attacks.inversion import shipped
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.attacks.inversion.sparse import attack as sparse
-from core.encoders.transformer import TransformerEncoder
-from core.protocols import Encoder
-from core.specs import AttackSpec
-from core.studies import apart, attacks, domains, layers, passages, reconstruct
-from core.studies.encoders import EncoderStudy
-from core.studies.eos import EosStudy
-from core.studies.layers import LayerStudy
-from core.studies.paragraphs import ParagraphStudy
-from core.studies.reconstruct import ReconstructStudy
-from core.studies.registry import run_study
-from core.studies.rows import Row
-from core.studies.scaling import ScalingStudy
-from core.studies.tuning import TuningStudy
-from core.studies.tuning import run as search
+from leakscope.core.attacks.inversion import shipped
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.attacks.inversion.sparse import attack as sparse
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.protocols import Encoder
+from leakscope.core.results.rows import Row
+from leakscope.core.specs import AttackSpec
+from leakscope.core.studies import decontaminate, domains
+from leakscope.core.studies.inversion import attacks, layers, passages, reconstruct
+from leakscope.core.studies.inversion.eos import EosStudy
+from leakscope.core.studies.inversion.layers import LayerStudy
+from leakscope.core.studies.inversion.paragraphs import ParagraphStudy
+from leakscope.core.studies.inversion.reconstruct import ReconstructStudy
+from leakscope.core.studies.inversion.representations import EncoderStudy
+from leakscope.core.studies.inversion.scaling import ScalingStudy
+from leakscope.core.studies.inversion.tuning import TuningStudy
+from leakscope.core.studies.inversion.tuning import run as search
+from leakscope.core.studies.registry import run_study
 
 
 @pytest.fixture(scope="module")
@@ -82,21 +83,41 @@ def written(folder: Path, bundled: list[str], again: Callable[[str], str]) -> st
 
 
 def study_encoders(articles: str, folder: Path, attack: str = "memory") -> list[Row]:
-    study = EncoderStudy(target=articles, other=articles, encoders=("minilm",),
-                         attacks=(attack,), domains=("in",), n_targets=30)  # fmt: skip
+    study = EncoderStudy(
+        target=articles,
+        other=articles,
+        encoders=("minilm",),
+        attacks=(attack,),
+        domains=("in",),
+        n_targets=30,
+    )
     return run_study("encoders", study, folder)
 
 
 def study_scaling(articles: str, folder: Path, attack: str = "memory") -> list[Row]:
-    study = ScalingStudy(target=articles, other=articles, encoders=("minilm",),
-                         attacks=(attack,), sizes=(100, 200), n_targets=30)  # fmt: skip
+    study = ScalingStudy(
+        target=articles,
+        other=articles,
+        encoders=("minilm",),
+        attacks=(attack,),
+        sizes=(100, 200),
+        n_targets=30,
+    )
     return run_study("scaling", study, folder)
 
 
 def study_paragraphs(articles: str, folder: Path, attack: str = "memory") -> list[Row]:
-    study = ParagraphStudy(target=articles, other=articles, encoders=("minilm",),
-                           attacks=(attack,), domains=("in",), trained_on=("sentences",),
-                           n_words=(20, 60), n_auxiliary=200, n_targets=8)  # fmt: skip
+    study = ParagraphStudy(
+        target=articles,
+        other=articles,
+        encoders=("minilm",),
+        attacks=(attack,),
+        domains=("in",),
+        trained_on=("sentences",),
+        n_words=(20, 60),
+        n_auxiliary=200,
+        n_targets=8,
+    )
     return run_study("paragraphs", study, folder)
 
 
@@ -106,8 +127,15 @@ def study_attacks(articles: str, folder: Path, attack: str = "memory") -> list[R
 
 
 def study_tuning(articles: str, folder: Path, attack: str = "memory") -> list[Row]:
-    study = TuningStudy(target=articles, other=articles, encoder="minilm", attack=attack,
-                        domain="in", n_auxiliary=200, n_trials=1)  # fmt: skip
+    study = TuningStudy(
+        target=articles,
+        other=articles,
+        encoder="minilm",
+        attack=attack,
+        domain="in",
+        n_auxiliary=200,
+        n_trials=1,
+    )
     return search(study, folder)
 
 
@@ -120,8 +148,9 @@ def study_eos(articles: str, folder: Path, attack: str = "memory") -> list[Row]:
 
 def study_layers(articles: str, folder: Path, attack: str = "memory") -> list[Row]:
     """The map of Eq. 7 is what is learned from texts; Eq. 5 learns nothing."""
-    study = LayerStudy(target=articles, other=articles, domains=("in",), layers=(3,),
-                       n_auxiliary=200, n_targets=30)  # fmt: skip
+    study = LayerStudy(
+        target=articles, other=articles, domains=("in",), layers=(3,), n_auxiliary=200, n_targets=30
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layers, "EQUATIONS", {"Eq. 7": "sparse"})
         patch.setattr(sparse, "SparseCodingAttack", lambda **_: BY_NAME[attack]())
@@ -137,10 +166,11 @@ def study_reconstruct(articles: str, folder: Path, attack: str = "memory") -> li
 
     def opened(asked: AttackSpec | str, encoder: Encoder) -> Any:
         is_reader = isinstance(asked, AttackSpec)
-        return SentencesByHeart(encoder, known if is_reader else known[:1], BY_NAME[attack])
+        return MemorisingReconstruction(encoder, known if is_reader else known[:1], BY_NAME[attack])
 
-    study = ReconstructStudy(target=articles, n=30, lengths=("1-60",), budgets=(0,),
-                             shipped_texts=str(pool))  # fmt: skip
+    study = ReconstructStudy(
+        target=articles, n=30, lengths=("1-60",), budgets=(0,), shipped_texts=str(pool)
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reconstruct, "open_attack", opened)
         rows = run_study("reconstruct", study, folder)
@@ -178,10 +208,11 @@ def weights(
     monkeypatch.setattr(reconstruct, "shipped_settings", lambda encoder, name: {})
     monkeypatch.setattr(reconstruct, "shipped_digest", lambda encoder, name: "0" * 16)
     monkeypatch.setattr(reconstruct, "shipped_held_out", lambda encoder: frozenset[str]())
-    for cached in (domains.open_domain, passages.open_passages, attacks.parted):
+    for cached in (domains.open_domain, passages.open_passages, attacks.split_texts):
         cached.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", STUDIES)
 def test_what_is_known_by_heart_is_not_attacked(study: str, articles: str, tmp_path: Path) -> None:
     rows = STUDIES[study](articles, tmp_path)
@@ -193,6 +224,7 @@ def test_what_is_known_by_heart_is_not_attacked(study: str, articles: str, tmp_p
 NEAR = ["encoders", "scaling", "attacks", "paragraphs", "eos", "layers", "reconstruct"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", NEAR)
 def test_what_nearly_repeats_a_known_text_is_not_attacked(
     study: str, nearly: str, tmp_path: Path
@@ -204,20 +236,22 @@ def test_what_nearly_repeats_a_known_text_is_not_attacked(
         assert row.facts["n_near_duplicates"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", NEAR)
 def test_what_nearly_repeats_a_known_text_would_be_found(
     study: str, nearly: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(apart, "near_duplicates", lambda texts, known, near: frozenset())
+    monkeypatch.setattr(decontaminate, "near_duplicates", lambda texts, known, near: frozenset())
     rows = STUDIES[study](nearly, tmp_path, "near")
     assert max(read_of(row) for row in rows) > 0.0
     assert {row.facts["n_near_duplicates"] for row in rows} == {0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", [study for study in NEAR if study != "paragraphs"])
 def test_sentences_that_stand_on_both_sides_would_be_found(
     study: str, articles: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(apart, "near_duplicates", lambda texts, known, near: frozenset())
+    monkeypatch.setattr(decontaminate, "near_duplicates", lambda texts, known, near: frozenset())
     for row in STUDIES[study](articles, tmp_path):
         assert read_of(row) > 0.0

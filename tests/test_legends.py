@@ -7,11 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from core.figures.style import BELOW
-from core.figures.training_noise import utility_figure
-from core.figures.training_private import exposure_figure, private_figure
-from core.studies.training_summary import load_part
-
 FIGURES = Path(__file__).parents[1] / "core" / "figures"
 PRINTED = {"learning", "reconstruct"}
 """Drawn at one size, for the documents alone."""
@@ -24,18 +19,8 @@ def test_a_legend_that_is_not_above_its_figure_stands_at_its_foot(builder: str) 
     for node in ast.walk(tree):
         if not isinstance(node, ast.Dict):
             continue
-        said = {ast.unparse(k): ast.unparse(v) for k, v in zip(node.keys, node.values, strict=True)
-                if k}  # fmt: skip
+        said = {
+            ast.unparse(k): ast.unparse(v) for k, v in zip(node.keys, node.values, strict=True) if k
+        }
         if "'orientation'" in said:
             assert float(said["'y'"]) >= 1 and said["'yanchor'"] == "'bottom'", said
-
-
-def test_figures_of_training_have_their_legend_at_the_foot() -> None:
-    private, noise = load_part("private-training"), load_part("constrained")
-    task = noise.tasks[0]
-    for figure in (
-        private_figure(private.of(private.tasks[0])),
-        exposure_figure(private.models),
-        utility_figure(noise.of(task, noise.readers_of(task)[0])),
-    ):
-        assert figure.layout.legend.to_plotly_json() == BELOW

@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.attacks.inversion import moments
-from core.attacks.inversion.linear_map import LinearMap
-from core.attacks.inversion.moments import Moments
-from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError, InvalidInputError, StoppedError
+from leakscope.core.attacks.inversion import linear_map
+from leakscope.core.attacks.inversion.linear_map import LinearMap, Moments
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import ArtifactError, InvalidInputError, StoppedError
 
 
 def test_solves_the_hand_worked_line() -> None:
@@ -56,7 +55,7 @@ def test_maps_the_lowest_layer_to_itself(tiny_bert: Path, small_texts: list[str]
 def test_equals_least_squares_of_all_rows_at_once(
     tiny_encoder: TransformerEncoder, small_texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moments, "CHUNK", 37)
+    monkeypatch.setattr(linear_map, "CHUNK", 37)
     fitted = LinearMap.fit(tiny_encoder, small_texts, layer=1, ridge=1e-9, held_out=0.0)
     x, y = tiny_encoder.encode(small_texts), tiny_encoder.encode_layer(small_texts, 1)
     expected, *_ = np.linalg.lstsq(np.c_[x, np.ones(len(x))].astype(np.float64), y, rcond=None)
@@ -71,7 +70,7 @@ def test_resumes_after_a_stop_with_the_same_result(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(moments, "CHUNK", 50)
+    monkeypatch.setattr(linear_map, "CHUNK", 50)
 
     def stop(fraction: float, message: str) -> None:
         if fraction > 0.5:

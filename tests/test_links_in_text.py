@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard.calm import plain
+from leakscope.dashboard.ui.errors import plain
+from leakscope.dashboard.ui.state import TEXT_KEY
 
 # What Streamlit's browser side makes of text after it has undone the escapes.
 MADE = {
@@ -27,12 +28,29 @@ BAIT = [
     "-> <- <-> -- >= <= ~=",
 ]
 PAGES = [
-    "overview", "inversion", "names", "attributes", "membership", "memorisation", "deniability",
-    "tradeoff", "training", "projection",
-]  # fmt: skip
+    "overview",
+    "audit",
+    "inversion",
+    "names",
+    "attributes",
+    "membership",
+    "memorisation",
+    "deniability",
+    "tradeoff",
+    "training",
+    "projection",
+]
 MARKED_UP = [
-    "markdown", "caption", "title", "header", "subheader", "error", "warning", "info", "success",
-]  # fmt: skip
+    "markdown",
+    "caption",
+    "title",
+    "header",
+    "subheader",
+    "error",
+    "warning",
+    "info",
+    "success",
+]
 
 
 def made_of(markdown: str) -> list[str]:
@@ -58,10 +76,11 @@ def test_the_text_is_still_read_as_it_was_typed(text: str) -> None:
     assert shown == " ".join(text.split()).replace("\u2060", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_repeats_what_was_typed_as_a_link(small_app: AppTest, page: str) -> None:
     small_app.run()
-    for name in ("text", "attack", "encoder", "names", "eta", "task", "corpus", "colour"):
+    for name in ("text", "attack", "encoder", "names", "eta", "task", "corpus", "colour", "n"):
         small_app.query_params[name] = f"www.evil.test/{name} http://evil.test a@evil.test"
     small_app.switch_page(f"../pages/{page}.py").run()
     assert not small_app.exception
@@ -70,3 +89,20 @@ def test_no_page_repeats_what_was_typed_as_a_link(small_app: AppTest, page: str)
     for value in told:
         if "evil" in value:
             assert not {"link", "mail"} & set(made_of(value)), value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", ["inversion", "deniability", "tradeoff", "representations", "projection"]
+)
+def test_a_sentence_that_cannot_be_read_is_told(small_app: AppTest, page: str) -> None:
+    small_app.run()
+    small_app.switch_page(f"../pages/{page}.py").run()
+    for text, wrong in (
+        ("", "empty"),
+        ("null\0byte", "null byte"),
+        ("word " * 20_000, "characters"),
+    ):
+        small_app.text_input(key=TEXT_KEY).set_value(text).run()
+        assert not small_app.exception
+        assert wrong in " ".join(error.value for error in small_app.error)

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from visiting import Open, open_page
 
-from dashboard import cache, state
+from leakscope.dashboard import cache
+from leakscope.dashboard.ui import state
 
 SENTENCE = "The garden lies by the river. "
 LONG = SENTENCE * 80
-Open = Callable[..., AppTest]
 
 
 @pytest.fixture
 def opened(small_app: AppTest) -> Open:
-    def visit(page: str, **address: str) -> AppTest:
-        for name, value in address.items():
-            small_app.query_params[name] = value
-        small_app.switch_page(f"../pages/{page}.py").run()
-        assert not small_app.exception
-        return small_app
-
-    return visit
+    return partial(open_page, small_app)
 
 
 def area(page: AppTest) -> str | None:
@@ -44,6 +38,7 @@ def test_every_page_with_a_sentence_says_how_much_of_it_is_encoded(
     assert n == 480 and 100 < n_read < 254
 
 
+@pytest.mark.slow
 def test_a_text_that_is_set_or_pasted_gets_the_room_that_it_needs(opened: Open) -> None:
     page = opened("tradeoff", text=SENTENCE)
     assert area(page) is None

@@ -9,10 +9,10 @@ from example_reading import READING
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.attacks.inversion.reading import Mark
-from core.results import RecoveredWord, Recovery, Sentence
-from dashboard import markup
-from dashboard.calm import plain
+from leakscope.core.attacks.inversion.reading import Mark
+from leakscope.core.results import RecoveredWord, Recovery, Sentence
+from leakscope.dashboard.ui import markup
+from leakscope.dashboard.ui.errors import plain
 
 NASTY = [
     "<script>alert(1)</script>",
@@ -79,8 +79,10 @@ def test_answered_words_are_escaped_too() -> None:
 def test_screen_readers_are_told_what_the_marks_say() -> None:
     html = markup.marked_sentence(READING)
     assert "Recovered: minister. Missed: said." in html
-    assert [w.split("<")[0] for w in re.findall(r'ls-wrong"[^>]*>([^<]*<)', markup.ordered_words(
-        READING))] == ["-1+1"]  # fmt: skip
+    assert [
+        w.split("<")[0]
+        for w in re.findall(r'ls-wrong"[^>]*>([^<]*<)', markup.ordered_words(READING))
+    ] == ["-1+1"]
 
 
 def test_words_that_cannot_be_scored_are_neither_recovered_nor_missed() -> None:
@@ -89,13 +91,8 @@ def test_words_that_cannot_be_scored_are_neither_recovered_nor_missed() -> None:
     assert "Recovered" not in html and "Missed" not in html
 
 
-def test_the_legend_explains_the_marks_that_occur() -> None:
-    told = parsed(markup.legend([READING])).text
-    assert "recovered" in told and "stop word" in told and "outside" not in told
-
-
-def test_no_wrong_guess_is_said() -> None:
-    assert "No wrong guess" in markup.wrong_words(replace(READING, wrong=()))
+def test_no_wrong_guess_is_said_to_be_none() -> None:
+    assert "The attacker gave no wrong word" in markup.wrong_words(replace(READING, wrong=()))
 
 
 def test_messages_are_shown_without_their_markdown() -> None:
@@ -116,18 +113,18 @@ def test_a_sentence_that_was_read_marks_right_words_and_right_order() -> None:
         text="The old doctor lost <b> his violin",
         recovery=Recovery((), sentence=Sentence("his violin, lost <i> doctor. old cat", 0.93)),
     )
-    drawn = markup.read_sentence(reading)
+    drawn = markup.reconstructed_sentence(reading)
     assert "cosine 0.930" in drawn
     assert '<u><mark class="ls-hit" title="in the text, first or after the same word">' in drawn
     assert '<mark class="ls-hit" title="in the text">doctor</mark>' in drawn
     assert "<u><mark" in drawn and drawn.count("<u>") == 1
     assert "5 of its 6 words are in the text, 1 of them first or after the same word" in drawn
-    whole = markup.written("The old, old cat", "the old cat")
+    whole = markup.scored_sentence("The old, old cat", "the old cat")
     assert whole.count("<u>") == 3, "what begins the text is in its place; once too often is wrong"
     assert "3 of its 4 words are in the text, 3 of them first or after the same word" in whole
     assert "&lt;i&gt;" in drawn and "<i>" not in drawn and " cat" in drawn
-    assert markup.read_sentence(replace(reading, recovery=Recovery(()))) == ""
-    assert "How sure" not in drawn
+    assert markup.reconstructed_sentence(replace(reading, recovery=Recovery(()))) == ""
+    assert "Confidence in" not in drawn
     sure = Sentence("his <i>", 0.9, 0.31, words=(RecoveredWord("<i>", 0.725),))
-    told = markup.read_sentence(replace(reading, recovery=Recovery((), sentence=sure)))
-    assert "of such sentences 31 % are right word for word" in told and "&lt;i&gt; 72 %" in told
+    told = markup.reconstructed_sentence(replace(reading, recovery=Recovery((), sentence=sure)))
+    assert "31 % of such sentences are right word for word" in told and "&lt;i&gt; 72 %" in told

@@ -8,18 +8,24 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.defences.trained.under_noise.masking import Masking
-from core.defences.trained.under_noise.pieces import Batch, Marks, Pieces, cut_by_length, lay_out
-from core.defences.trained.under_noise.user_side import TOKEN_MECHANISMS, UserSide
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
+from leakscope.core.defences.trained.under_noise.masking import Masking
+from leakscope.core.defences.trained.under_noise.pieces import (
+    Batch,
+    Marks,
+    Pieces,
+    batch_by_length,
+    tokenise_texts,
+)
+from leakscope.core.defences.trained.under_noise.user_side import TOKEN_MECHANISMS, UserSide
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
 
 ETA = 40.0
 
 
 @pytest.fixture
 def pieces(tiny_encoder: TransformerEncoder, small_texts: list[str]) -> Pieces:
-    return lay_out(tiny_encoder, small_texts[:60], max_length=40)
+    return tokenise_texts(tiny_encoder, small_texts[:60], max_length=40)
 
 
 @pytest.mark.parametrize("mechanism", TOKEN_MECHANISMS)
@@ -40,7 +46,7 @@ def test_every_word_piece_of_the_user_is_covered_and_no_mark(
     tiny_encoder: TransformerEncoder,
 ) -> None:
     typed = ["[MASK] [CLS] unknownword", "[SEP]"]
-    pieces = lay_out(tiny_encoder, typed, ["[PAD] a", "b"], max_length=30)
+    pieces = tokenise_texts(tiny_encoder, typed, ["[PAD] a", "b"], max_length=30)
     batch = pieces.batch(np.arange(2))
     marks = pieces.marks
     for row in range(2):
@@ -94,9 +100,12 @@ class Stepping:
         return np.full(n, 5)
 
 
-BY_HAND = Batch(*(np.array([row]) for row in (
-    [1, 10, 11, 12, 2], [False, True, True, True, False], [True] * 5, [0] * 5
-)))  # fmt: skip
+BY_HAND = Batch(
+    *(
+        np.array([row])
+        for row in ([1, 10, 11, 12, 2], [False, True, True, True, False], [True] * 5, [0] * 5)
+    )
+)
 """[CLS], three word pieces of the user, [SEP]."""
 MARKS = Marks(pad=0, first=1, between=2, mask=3)
 SHOWN = {"hidden": (1.0, 0.0), "exchanged": (0.0, 1.0), "kept": (0.0, 0.0)}
@@ -155,7 +164,7 @@ def test_vanilla_under_noisy_vectors_asks_for_the_nearest_token(
 
 def test_perturbations_come_as_often_as_noise_says(tiny_encoder: TransformerEncoder) -> None:
     """The same tokens as those of the mechanism that privatises texts, drawn apart."""
-    from core.defences.metric_dp.mechanisms import TextPrivatizer
+    from leakscope.core.defences.metric_dp.mechanisms import TextPrivatizer
 
     side, n = UserSide(tiny_encoder, "text_to_text", ETA), 4000
     token = np.array([side.any_tokens(1, np.random.default_rng(4))[0]])
@@ -182,7 +191,7 @@ def test_an_eta_that_is_none_is_refused(tiny_encoder: TransformerEncoder, eta: f
 
 def test_batches_hold_each_text_once_and_no_more_than_their_places() -> None:
     lengths = np.random.default_rng(0).integers(3, 60, 500)
-    found = cut_by_length(lengths, 400, np.random.default_rng(1), pool=200)
+    found = batch_by_length(lengths, 400, np.random.default_rng(1), pool=200)
     assert sorted(np.concatenate(found).tolist()) == list(range(500))
     padded = [len(rows) * lengths[rows].max() for rows in found]
     assert max(padded) <= 400

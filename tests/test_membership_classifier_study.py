@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,28 +9,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.attacks.membership.classifiers.evaluation import Plan, evaluate
-from core.attacks.membership.classifiers.outputs import Outputs
-from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.attacks.membership.classifiers.targets.heads import Solving, fit_heads
-from core.errors import InvalidInputError
-from core.intervals import clopper_pearson
-from core.results import Interval, Score
-from core.specs import settings_of
-from core.studies import (
-    classed_texts,
-    membership_classifier_tables,
-    membership_classifiers,
-    trained_classifiers,
+from leakscope.core.attacks.membership.classifiers.evaluation import Plan, evaluate
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs
+from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from leakscope.core.attacks.membership.classifiers.targets.heads import Solving, fit_heads
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.results import Interval, Score
+from leakscope.core.results.rows import ResultTable, Row
+from leakscope.core.specs import settings_of
+from leakscope.core.studies import classed_texts
+from leakscope.core.studies.classed_texts import ClassedTexts, parse_classed_texts
+from leakscope.core.studies.membership import classifier_tables as membership_classifier_tables
+from leakscope.core.studies.membership import classifiers as membership_classifiers
+from leakscope.core.studies.membership import trained_classifiers
+from leakscope.core.studies.membership.classifier_rows import entropy_rows
+from leakscope.core.studies.membership.classifiers import MembershipClassifierStudy
+from leakscope.core.studies.membership.shipped import Measured
+from leakscope.core.studies.membership.trained_classifiers import (
+    TrainedModels,
+    load_or_train_models,
 )
-from core.studies.classed_texts import ClassedTexts, named_apart
-from core.studies.membership_classifier_rows import entropy_rows, joined_buckets
-from core.studies.membership_classifier_tables import ALGORITHMS, PAPER
-from core.studies.membership_classifiers import MembershipClassifierStudy
-from core.studies.membership_shipped import Measured
-from core.studies.registry import cells_of, run_study
-from core.studies.rows import Row
-from core.studies.trained_classifiers import Trained, trained_for
+from leakscope.core.studies.registry import cells_of, run_study
 
 NAME = "membership-classifiers"
 
@@ -67,6 +65,7 @@ def rows(posts: Path, tiny_bert: Path, tmp_path: Path) -> list[Row]:
     return run_study(NAME, study(posts, tiny_bert), tmp_path / "study")
 
 
+@pytest.mark.slow
 def test_every_attack_is_scored_by_users_and_those_on_texts_by_texts(rows: list[Row]) -> None:
     assert [row.error for row in rows if row.error] == []
     found = {(row["split"], row["attack"]) for row in rows}
@@ -90,18 +89,7 @@ def test_every_attack_is_scored_by_users_and_those_on_texts_by_texts(rows: list[
     }
 
 
-def test_its_tables_hold_four_algorithms_by_five_features_beside_the_papers(
-    rows: list[Row],
-) -> None:
-    told = membership_classifiers.markdown(rows)
-    assert told.count("(Alg. 4)") == 2 and "0.935" in told and "user_votes" not in told
-    for feature in PAPER["Reddit", "BERT"]:
-        assert f"| {feature} |" in told
-    assert all(len(v) == len(ALGORITHMS) for of in PAPER.values() for v in of.values())
-    assert "entropy of their classes" in told
-    assert [row for row in rows if "bucket" in row.facts]
-
-
+@pytest.mark.slow
 def test_classifiers_are_trained_once_for_all_attacks_and_kept(
     posts: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,9 +124,16 @@ def told(rows: list[Row]) -> list[Any]:
 def test_one_setting_varies_at_a_time_and_lstms_alone_have_a_vocabulary(
     posts: Path, tiny_bert: Path
 ) -> None:
-    asked = study(posts, tiny_bert, classifiers=("linear", "lstm"), splits=("user",),
-                  most=(8, 4), vocabulary_sizes=(500, 100), max_lengths=(16, 4),
-                  tokenisations=("word", "word-piece"))  # fmt: skip
+    asked = study(
+        posts,
+        tiny_bert,
+        classifiers=("linear", "lstm"),
+        splits=("user",),
+        most=(8, 4),
+        vocabulary_sizes=(500, 100),
+        max_lengths=(16, 4),
+        tokenisations=("word", "word-piece"),
+    )
     cells = asked.cells()
     varied = {(c["classifier"], c["varied"]) for c in cells}
     assert varied == {
@@ -154,9 +149,9 @@ def test_one_setting_varies_at_a_time_and_lstms_alone_have_a_vocabulary(
             assert [name for name, value in both if base[name] != value] == [cell["varied"]]
 
 
-def trained(posts: Path, tiny_bert: Path, tmp_path: Path, **more: Any) -> Trained:
+def trained(posts: Path, tiny_bert: Path, tmp_path: Path, **more: Any) -> TrainedModels:
     (cell, *_) = cells_of(NAME, study(posts, tiny_bert, splits=("user",), **more))
-    return trained_for(cell, tmp_path / "one")
+    return load_or_train_models(cell, tmp_path / "one")
 
 
 def test_decisions_do_not_depend_on_who_the_targets_members_are(
@@ -210,6 +205,7 @@ def test_a_split_that_leaks_measures_nothing(
     assert "must not overlap" in row.error
 
 
+@pytest.mark.slow
 def test_answers_that_tell_nothing_rank_nobody() -> None:
     rng = np.random.default_rng(0)
     users = tuple(f"u{i % 200}" for i in range(4000))
@@ -248,24 +244,7 @@ def test_texts_are_named_by_file_and_class() -> None:
         with pytest.raises(InvalidInputError, match="NAME=FILE:CLASS"):
             ClassedTexts.of(wrong)
     with pytest.raises(InvalidInputError, match="called 'a'"):
-        named_apart(["a=b.csv:c", "a=d.csv:c"])
-
-
-def test_the_command_runs_it_from_its_specification(
-    core: Any, posts: Path, tiny_bert: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out" / "classifiers.json"
-    given = ["study", NAME, "--corpora", "posts=posts.csv:topic", "--files", posts.parent,
-             "--encoder", f"mlm:{tiny_bert}", "--attacks", "threshold", "--splits", "sample",
-             "--n-shadows", 0, "--least", 2, "--seeds", 0, "--out", out]  # fmt: skip
-    found = core(*given, "--json").json()["rows"]
-    assert {row["feature"] for row in found} >= {"loss", "correctness"}
-    spec = json.loads(out.with_suffix(".spec.json").read_text())
-    assert spec["corpora"] == ["posts=posts.csv:topic"]
-    assert "no column 'kind'" in core("study", NAME, "--corpora", f"p={posts}:kind", "--out",
-                                      out).refusal()  # fmt: skip
-    assert "no column 'who'" in core("study", NAME, "--corpora", f"p={posts}:topic", "--out", out,
-                                     "--user-column", "who").refusal()  # fmt: skip
+        parse_classed_texts(["a=b.csv:c", "a=d.csv:c"])
 
 
 def test_its_settings_say_what_they_are() -> None:
@@ -276,20 +255,21 @@ def test_draws_of_one_corpus_are_one_sample() -> None:
     """What its users have in common does not average out, however often members are dealt."""
     at = Interval(0.7, 0.8)
     rows = [Row(facts={"seed": seed}, scores={"auc": Score(0.75, at, 300, 0.5)}) for seed in (0, 1)]
-    assert membership_classifier_tables._cell(rows, lambda row: True) == "0.750 [0.700, 0.800]"
+    assert membership_classifier_tables._format_mean(ResultTable(rows)) == "0.750 [0.700, 0.800]"
     measured = Measured(
-        study=NAME, model="", data="", attack="", model_title="", data_title="", attack_title="",
-        unit="users", entry=CLASSIFIER_ATTACKS["threshold"], rows=tuple(rows),
-    )  # fmt: skip
+        study=NAME,
+        model="",
+        data="",
+        attack="",
+        model_title="",
+        data_title="",
+        attack_title="",
+        unit="users",
+        entry=CLASSIFIER_ATTACKS["threshold"],
+        rows=tuple(rows),
+    )
     assert (measured.auc.ci95.low, measured.auc.ci95.high) == pytest.approx((0.7, 0.8))
     assert measured.auc.n == 300
-
-
-def bucket(seed: int, number: int, entropy: float, right: int, n: int = 10) -> Row:
-    facts = {"corpus": "posts", "label": "topic", "classifier": "linear", "seed": seed, "n": n,
-             "bucket": number, "class_entropy": entropy}  # fmt: skip
-    score = Score(right / n, clopper_pearson(right, n), n, 0.5)
-    return Row(facts=facts, scores={"bucket_accuracy": score})
 
 
 def test_users_of_equal_entropy_are_of_one_bucket() -> None:
@@ -308,19 +288,6 @@ def test_users_of_equal_entropy_are_of_one_bucket() -> None:
     assert outcome.decided is not None
     right = outcome.decided == outcome.ranking.members
     assert [row.scores["bucket_accuracy"].value for row in rows] == [
-        pytest.approx(right[:30].mean()), pytest.approx(right[30:].mean())
-    ]  # fmt: skip
-
-
-def test_ties_that_files_hold_parted_are_joined_in_every_seed() -> None:
-    rows = [bucket(0, 0, 0.0, 9), bucket(0, 1, 0.0, 5), bucket(0, 2, 0.5, 7),
-            bucket(1, 0, 0.0, 8), bucket(1, 1, 0.02, 6, 12), bucket(1, 2, 0.6, 8)]  # fmt: skip
-    first, second, third, fourth = joined_buckets(rows)
-    assert (first["n"], first["bucket"], first["class_entropy"]) == (20, 0, 0.0)
-    assert first.scores["bucket_accuracy"].value == 14 / 20
-    assert first.scores["bucket_accuracy"].ci95 == clopper_pearson(14, 20)
-    assert (third["n"], third.scores["bucket_accuracy"].value) == (22, 14 / 22)
-    assert (second["bucket"], fourth["bucket"]) == (2, 2) and second is rows[2]
-    table = "\n".join(membership_classifier_tables._entropy_table(rows))
-    assert "| posts | topic | linear | 0 | 21 | 0.01 | 0.668 [" in table
-    assert "| linear | 1 |" not in table and "| linear | 2 | 10 | 0.55 | 0.750 [" in table
+        pytest.approx(right[:30].mean()),
+        pytest.approx(right[30:].mean()),
+    ]

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from core.attacks.membership.classifiers.evaluation import Plan, evaluate
-from core.attacks.membership.classifiers.example import simulated_outputs
-from core.attacks.membership.roc import Ranking, auc, level_gain
-from core.errors import InvalidInputError
-from core.results import Interval, Score
-from core.studies.membership_compared import (
+from leakscope.core.attacks.membership.classifiers.evaluation import Plan, evaluate
+from leakscope.core.attacks.membership.classifiers.own_file import simulated_outputs
+from leakscope.core.attacks.membership.roc import Ranking, auc, level_gain
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.studies.membership.compared import (
     AGAINST,
     GAIN,
-    LEVEL,
-    comparisons,
     gains_over,
     gains_over_samples,
     strongest_on_samples,
 )
-from core.studies.rows import Row
 
 OWN = simulated_outputs(120, 5, 4, seed=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(AGAINST))
 def test_a_gain_is_the_difference_of_two_aucs(name: str) -> None:
     settings = {"feature": "loss"} if name in ("user_learned", "user_votes") else {}
@@ -55,24 +51,6 @@ def test_an_attack_that_nothing_is_held_against_has_no_gain() -> None:
     assert gains_over(OWN.target, OWN.shadows, outcomes, 0) == [{}]
 
 
-def test_the_table_says_what_is_told_apart() -> None:
-    def row(seed: int, value: float) -> Row:
-        score = Score(value, Interval(value - 0.01, value + 0.01), 99, 0.0)
-        cell = {"corpus": "posts", "label": "topic", "classifier": "linear", "split": "user"}
-        facts = {"attack": "bavaria", "seed": seed}
-        return Row(cell | facts, {f"{GAIN}: lira_online": score, "auc": score})
-
-    (told,) = [line for line in comparisons([row(0, 0.05), row(1, 0.052)]) if "posts" in line]
-    assert told.endswith("| more |") and "LiRA, online" in told
-    dated = [
-        replace(each, cell=each.cell | {"label": "date"}) for each in (row(0, 0.05), row(1, 0.052))
-    ]
-    (told,) = [line for line in comparisons(dated) if "posts" in line]
-    assert told.startswith("| posts | year | linear |"), "of dates the class is the year"
-    assert Score(-0.1, Interval(-0.2, -0.05), 9, 0.0).stands() == "less"
-    assert comparisons([Row({}, {"auc": Score(0.5, Interval(0.4, 0.6), 9, 0.5)})]) == []
-
-
 def two_levels(n_users: int = 60, noise: float = 2.0) -> tuple[Ranking, Ranking]:
     """Users who differ in how easy they are, three texts each, and the mean of these."""
     rng = np.random.default_rng(5)
@@ -87,6 +65,7 @@ def share_right(scores: list[float], others: list[float]) -> float:
     return float(np.mean([(a > b) + (a == b) / 2 for a in scores for b in others]))
 
 
+@pytest.mark.slow
 def test_a_gain_over_samples_draws_users_with_all_their_samples() -> None:
     """Beside one by hand: users drawn anew one by one, their texts with them, pairs counted."""
     users, samples = two_levels(24)
@@ -131,6 +110,7 @@ def test_levels_of_other_users_are_refused() -> None:
             level_gain(users, other)
 
 
+@pytest.mark.slow
 def test_users_are_held_against_the_strongest_attack_on_their_samples() -> None:
     shadow = OWN.shadows.model(0)
     for aligned in (OWN.shadows, None):
@@ -151,18 +131,3 @@ def test_users_are_held_against_the_strongest_attack_on_their_samples() -> None:
         for outcome, gain in zip(outcomes, gains, strict=True):
             assert gain.value == pytest.approx(outcome.auc.value - auc(samples).value)
             assert gain.n == 120 and gain.ci95.low <= gain.value <= gain.ci95.high
-
-
-def test_the_table_names_the_strongest_on_samples_of_every_draw() -> None:
-    def row(seed: int, over: str) -> Row:
-        score = Score(0.12, Interval(0.08, 0.16), 99, 0.0)
-        cell = {"corpus": "posts", "label": "topic", "classifier": "linear", "split": "user"}
-        facts = {"attack": "user_statistic", "statistic": "mean", "seed": seed, "over": over}
-        return Row(cell | facts, {LEVEL: score})
-
-    rows = [row(0, "bavaria"), row(1, "threshold loss")]
-    other = replace(rows[0], cell=rows[0].cell | {"statistic": "min"})
-    told = [line for line in comparisons([*rows, other]) if "posts" in line]
-    assert len(told) == 1, "of the statistics of a user the mean alone"
-    assert "strongest on samples: BaVarIA; Threshold of the class (loss) | 0.120 [" in told[0]
-    assert told[0].endswith("| more |")

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.attacks.membership import predictability as predictability_module
-from core.attacks.membership.blind import blind_baseline
-from core.attacks.membership.classifiers.design import check_design
-from core.attacks.membership.classifiers.evaluation import plans, ranked
-from core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.attacks.membership.roc import auc
+from leakscope.core.attacks.membership import predictability as predictability_module
+from leakscope.core.attacks.membership.baselines import blind_baseline
+from leakscope.core.attacks.membership.classifiers.design import check_design
+from leakscope.core.attacks.membership.classifiers.evaluation import plans, ranked
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from leakscope.core.attacks.membership.roc import auc
 
 CASES = Path(__file__).parent / "cases"
 
@@ -83,6 +83,7 @@ def constant(design: Design, answer: NDArray[np.float64]) -> tuple[Outputs, Shad
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("n_shadows", [1, 2, 3, 7])
 @pytest.mark.parametrize("design", DESIGNS)
@@ -132,10 +133,14 @@ def of_case(core: Any, name: str) -> Any:
     return core("membership", "--probabilities", CASES / "membership" / f"{name}.csv", "--json")
 
 
-ALIGNED = {name for name, entry in CLASSIFIER_ATTACKS.items()
-           if entry.needs == "the same samples" and entry.level == "sample"}  # fmt: skip
+ALIGNED = {
+    name
+    for name, entry in CLASSIFIER_ATTACKS.items()
+    if entry.needs == "the same samples" and entry.level == "sample"
+}
 
 
+@pytest.mark.slow
 def test_shadow_models_of_members_alone_are_no_evidence_of_a_leak(core: Any) -> None:
     done = of_case(core, "shadows_of_members_no_leak")
     told = done.json()
@@ -182,7 +187,7 @@ def test_labels_that_are_off_by_one_are_named(core: Any) -> None:
     done = of_case(core, "labels_shifted")
     (note,) = [note for note in done.json()["notes"] if "chance" in note]
     assert "1.9%" in note and "far below chance (25.0%)" in note
-    assert "may be off by one: they are 1 to 3 beside the columns p_0 to p_3" in note
+    assert "may be off by one: they are 1 to 3 for the columns p_0 to p_3" in note
     assert "class just before the label" in note and note in done.err
 
 
@@ -208,8 +213,9 @@ def test_texts_of_two_years_are_told_apart_without_a_model_and_of_one_are_not() 
 def test_texts_of_a_user_count_once() -> None:
     users = [f"u{i // 10}" for i in range(200)]
     members = np.arange(200) < 100
-    texts = [f"{text} {user}"
-             for text, user in zip(texts_of(members, leak=False), users, strict=True)]  # fmt: skip
+    texts = [
+        f"{text} {user}" for text, user in zip(texts_of(members, leak=False), users, strict=True)
+    ]
     found = blind_baseline(texts, members, users)
     assert found.auc.n == 20 and not found.is_above_chance, "a user's own words tell no other user"
     assert blind_baseline(texts, members).is_above_chance, "counted one by one they would"
@@ -221,10 +227,15 @@ def write(path: Path, *, leak: bool) -> Path:
     labels = rng.integers(0, 2, 160)
     right = np.where(rng.random(160) < 0.8, labels, 1 - labels)
     lines = [
-        {"member": int(m), "label": int(y), "p_0": 0.8 - 0.6 * int(r), "p_1": 0.2 + 0.6 * int(r),
-         "text": text}
+        {
+            "member": int(m),
+            "label": int(y),
+            "p_0": 0.8 - 0.6 * int(r),
+            "p_1": 0.2 + 0.6 * int(r),
+            "text": text,
+        }
         for m, y, r, text in zip(members, labels, right, texts_of(members, leak=leak), strict=True)
-    ]  # fmt: skip
+    ]
     path.write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
     return path
 

@@ -14,11 +14,11 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-from by_heart import (
-    PairsByHeart,
-    WindowsByHeart,
+from memorising_models import (
+    MemorisingPairAttack,
+    MemorisingWindowAttack,
     classifier_entry_of,
-    is_a_guess,
+    is_at_chance,
     member_entry_of,
 )
 from test_membership_studies import (
@@ -30,22 +30,20 @@ from test_membership_studies import (
     write_books,
 )
 
-from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.attacks.membership.classifiers.targets.lesson import Lesson
-from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
-from core.attacks.membership.sentences.scoring import BookPairs
-from core.attacks.membership.words.registry import WORD_ATTACKS
-from core.results import Score
-from core.studies import (
-    classed_texts,
-    membership_classifiers,
-    membership_sentences,
-    membership_words,
-    trained_classifiers,
-)
-from core.studies.membership_classifiers import MembershipClassifierStudy
-from core.studies.membership_halves import Scored
-from core.studies.rows import Row
+from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
+from leakscope.core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
+from leakscope.core.attacks.membership.sentences.scoring import BookPairs
+from leakscope.core.attacks.membership.words.registry import WORD_ATTACKS
+from leakscope.core.results import Score
+from leakscope.core.results.rows import Row
+from leakscope.core.studies import classed_texts
+from leakscope.core.studies.membership import classifiers as membership_classifiers
+from leakscope.core.studies.membership import sentences as membership_sentences
+from leakscope.core.studies.membership import trained_classifiers
+from leakscope.core.studies.membership import words as membership_words
+from leakscope.core.studies.membership.classifiers import MembershipClassifierStudy
+from leakscope.core.studies.membership.halves import Scored
 
 KINDS = [
     (level, needs) for level in ("sample", "user") for needs in ("shadows", "the same samples")
@@ -55,7 +53,7 @@ KINDS = [
 class KnowNothing:
     """Classifiers whose answers are drawn, whatever they were trained on."""
 
-    def fit(self, lesson: Lesson, **more: Any) -> Self:
+    def fit(self, lesson: TrainingBatch, **more: Any) -> Self:
         size = (lesson.n_models, len(lesson.texts))
         drawn = np.random.default_rng(0).dirichlet(np.ones(lesson.n_classes), size)
         self.answers_ = drawn.astype(np.float32)
@@ -67,8 +65,9 @@ def posts(tmp_path: Path, small_texts: list[str]) -> Path:
     """Three texts each of a hundred and thirty users."""
     rng = np.random.default_rng(0)
     path = tmp_path / "posts.csv"
-    rows = [f"u{i % 130},{'ab'[rng.integers(2)]},{text} {i}"
-            for i, text in enumerate(small_texts[:390])]  # fmt: skip
+    rows = [
+        f"u{i % 130},{'ab'[rng.integers(2)]},{text} {i}" for i, text in enumerate(small_texts[:390])
+    ]
     path.write_text("\n".join(["user_id,topic,text", *rows]) + "\n", encoding="utf-8")
     return path
 
@@ -87,9 +86,13 @@ def classifiers(posts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         entry = classifier_entry_of(level, needs)
         monkeypatch.setitem(CLASSIFIER_ATTACKS, "records", entry)  # type: ignore[arg-type]
         study = MembershipClassifierStudy(
-            corpora=(f"posts={posts}:topic",), classifier_attacks=("records",), splits=(split,),
-            n_shadows=4, seeds=(0,), least=2,
-        )  # fmt: skip
+            corpora=(f"posts={posts}:topic",),
+            classifier_attacks=("records",),
+            splits=(split,),
+            n_shadows=4,
+            seeds=(0,),
+            least=2,
+        )
         (cell,) = study.cells()
         (row,) = membership_classifiers.measure(cell, tmp_path / "study")
         return dict(row.scores)
@@ -103,7 +106,7 @@ def test_who_knows_by_heart_whom_shadows_learnt_of_finds_no_member(
 ) -> None:
     for split in ("user", "sample")[: 1 if level == "user" else 2]:
         scores = classifiers(split, level, needs)
-        assert is_a_guess(scores["auc"]) and is_a_guess(scores["null_auc"])
+        assert is_at_chance(scores["auc"]) and is_at_chance(scores["null_auc"])
         assert scores["auc"].value < 0.65
 
 
@@ -127,7 +130,7 @@ def test_shadows_that_learn_of_the_targets_members_would_tell_them(
 
     monkeypatch.setattr(trained_classifiers, "draw_parts", leaking)
     monkeypatch.setattr(trained_classifiers, "random_halves", repeating)
-    monkeypatch.setattr(trained_classifiers, "check_apart", lambda *_: None)  # it refuses them
+    monkeypatch.setattr(trained_classifiers, "check_disjoint", lambda *_: None)  # it refuses them
     assert classifiers("user", level, needs)["auc"].value == 1.0
 
 
@@ -155,8 +158,8 @@ Documents = Callable[[str], list[Row]]
 @pytest.fixture
 def documents(books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Documents:
     """Measure a study with an attack that knows labelled documents by heart, of blind vectors."""
-    monkeypatch.setitem(WORD_ATTACKS, "memory", member_entry_of(WindowsByHeart))
-    monkeypatch.setitem(SENTENCE_ATTACKS, "memory", member_entry_of(PairsByHeart))
+    monkeypatch.setitem(WORD_ATTACKS, "memory", member_entry_of(MemorisingWindowAttack))
+    monkeypatch.setitem(SENTENCE_ATTACKS, "memory", member_entry_of(MemorisingPairAttack))
     blind = {"words": Memory(is_blind=True), "sentences": KnowsPairs(is_blind=True)}
     for of, module in STUDIES.items():
         monkeypatch.setattr(
@@ -189,6 +192,7 @@ def test_who_knows_labelled_documents_by_heart_finds_no_member(
     assert found_out(documents(of)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", STUDIES)
 def test_what_stands_in_a_labelled_document_too_is_not_scored(
     documents: Documents, books: Path, of: str
@@ -208,7 +212,7 @@ def test_windows_that_are_labelled_and_scored_would_be_found(
 
     monkeypatch.setattr(membership_words, "group_rows", leaking)
     overall = next(row for row in documents("words") if row["decile"] == 0)
-    assert not is_a_guess(overall.scores["auc"])
+    assert not is_at_chance(overall.scores["auc"])
 
 
 def test_pairs_that_are_learnt_of_and_scored_would_be_found(
@@ -218,6 +222,7 @@ def test_pairs_that_are_learnt_of_and_scored_would_be_found(
         first, second = vectors[pairs.first], vectors[pairs.second]
         return attack().fit(first, second, members).score(first, second)
 
-    monkeypatch.setattr(membership_sentences, "scored_apart", leaking)
-    assert {row.scores["auc"].value for row in documents("sentences")
-            if row["labels"] == "true"} == {1.0}  # fmt: skip
+    monkeypatch.setattr(membership_sentences, "cross_fitted_scores", leaking)
+    assert {
+        row.scores["auc"].value for row in documents("sentences") if row["labels"] == "true"
+    } == {1.0}

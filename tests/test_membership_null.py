@@ -16,20 +16,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.attacks.membership.classifiers import features, thresholds
-from core.attacks.membership.classifiers.evaluation import Plan, auc_of, ranked
-from core.attacks.membership.classifiers.outputs import Outputs
-from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.attacks.membership.roc import auc
-from core.studies import classed_texts, membership_classifiers, trained_classifiers
-from core.studies.membership_classifier_rows import NULL
-from core.studies.membership_classifiers import MembershipClassifierStudy, measure
-from core.studies.membership_compared import LEVEL
-from core.studies.membership_stability import KEPT_RATES, VERDICTS, stability
-from core.studies.registry import cells_of
-from core.studies.rows import Cell, Row
-from core.studies.trained_classifiers import Trained, lesson_of, trained_for
-from core.tasks.classifiers import AuthoredTexts
+from leakscope.core.attacks.membership.classifiers import features, thresholds
+from leakscope.core.attacks.membership.classifiers.evaluation import Plan, attack_auc, ranked
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs
+from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from leakscope.core.attacks.membership.roc import auc
+from leakscope.core.results.rows import Cell, Row
+from leakscope.core.studies import classed_texts
+from leakscope.core.studies.membership import classifiers as membership_classifiers
+from leakscope.core.studies.membership import trained_classifiers
+from leakscope.core.studies.membership.classifier_rows import NULL
+from leakscope.core.studies.membership.classifiers import MembershipClassifierStudy, measure
+from leakscope.core.studies.membership.compared import LEVEL
+from leakscope.core.studies.membership.stability import KEPT_RATES, VERDICTS, stability
+from leakscope.core.studies.membership.trained_classifiers import (
+    TrainedModels,
+    load_or_train_models,
+    training_batch_of,
+)
+from leakscope.core.studies.registry import cells_of
+from leakscope.core.tasks.classifiers import AuthoredTexts
 
 NAME = "membership-classifiers"
 
@@ -47,9 +53,13 @@ def study(
     lines += [",a,Nobody says who wrote this", "u1,,Nor what this is about"]
     posts.write_text("\n".join(["user_id,topic,text", *lines]) + "\n", encoding="utf-8")
     asked = MembershipClassifierStudy(
-        corpora=(f"posts={posts}:topic",), encoder=f"mlm:{tiny_bert}", n_shadows=4, seeds=(0,),
-        least=2, splits=("user",),
-    )  # fmt: skip
+        corpora=(f"posts={posts}:topic",),
+        encoder=f"mlm:{tiny_bert}",
+        n_shadows=4,
+        seeds=(0,),
+        least=2,
+        splits=("user",),
+    )
     yield cells_of(NAME, asked), folder
 
 
@@ -70,7 +80,7 @@ def is_even(row: Row) -> bool:
 def test_the_model_of_the_control_was_trained_on_no_attacked_user(
     study: tuple[list[Cell], Path],
 ) -> None:
-    found: Trained = trained_for(cell_of(study, "threshold"), study[1])
+    found: TrainedModels = load_or_train_models(cell_of(study, "threshold"), study[1])
     target, null = found.target(), found.null()
     assert np.array_equal(target.members, null.members) and target.users == null.users
     assert not np.array_equal(target.probabilities, null.probabilities), "another model answers"
@@ -91,36 +101,39 @@ def test_nobody_is_told_apart_by_a_model_that_was_trained_on_neither(
 
 
 @lru_cache(maxsize=8)
-def many_users(seed: int) -> Trained:
+def many_users(seed: int) -> TrainedModels:
     """2,000 users of three texts: how easy each text is, noise, and surer where trained on."""
     rng = np.random.default_rng([seed, 1])
     n = 6000
     users = tuple(f"u{i // 3}" for i in range(n))
     labels = rng.integers(0, 3, n)
     texts = AuthoredTexts("toy", tuple(map(str, range(n))), users, tuple("abc"[i] for i in labels))
-    lesson, parts = lesson_of(texts, users, 4, seed)
+    lesson, parts = training_batch_of(texts, users, 4, seed)
     logits = rng.normal(0, 0.4, (len(lesson.trained), n, 3))
     logits[:, np.arange(n), labels] += rng.normal(1, 1, n) + 0.6 * lesson.trained
     shares = np.exp(logits)
     answers = (shares / shares.sum(2, keepdims=True)).astype(np.float32)
-    return Trained(texts, parts, answers, lesson.trained[2:])
+    return TrainedModels(texts, parts, answers, lesson.trained[2:])
 
 
 PLANS = (
     *(Plan(name, {"feature": "loss"}) for name in ("feature", "threshold", "user_learned")),
     *(Plan(name) for name in ("lira_online", "lira_offline", "rmia_online", "rmia_offline")),
-    Plan("bavaria"), Plan("user_votes", {"feature": "loss"}), Plan("user_inference"),
+    Plan("bavaria"),
+    Plan("user_votes", {"feature": "loss"}),
+    Plan("user_inference"),
     Plan("user_statistic", {"feature": "loss", "statistic": "mean"}),
     Plan("user_likelihood", {"of": "bavaria"}),
-)  # fmt: skip
+)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
 def test_of_hundreds_of_users_none_is_told_apart_by_a_model_of_neither(plan: Plan) -> None:
     """With so many the interval is narrow, and draws taken together are at one half."""
     assert {each.attack for each in PLANS} == set(CLASSIFIER_ATTACKS)
 
-    def asked(seed: int) -> tuple[Trained, Any]:
+    def asked(seed: int) -> tuple[TrainedModels, Any]:
         found = many_users(seed)
         is_aligned = CLASSIFIER_ATTACKS[plan.attack].needs == "the same samples"
         return found, found.aligned() if is_aligned else [found.shadow()]
@@ -128,7 +141,7 @@ def test_of_hundreds_of_users_none_is_told_apart_by_a_model_of_neither(plan: Pla
     nulls = []
     for seed in range(4):
         found, shadows = asked(seed)
-        nulls.append(auc_of(plan, found.null(), shadows))
+        nulls.append(attack_auc(plan, found.null(), shadows))
     assert all(null.ci95.high - null.ci95.low < 0.09 for null in nulls)
     missed = [null for null in nulls if not null.ci95.low <= 0.5 <= null.ci95.high]
     assert len(missed) <= 1, "of intervals of 95 % one in twenty does"
@@ -161,14 +174,14 @@ def test_members_that_are_drawn_unlike_others_are_noticed(
     study: tuple[list[Cell], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Members are those whom another model happens to know: no model was trained on more."""
-    real = Trained.null
+    real = TrainedModels.null
 
-    def sorted_out(found: Trained) -> Outputs:
+    def sorted_out(found: TrainedModels) -> Outputs:
         null = real(found)
         surest = -features.loss(null.probabilities, null.labels)
         return replace(null, members=surest > np.median(surest))
 
-    monkeypatch.setattr(trained_classifiers.Trained, "null", sorted_out)
+    monkeypatch.setattr(trained_classifiers.TrainedModels, "null", sorted_out)
     rows = rows_of(study, "feature")
     (loss,) = [row for row in rows if row["feature"] == "loss"]
     assert loss.scores[NULL].ci95.low > 0.5
@@ -177,8 +190,12 @@ def test_members_that_are_drawn_unlike_others_are_noticed(
 def test_attacks_on_users_tell_what_they_gain_over_the_strongest_on_samples(
     study: tuple[list[Cell], Path],
 ) -> None:
-    samples = [row for name, entry in CLASSIFIER_ATTACKS.items() if entry.level == "sample"
-               for row in rows_of(study, name)]  # fmt: skip
+    samples = [
+        row
+        for name, entry in CLASSIFIER_ATTACKS.items()
+        if entry.level == "sample"
+        for row in rows_of(study, name)
+    ]
     best = max(row.scores["auc"].value for row in samples)
     assert not any(LEVEL in row.scores for row in samples)
     for attack in ("user_votes", "user_inference"):
@@ -186,8 +203,11 @@ def test_attacks_on_users_tell_what_they_gain_over_the_strongest_on_samples(
             gain = row.scores[LEVEL]
             assert gain.value == pytest.approx(row.scores["auc"].value - best)
             assert gain.ci95.low <= gain.value <= gain.ci95.high
-            told = {" ".join([r["attack"], *([r["feature"]] if "feature" in r.facts else [])])
-                    for r in samples if r.scores["auc"].value == best}  # fmt: skip
+            told = {
+                " ".join([r["attack"], *([r["feature"]] if "feature" in r.facts else [])])
+                for r in samples
+                if r.scores["auc"].value == best
+            }
             assert row["over"] in told
 
 
@@ -206,17 +226,3 @@ def test_rows_keep_the_verdicts_on_their_members_as_bits(
 def test_rows_without_a_user_are_counted(study: tuple[list[Cell], Path]) -> None:
     (row,) = rows_of(study, "user_inference")
     assert row["n_unlabelled"] == 2
-
-
-def test_the_table_tells_the_control_where_rows_hold_it(study: tuple[list[Cell], Path]) -> None:
-    cell = cell_of(study, "bavaria")
-    rows = [replace(row, cell=cell) for row in rows_of(study, "bavaria")]
-    told = membership_classifiers.markdown(rows)
-    assert "| AUC, a model trained on neither |" in told
-    assert rows[0].scores[NULL].said(3) in told
-    assert "; BaVarIA on a model trained on neither: AUC 0." in told, "the strongest, by its name"
-    assert "by lot" not in told
-    without = [
-        replace(row, scores={k: v for k, v in row.scores.items() if k != NULL}) for row in rows
-    ]
-    assert "trained on neither" not in membership_classifiers.markdown(without)

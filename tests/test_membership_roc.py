@@ -7,23 +7,26 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import beta, binom, norm, t
-from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn import metrics
 
-from core.attacks.membership.rates import melded_curve_interval, melded_interval
-from core.attacks.membership.roc import (
+from leakscope.core.attacks.membership.ranking import shuffled
+from leakscope.core.attacks.membership.rates import (
+    melded_curve_interval,
+    melded_interval,
+    predictive_value,
+)
+from leakscope.core.attacks.membership.roc import (
     Ranking,
-    _Draws,
+    _Bootstrap,
     advantage,
     auc,
     auc_difference,
     best_threshold,
-    curve,
-    predictive_value,
-    shuffled,
+    roc_curve,
     tpr_at_fpr,
 )
-from core.errors import InvalidInputError
-from core.intervals import clopper_pearson
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.intervals import clopper_pearson
 
 MEMBERS = np.array([True, True, True, False, False, False])
 
@@ -46,9 +49,9 @@ def test_area_and_curve_are_scikit_learns() -> None:
     ranking = normal(301, 0.7, 3)
     scores = ranking.scores.round(1)
     ranking = Ranking(scores, ranking.members)
-    assert auc(ranking).value == pytest.approx(roc_auc_score(ranking.members, scores))
-    false, true, _ = roc_curve(ranking.members, scores, drop_intermediate=False)
-    ours = curve(ranking)
+    assert auc(ranking).value == pytest.approx(metrics.roc_auc_score(ranking.members, scores))
+    false, true, _ = metrics.roc_curve(ranking.members, scores, drop_intermediate=False)
+    ours = roc_curve(ranking)
     np.testing.assert_allclose(ours[0], false)
     np.testing.assert_allclose(ours[1], true)
 
@@ -120,14 +123,14 @@ def test_the_rate_at_a_small_false_positive_rate() -> None:
     exact = clopper_pearson(3, 4)
     assert at.tpr.ci95.low < exact.low and at.tpr.ci95.high == pytest.approx(exact.high, abs=0.01)
     assert at.tpr.chance == 0.01
-    assert at.resolution == "resolvable" and at.said().startswith("0.750 [0.")
+    assert at.resolution == "resolvable" and at.format().startswith("0.750 [0.")
     coarse = tpr_at_fpr(Ranking(ranking.scores[1:], members[1:]), 0.01)
     assert coarse.resolution == "coarse" and coarse.is_shown
-    assert coarse.said().endswith("] (coarse)")
+    assert coarse.format().endswith("] (coarse)")
     assert tpr_at_fpr(ranking, 0.001).resolution == "coarse"
     few = tpr_at_fpr(Ranking(ranking.scores[2:], members[2:]), 0.001)
     assert few.resolution == "not resolvable" and not few.is_shown
-    assert few.said() == "not resolvable with 998 non-members"
+    assert few.format() == "not resolvable with 998 non-members"
 
 
 def by_hand(inside: list[float], outside: list[float], fpr: float, rate: float) -> list[float]:
@@ -176,7 +179,7 @@ def test_samples_of_one_unit_count_by_their_effective_number() -> None:
 def test_a_stored_curve_has_about_the_interval_of_its_scores() -> None:
     rng = np.random.default_rng(5)
     inside, outside = rng.normal(1, 1, 400), rng.normal(0, 1, 400)
-    false, true = curve(Ranking(np.r_[inside, outside], np.arange(800) < 400))
+    false, true = roc_curve(Ranking(np.r_[inside, outside], np.arange(800) < 400))
     points = list(zip(false.tolist(), true.tolist(), strict=True))[1:]
     found = melded_curve_interval(points, 0.1, 400, 400)
     exact = melded_interval(inside, outside, 0.1)
@@ -276,7 +279,7 @@ def test_intervals_are_the_seeds() -> None:
 
 @pytest.mark.parametrize("n_units", [2, 5, 40])
 def test_the_ends_of_an_auc_stand_as_far_as_students_t_by_hand(n_units: int) -> None:
-    draws = _Draws(np.arange(4), np.ones((1, 4)), n_units)
+    draws = _Bootstrap(np.arange(4), np.ones((1, 4)), n_units)
     found = np.linspace(0.4, 0.6, 1001)  # its quantiles lie .095 from the middle
     half = 0.095 * t.ppf(0.975, n_units - 1) / norm.ppf(0.975)
     assert draws.ends(found, 0.5) == pytest.approx((0.5 - half, 0.5 + half), abs=1e-4)

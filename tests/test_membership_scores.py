@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+from visiting import Open, open_page
 
-from core.assets import ASSETS
-from core.attacks.membership.drawn import (
+from leakscope.core.assets import RESULTS
+from leakscope.core.attacks.membership.ranking import Ranking
+from leakscope.core.attacks.membership.roc import auc
+from leakscope.core.attacks.membership.score_distribution import (
     STORED_BINS,
-    half_above,
+    percentile_half_above,
     rank_shares,
     score_counts,
-    shares_of,
+    shares_from_counts,
 )
-from core.attacks.membership.ranking import Ranking
-from core.attacks.membership.roc import auc
-from core.errors import ArtifactError
-from core.figures.membership import rank_figure
-from core.studies import membership_shipped
-from core.studies.membership_classifier_rows import _curve
-from core.studies.membership_halves import Scored, group_rows
-from core.studies.membership_shipped import FILES, Measured, load_measured
-from dashboard import cache
+from leakscope.core.errors import ArtifactError
+from leakscope.core.figures.membership import rank_figure
+from leakscope.core.studies.membership import shipped as membership_shipped
+from leakscope.core.studies.membership.classifier_rows import _curve_points
+from leakscope.core.studies.membership.halves import Scored, group_rows
+from leakscope.core.studies.membership.shipped import FILES, Measured, load_measured
+from leakscope.dashboard import cache
 
-Open = Callable[..., AppTest]
-SHIPPED = ASSETS / "membership"
+SHIPPED = RESULTS
 
 
 def drawn(shift: float, *, decimals: int = 9, n: int = 4000) -> Ranking:
@@ -46,31 +46,16 @@ def test_a_row_holds_counts_alone_and_they_are_read_as_shares() -> None:
     assert len(stored["members"]) == len(stored["outsiders"]) == STORED_BINS
     assert sum(stored["members"]) == 3 == sum(stored["outsiders"])
     assert stored["members"][-1] == 2, "one at the end, one beyond it"
-    shares = shares_of(stored)
+    shares = shares_from_counts(stored)
     assert shares.members.sum() == pytest.approx(100) and shares.members[-1] == pytest.approx(
         200 / 3
     )
     assert (shares.edges[0], shares.edges[-1]) == tuple(stored["ends"])
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"ends": [1, 0], "members": [1], "outsiders": [1]},
-        {"ends": [0, 1], "members": [1, 0], "outsiders": [1]},
-        {"ends": [0, 1], "members": [0], "outsiders": [1]},
-        {"ends": [0, "x"], "members": [1], "outsiders": [1]},
-        {"members": [1], "outsiders": [1]},
-    ],
-)
-def test_damaged_counts_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises((KeyError, ValueError)):
-        shares_of(wrong)
-
-
-def test_half_of_the_members_lie_above_what_is_said() -> None:
+def test_half_of_the_members_lie_above_the_median() -> None:
     ranking = drawn(1.0)
-    share = half_above(shares_of(score_counts(ranking)))
+    share = percentile_half_above(shares_from_counts(score_counts(ranking)))
     outside = ranking.scores[~ranking.members]
     true = 100 * (outside < np.median(ranking.scores[ranking.members])).mean()
     assert true - 15 < share <= true, "a range at most less, never more"
@@ -78,7 +63,9 @@ def test_half_of_the_members_lie_above_what_is_said() -> None:
 
 def test_a_curve_tells_how_scores_lie_by_those_of_the_others() -> None:
     ranking = drawn(1.0)
-    found = rank_shares([tuple(p) for p in _curve(ranking)], auc(ranking, n_resamples=2).value)
+    found = rank_shares(
+        [tuple(p) for p in _curve_points(ranking)], auc(ranking, n_resamples=2).value
+    )
     assert found is not None
     outside = np.sort(ranking.scores[~ranking.members])
     inside = ranking.scores[ranking.members]
@@ -97,7 +84,7 @@ def test_a_curve_tells_how_scores_lie_by_those_of_the_others() -> None:
 
 def test_a_curve_of_many_equal_scores_tells_nothing_of_them() -> None:
     ranking = drawn(1.0, decimals=0)
-    points = [tuple(p) for p in _curve(ranking)]
+    points = [tuple(p) for p in _curve_points(ranking)]
     assert rank_shares(points, auc(ranking, n_resamples=2).value) is None
 
 
@@ -123,11 +110,7 @@ def opened(small_app: AppTest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open
     def visit(folder: Path = SHIPPED, **address: str) -> AppTest:
         monkeypatch.setattr(membership_shipped, "SHIPPED", folder)
         cache.membership.clear()
-        for name, value in address.items():
-            small_app.query_params[name] = value
-        small_app.switch_page("../pages/membership.py").run()
-        assert not small_app.exception
-        return small_app
+        return open_page(small_app, "membership", **address)
 
     yield visit
     cache.membership.clear()
@@ -154,17 +137,19 @@ def without_counts(folder: Path, name: str, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_rows_measured_before_are_drawn_by_the_others_scores(opened: Open, tmp_path: Path) -> None:
     folder = without_counts(SHIPPED, FILES["membership-classifiers"], tmp_path)
     page = opened(folder)
     assert not page.error
     lines = table_of(page)
-    assert len(lines) >= 5 and "above, of non-members, %: from" in lines[0]
+    assert len(lines) >= 5 and "percentile of non-members: from" in lines[0]
     assert sum(float(line["members, %"]) for line in lines) == pytest.approx(100, abs=0.5)
     assert "At least half of the members score above" in said(page)
     assert len(page.get("plotly_chart")) >= 2
 
 
+@pytest.mark.slow
 def test_what_is_said_of_half_of_the_members_is_what_the_curve_holds(opened: Open) -> None:
     page = opened()
     one = membership_shipped.strongest(load_measured(SHIPPED))
@@ -189,16 +174,17 @@ def test_rows_that_hold_counts_are_drawn_from_them(opened: Open, tmp_path: Path)
         if "score_counts" in row:
             row["score_counts"] = {**counts, "members": [0, 0, 0]}
     (tmp_path / name).write_text(json.dumps(table), encoding="utf-8")
-    with pytest.raises(ArtifactError, match="Make it anew"):
+    with pytest.raises(ArtifactError, match="Run the study again"):
         load_measured(tmp_path)
 
 
+@pytest.mark.slow
 def test_rows_that_cannot_tell_say_so_and_what_stores_it(opened: Open, tmp_path: Path) -> None:
     folder = without_counts(SHIPPED, FILES["membership-words"], tmp_path)
     page = opened(folder)
     assert not table_of(page) and not page.error
-    assert "How the scores lie was not stored" in said(page)
-    assert "python -m core study membership-words" in said(page)
+    assert "not the distribution of the scores" in said(page)
+    assert "leakscope study membership-words" in said(page)
     folder = without_counts(SHIPPED, FILES["membership-classifiers"], tmp_path)
     (folder / FILES["membership-words"]).unlink()
     tied = next(one for one in load_measured(folder) if one.ranks is None and one.curve)
@@ -206,6 +192,7 @@ def test_rows_that_cannot_tell_say_so_and_what_stores_it(opened: Open, tmp_path:
     assert not table_of(page) and "Many scores of this attack are equal" in said(page)
 
 
+@pytest.mark.slow
 def test_attacks_on_probabilities_tell_and_attacks_on_right_or_wrong_do_not(tmp_path: Path) -> None:
     folder = without_counts(SHIPPED, FILES["membership-classifiers"], tmp_path)
     found: list[Measured] = load_measured(folder)

@@ -9,16 +9,21 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from core.attacks.membership.roc import Ranking, auc, best_threshold
-from core.attacks.membership.sentences.learned import (
+from leakscope.core.attacks.membership.roc import Ranking, auc, best_threshold
+from leakscope.core.attacks.membership.sentences.learned import (
     LearnedSimilarity,
     PairSimilarity,
     membership_loss,
 )
-from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
-from core.attacks.membership.sentences.scoring import BookPairs, by_book, rarity, scored_apart
-from core.attacks.membership.sentences.similarity import aggregate, pair_similarity
-from core.errors import InvalidInputError, NotFittedError
+from leakscope.core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
+from leakscope.core.attacks.membership.sentences.scoring import (
+    BookPairs,
+    cross_fitted_scores,
+    mean_by_book,
+    rarity,
+)
+from leakscope.core.attacks.membership.sentences.similarity import mean_by_unit, pair_similarity
+from leakscope.core.errors import InvalidInputError, NotFittedError
 
 Vectors = NDArray[np.float32]
 
@@ -32,15 +37,15 @@ def test_the_similarity_of_a_pair_is_the_dot_product() -> None:
 
 
 def test_a_book_has_the_mean_of_its_pairs() -> None:
-    means, books = aggregate(np.array([1.0, -2.0, 4.0, 10.0]), np.array([2, 2, 2, 0]))
+    means, books = mean_by_unit(np.array([1.0, -2.0, 4.0, 10.0]), np.array([2, 2, 2, 0]))
     assert (means.tolist(), books.tolist()) == ([10.0, 1.0], [0, 2])
     with pytest.raises(InvalidInputError, match="units"):
-        aggregate(np.ones(2), np.ones(3, dtype=np.int64))
+        mean_by_unit(np.ones(2), np.ones(3, dtype=np.int64))
 
 
 def test_a_book_has_a_mean_for_each_tenth_of_its_pairs() -> None:
     scores, books = np.array([1.0, 3.0, 5.0, 7.0]), np.array([1, 1, 0, 1])
-    found = by_book(scores, books, np.array([0, 0, 0, 4]))
+    found = mean_by_book(scores, books, np.array([0, 0, 0, 4]))
     assert [each.tolist() for each in found] == [[5.0, 2.0, 7.0], [0, 1, 1], [0, 0, 4], [2, 0, 3]]
 
 
@@ -101,7 +106,7 @@ def test_a_learned_similarity_finds_what_the_fixed_one_hardly_does() -> None:
     attacks = {"fixed": PairSimilarity, "learned": lambda: LearnedSimilarity(learning_rate=0.01)}
     areas = {}
     for name, attack in attacks.items():
-        scores = scored_apart(attack, vectors, pairs, members, labelled)[~labelled]
+        scores = cross_fitted_scores(attack, vectors, pairs, members, labelled)[~labelled]
         areas[name] = auc(Ranking(scores, members[~labelled]), n_resamples=10).value
     assert areas["learned"] > areas["fixed"] + 0.1 > 0.6
 
@@ -111,7 +116,7 @@ def test_vectors_at_random_tell_nothing(name: str) -> None:
     _, pairs, members = hidden(100)
     vectors = np.random.default_rng(3).normal(size=(len(pairs.texts), 10)).astype(np.float32)
     labelled = pairs.documents < 20
-    scores = scored_apart(SENTENCE_ATTACKS[name].kind, vectors, pairs, members, labelled)
+    scores = cross_fitted_scores(SENTENCE_ATTACKS[name].kind, vectors, pairs, members, labelled)
     area = auc(Ranking(scores[~labelled], members[~labelled], pairs.documents[~labelled].tolist()))
     assert area.ci95.low <= 0.5 <= area.ci95.high and abs(area.value - 0.5) < 0.04
 
@@ -131,7 +136,7 @@ def test_nothing_is_scored_by_an_attack_that_learned_of_it() -> None:
             seen.append((self.knows, {book[tuple(row)] for row in first}))
             return np.zeros(len(first))
 
-    scored_apart(Spy, vectors, pairs, members, labelled)
+    cross_fitted_scores(Spy, vectors, pairs, members, labelled)
     assert seen and all(not knows & asked for knows, asked in seen)
     assert all(knows <= set(range(12)) for knows, _ in seen), "it learns of labelled books alone"
     assert set().union(*(asked for _, asked in seen)) == set(range(16))
@@ -153,7 +158,7 @@ def test_a_threshold_holds_for_attacks_of_other_scales() -> None:
             told = np.array([float(truth[tuple(row)]) for row in first])
             return self.scale * (told + np.linspace(0, 0.1, len(told)) + 7)
 
-    scores = scored_apart(Scaled, vectors, pairs, members, labelled)
+    scores = cross_fitted_scores(Scaled, vectors, pairs, members, labelled)
     threshold = best_threshold(scores[labelled], members[labelled])
     assert ((scores > threshold) == members)[~labelled].all()
 

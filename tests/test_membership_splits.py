@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.attacks.membership.classifiers.splits import (
+from leakscope.core.attacks.membership.classifiers.splits import (
     Parts,
-    check_apart,
+    check_disjoint,
     draw_parts,
     random_halves,
 )
-from core.errors import InvalidInputError
-from core.studies.trained_classifiers import lesson_of, units_of
-from core.tasks.classifiers import AuthoredTexts, Selection, read_authored
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.studies.membership.trained_classifiers import training_batch_of, units_of
+from leakscope.core.tasks.classifiers import AuthoredTexts, Selection, read_authored
 
 USERS = tuple(f"u{i % 60:02}" for i in range(600))
 
@@ -71,7 +71,7 @@ def test_every_user_is_in_exactly_half_of_the_shadows_with_all_texts(n_models: i
 
 def test_a_lesson_trains_each_model_on_what_it_may_know() -> None:
     units = units_of(named(), "user")
-    lesson, parts = lesson_of(named(), units, 4, 0)
+    lesson, parts = training_batch_of(named(), units, 4, 0)
     assert np.array_equal(np.flatnonzero(lesson.trained[0]), parts.members)
     assert np.array_equal(np.flatnonzero(lesson.trained[1]), parts.shadow_members)
     attacked = np.isin(np.arange(600), parts.attacked)
@@ -88,17 +88,17 @@ def test_a_shadow_that_knows_the_targets_members_is_refused() -> None:
     parts = draw_parts(USERS, 0)
     known = np.zeros(600, dtype=bool)
     known[parts.shadow_members] = True
-    check_apart(parts, USERS, known)
+    check_disjoint(parts, USERS, known)
     known[parts.members[:3]] = True
     with pytest.raises(InvalidInputError, match="trained on 3 samples that are not"):
-        check_apart(parts, USERS, known)
+        check_disjoint(parts, USERS, known)
 
 
 def test_parts_that_overlap_are_refused() -> None:
     parts = draw_parts(USERS, 0)
     leaky = replace(parts, shadow_members=np.r_[parts.shadow_members, parts.members[:1]])
     with pytest.raises(InvalidInputError, match="must not overlap"):
-        check_apart(leaky, USERS, np.zeros(600, dtype=bool))
+        check_disjoint(leaky, USERS, np.zeros(600, dtype=bool))
 
 
 def test_a_selection_leaves_users_classes_and_texts_as_asked() -> None:

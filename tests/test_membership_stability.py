@@ -8,21 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.attacks.membership.classifiers.evaluation import AttackOutcome, Plan, evaluate
-from core.attacks.membership.classifiers.example import simulated_outputs
-from core.attacks.membership.ranking import Ranking
-from core.attacks.membership.rates import AtRate
-from core.intervals import clopper_pearson
-from core.results import Interval, Score
-from core.studies.membership_classifier_tables import markdown
-from core.studies.membership_stability import (
+from leakscope.core.attacks.membership.classifiers.evaluation import AttackOutcome, Plan, evaluate
+from leakscope.core.attacks.membership.classifiers.own_file import simulated_outputs
+from leakscope.core.attacks.membership.ranking import Ranking
+from leakscope.core.attacks.membership.rates import AtRate
+from leakscope.core.intervals import clopper_pearson
+from leakscope.core.results import Score
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.membership.stability import (
     MOST_KEPT,
     VERDICTS,
     Stability,
-    kept_verdicts,
+    pack_verdicts,
     stability,
 )
-from core.studies.rows import Row
 
 OWN = simulated_outputs(60, 3, 4, seed=1)
 (MADE,) = evaluate(OWN.target, OWN.shadows, chosen=[Plan("user_inference")])
@@ -47,7 +46,7 @@ def rows_of(*kept: tuple[str, str]) -> list[Row]:
     rows = []
     for seed, (members, called) in enumerate(kept):
         scores = [1.0 if each == "!" else 0.0 for each in called]
-        verdicts = kept_verdicts(outcome_of(scores, members, 0.5), "abcdefgh", "abcdefgh")
+        verdicts = pack_verdicts(outcome_of(scores, members, 0.5), "abcdefgh", "abcdefgh")
         rows.append(Row(facts={"seed": seed, VERDICTS: json.loads(json.dumps(verdicts))}))
     return rows
 
@@ -91,12 +90,12 @@ def test_what_cannot_be_told_is_not() -> None:
 
 def test_thresholds_are_those_of_shadows_where_there_are_any() -> None:
     scores, members = [3.0, 2.0, 1.0], "++-"
-    own = kept_verdicts(outcome_of(scores, members, 2.5), "abc", "abc")
-    shadows = kept_verdicts(outcome_of(scores, members, 2.5, calibrated=1.5), "abc", "abc")
+    own = pack_verdicts(outcome_of(scores, members, 2.5), "abc", "abc")
+    shadows = pack_verdicts(outcome_of(scores, members, 2.5, calibrated=1.5), "abc", "abc")
     assert (own["thresholds_of"], shadows["thresholds_of"]) == ("target", "shadows")
     assert own["members"] == shadows["members"] == shadows["called"]["0.1"] != own["called"]["0.1"]
     (real,) = evaluate(OWN.target, OWN.shadows, chosen=[MADE.plan], is_calibrated=True)
-    assert real.calibrated and kept_verdicts(real, ["a"] * 60, ["a"])["thresholds_of"] == "shadows"
+    assert real.calibrated and pack_verdicts(real, ["a"] * 60, ["a"])["thresholds_of"] == "shadows"
 
 
 def test_of_a_large_collection_the_same_part_is_kept_in_every_draw() -> None:
@@ -107,48 +106,9 @@ def test_of_a_large_collection_the_same_part_is_kept_in_every_draw() -> None:
         drawn = rng.permutation(len(every))[: 2 * MOST_KEPT]
         members = "".join("+-"[i % 2] for i in drawn)
         made = outcome_of([float(i % 4 == 0) for i in drawn], members, 0.5)
-        kept = kept_verdicts(made, [every[i] for i in drawn], every)
+        kept = pack_verdicts(made, [every[i] for i in drawn], every)
         assert kept["n"] == MOST_KEPT and len(json.dumps(kept)) < 1500 and "text" not in str(kept)
         rows.append(Row(facts={VERDICTS: kept}))
     found = found_in(rows)
     assert found.agreement.value == 1 and 300 < found.agreement.n < 600
     assert 0.4 < found.always.value < 0.6
-
-
-def table_rows() -> list[Row]:
-    """Return the rows of two attacks on eight users, two draws with the same members."""
-
-    def row(seed: int, attack: str, area: float) -> Row:
-        facts = {"attack": attack, "level": "user", "n_members": 4, "n_member_users": 4, "n": 8,
-                 "n_classes": 2, "train_accuracy": 0.9, "test_accuracy": 0.6,
-                 "generalisation_error": 0.3}  # fmt: skip
-        cell = {"corpus": "posts", "label": "topic", "classifier": "linear", "split": "user",
-                "seed": seed, "varied": ""}  # fmt: skip
-        (kept,) = rows_of(("++++----", "!!......" if attack == "user_inference" else "!......."))
-        score = Score(area, Interval(area - 0.1, area + 0.1), 8, 0.5)
-        null = Score(0.5 + area / 100, Interval(0.4, 0.6), 8, 0.5)
-        return Row(cell, {"auc": score, "null_auc": null}, facts | {VERDICTS: kept[VERDICTS]})
-
-    return [row(seed, attack, area) for seed in (0, 1)
-            for attack, area in (("user_inference", 0.9), ("user_votes", 0.6))]  # fmt: skip
-
-
-def test_the_table_tells_it_of_the_strongest_attack_in_a_line() -> None:
-    rows = table_rows()
-    told = markdown(rows)
-    assert "Single verdicts, User inference, thresholds of the target itself: at 10 % " in told
-    assert "% false accusations 0.500 [0.068, 0.932] of the 4 users that are members in" in told
-    assert told.count("two draws agree on 1.000") == 1 and "at 1 % false" not in told
-    assert "; User inference on a model trained on neither: AUC 0.509 [" in told
-    earlier = [replace(r, scores={"auc": r.scores["auc"]},
-                       facts={k: v for k, v in r.facts.items() if k != VERDICTS})
-               for r in rows]  # fmt: skip
-    assert "Single verdicts" not in markdown(earlier) and "neither" not in markdown(earlier)
-
-
-def test_the_table_says_how_many_rows_of_the_file_have_no_user_or_class() -> None:
-    rows = table_rows()
-    left_out = [replace(row, facts=row.facts | {"n_unlabelled": 1203}) for row in rows]
-    assert ". 1,203 rows of the file have no user or no class, and are left" in markdown(left_out)
-    none = [replace(row, facts=row.facts | {"n_unlabelled": 0}) for row in rows]
-    assert markdown(none) == markdown(rows) and "left out" not in markdown(rows)

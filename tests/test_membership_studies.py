@@ -8,7 +8,6 @@ import itertools
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
@@ -17,30 +16,30 @@ import numpy as np
 import pytest
 from conftest import SMALL_WORDS
 from numpy.typing import NDArray
-from processes import started, wait_until
+from processes import running_process, wait_until
 
-from core.corpora import load_corpus
-from core.errors import InvalidInputError
-from core.results import Score
-from core.store import read_json
-from core.studies import membership_sentences, membership_words
-from core.studies.membership_classifier_rows import NULL
-from core.studies.membership_compared import GAIN
-from core.studies.membership_halves import (
+from leakscope.core.corpora import load_corpus
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.results import Score
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.membership import sentences as membership_sentences
+from leakscope.core.studies.membership import words as membership_words
+from leakscope.core.studies.membership.classifier_rows import NULL
+from leakscope.core.studies.membership.compared import GAIN
+from leakscope.core.studies.membership.halves import (
     N_DEALS,
-    Beside,
     Halves,
+    ReferenceScores,
     Scored,
     draw_halves,
     group_rows,
     open_documents,
 )
-from core.studies.membership_pairs import pairs_by_document
-from core.studies.membership_sentences import MembershipSentencesStudy
-from core.studies.membership_words import MembershipWordsStudy
-from core.studies.registry import STUDIES, cells_of, run_study
-from core.studies.rows import Row
-from core.text import words
+from leakscope.core.studies.membership.pairs import pairs_by_document
+from leakscope.core.studies.membership.sentences import MembershipSentencesStudy
+from leakscope.core.studies.membership.words import MembershipWordsStudy
+from leakscope.core.studies.registry import run_study
+from leakscope.core.text import words
 
 ROOT = Path(__file__).parents[1]
 N_BOOKS, N_SENTENCES = 60, 24
@@ -67,14 +66,28 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def words_study(books: Path, **more: Any) -> MembershipWordsStudy:
-    given = {"target": f"{books}#text", "document_column": "book", "encoders": ("word2vec",),
-             "n_words": (3,), "n_windows": 200, "seeds": (0,), "labelled_share": 0.2}  # fmt: skip
+    given = {
+        "target": f"{books}#text",
+        "document_column": "book",
+        "encoders": ("word2vec",),
+        "n_words": (3,),
+        "n_windows": 200,
+        "seeds": (0,),
+        "labelled_share": 0.2,
+    }
     return MembershipWordsStudy(**(given | more))
 
 
 def sentences_study(books: Path, **more: Any) -> MembershipSentencesStudy:
-    given = {"target": f"{books}#text", "document_column": "book", "encoders": ("dual_lstm",),
-             "seeds": (0,), "labelled_share": 0.2, "dimension": 8, "epochs": (2,)}  # fmt: skip
+    given = {
+        "target": f"{books}#text",
+        "document_column": "book",
+        "encoders": ("dual_lstm",),
+        "seeds": (0,),
+        "labelled_share": 0.2,
+        "dimension": 8,
+        "epochs": (2,),
+    }
     return MembershipSentencesStudy(**(given | more))
 
 
@@ -141,6 +154,7 @@ def test_too_few_documents_are_refused(tmp_path: Path) -> None:
         draw_halves(load_corpus(path), 0, 0.1)
 
 
+@pytest.mark.slow
 def test_words_are_trained_on_one_half_and_scored_apart_from_labels(
     books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +178,7 @@ def test_words_are_trained_on_one_half_and_scored_apart_from_labels(
         assert np.array_equal(found.labelled, halves.labelled[found.units])
 
 
+@pytest.mark.slow
 def test_vectors_that_know_their_windows_by_heart_are_found_out_and_others_not(
     books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,13 +208,13 @@ def test_windows_that_stand_in_both_halves_are_not_scored(
     use_words(monkeypatch, Memory())
     corpus = open_documents(f"{books}#text", "book")
     halves = draw_halves(corpus, 0, 0.2)
-    _, numbered = membership_words._numbered(f"{books}#text", "book")
-    windows = membership_words.windows_of(numbered, 3)
+    _, numbered = membership_words._numbered_documents(f"{books}#text", "book")
+    windows = membership_words.extract_windows(numbered, 3)
     vectors = membership_words.WordVectors(
         np.ones((len(numbered.words), 2), np.float32), np.arange(len(numbered.words))
     )
     (cell,) = words_study(books, has_control=False).cells()
-    left = membership_words._comparable(windows, vectors, halves, cell)
+    left = membership_words._comparable_windows(windows, vectors, halves, cell)
     inside = halves.members[left.documents]
     told = np.column_stack([left.centres, left.contexts])
     assert 0 < len(left) < len(windows)
@@ -208,7 +223,9 @@ def test_windows_that_stand_in_both_halves_are_not_scored(
     for word in np.unique(left.centres[scored]):
         is_word = scored & (left.centres == word)
         assert (is_word & inside).sum() == (is_word & ~inside).sum()
-    known = membership_words._comparable(windows, vectors, halves, {**cell, "compared": "known"})
+    known = membership_words._comparable_windows(
+        windows, vectors, halves, {**cell, "compared": "known"}
+    )
     assert len(known) > len(left), "what stands more often on one side is not left out there"
 
 
@@ -242,15 +259,17 @@ def _vector(text: str) -> NDArray[np.float64]:
     return np.random.default_rng(seed).normal(size=16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_blind", [False, True])
 def test_an_encoder_that_knows_its_pairs_is_found_out_and_a_blind_one_not(
     books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_blind: bool
 ) -> None:
     encoder = KnowsPairs(is_blind=is_blind)
     monkeypatch.setattr(
-        membership_sentences, "trained_encoder", lambda name, settings, told, fit, folder: fit(
-            encoder, "")
-    )  # fmt: skip
+        membership_sentences,
+        "trained_encoder",
+        lambda name, settings, told, fit, folder: fit(encoder, ""),
+    )
     rows = run_study("membership-sentences", sentences_study(books), tmp_path)
     assert [row.error for row in rows if row.error] == []
     corpus = open_documents(f"{books}#text", "book")
@@ -258,15 +277,19 @@ def test_an_encoder_that_knows_its_pairs_is_found_out_and_a_blind_one_not(
     documents = pairs_by_document(corpus)
     inside = [pair for i in np.flatnonzero(halves.members) for pair in documents[i]]
     assert encoder.pairs == inside, "it is trained on all pairs of its half, and on no other"
-    assert all((NULL in row.scores) is (row["labels"] == "true") for row in rows
-               if row["decile"] == 0)  # fmt: skip
+    assert all(
+        (NULL in row.scores) is (row["labels"] == "true") for row in rows if row["decile"] == 0
+    )
     for level in ("pair", "book"):
         for name in ("fixed", "learned"):
             same = {"similarity": name, "decile": 0, "level": level}
             found = found_in(rows, labels="true", **same)
             assert abs(found_in(rows, labels="shuffled", **same).value - 0.5) < 0.03
-            (null,) = [row.scores[NULL] for row in rows if row["labels"] == "true"
-                       and all(row[key] == value for key, value in same.items())]  # fmt: skip
+            (null,) = [
+                row.scores[NULL]
+                for row in rows
+                if row["labels"] == "true" and all(row[key] == value for key, value in same.items())
+            ]
             assert null.ci95.low <= 0.5 <= null.ci95.high and null.n < found.n
             if is_blind:
                 assert found.ci95.low <= 0.5 <= found.ci95.high
@@ -285,6 +308,7 @@ def many_books(n: int = 1000) -> tuple[list[list[tuple[str, str]]], Halves, Know
     return books, Halves(members, rng.random(n) < 0.1), encoder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_leaky", [False, True])
 def test_of_books_that_were_not_trained_on_none_is_told_apart(
     monkeypatch: pytest.MonkeyPatch, is_leaky: bool
@@ -292,17 +316,19 @@ def test_of_books_that_were_not_trained_on_none_is_told_apart(
     """All of the experiment is run on them: where it reads who is a member, that is seen."""
     documents, halves, encoder = many_books()
     cell = {"seed": 0, "labelled_share": 0.1, "n_pairs": 3, "similarities": ["fixed", "learned"]}
-    monkeypatch.setattr(  # one tenth alone, that of all
-        membership_sentences, "deciles", lambda rarity, seed: np.ones(len(rarity), dtype=np.int64)
+    monkeypatch.setattr(  # one group: all pairs
+        membership_sentences,
+        "frequency_deciles",
+        lambda rarity, seed: np.ones(len(rarity), dtype=np.int64),
     )
     if is_leaky:
-        real = membership_sentences.scored_apart
+        real = membership_sentences.cross_fitted_scores
 
         def leaky(attack: Any, vectors: Any, pairs: Any, members: Any, labelled: Any) -> Any:
             return real(attack, vectors, pairs, members, labelled) + 0.5 * members
 
-        monkeypatch.setattr(membership_sentences, "scored_apart", leaky)
-    rows = membership_sentences._strangers(cell, encoder, documents, set(encoder.pairs), halves)
+        monkeypatch.setattr(membership_sentences, "cross_fitted_scores", leaky)
+    rows = membership_sentences._null_rows(cell, encoder, documents, set(encoder.pairs), halves)
     found = [row for row in rows if row["decile"] == 0 and row["labels"] == "true"]
     assert [(row["similarity"], row["level"]) for row in found] == [
         (name, level) for name in ("fixed", "learned") for level in ("pair", "book")
@@ -325,9 +351,13 @@ def test_pairs_that_were_held_out_of_training_are_no_members(books: Path) -> Non
     documents = pairs_by_document(corpus)
     inside = [pair for i in np.flatnonzero(halves.members) for pair in documents[i]]
     cell = {"seed": 0, "n_pairs": 1000}
-    pairs, members = membership_sentences._comparable(documents, set(inside[5:]), halves, cell)
-    told = {(pairs.texts[a], pairs.texts[b])
-            for a, b in zip(pairs.first[members], pairs.second[members], strict=True)}  # fmt: skip
+    pairs, members = membership_sentences._comparable_pairs(
+        documents, set(inside[5:]), halves, cell
+    )
+    told = {
+        (pairs.texts[a], pairs.texts[b])
+        for a, b in zip(pairs.first[members], pairs.second[members], strict=True)
+    }
     assert told == set(inside[5:])
     assert len(pairs.documents) - members.sum() == sum(
         len(documents[i]) for i in np.flatnonzero(~halves.members)
@@ -351,9 +381,10 @@ def test_decisions_follow_labelled_samples_and_controls_are_means_of_deals() -> 
     assert true["not_resolvable"] == [0.01, 0.001], "forty documents tell no hundredth"
     assert abs(dealt.scores["auc"].value - 0.5) < 0.02
     assert dealt.scores["auc"].ci95.high - dealt.scores["auc"].ci95.low < 4 * 0.1 / N_DEALS**0.5
-    upside_down = Scored(np.where(units < 20, -scores, scores), *[
-        getattr(found, name) for name in ("members", "labelled", "units", "groups")
-    ])  # fmt: skip
+    upside_down = Scored(
+        np.where(units < 20, -scores, scores),
+        *[getattr(found, name) for name in ("members", "labelled", "units", "groups")],
+    )
     assert group_rows(upside_down, {}, 0)[0].scores["advantage"].value < 0.1, "it was misled"
 
 
@@ -366,7 +397,9 @@ def test_another_attack_is_held_against_on_the_same_documents() -> None:
     own = np.array([9.0, 0.0, 4.0, 4.0, 1.0, 4.0, 1.0, 1.0])
     other = np.array([np.nan, np.nan, 4.0, 0.0, 1.0, 4.0, 1.0, 1.0])
     found = Scored(own, members, units < 2, units, groups)
-    true, dealt = group_rows(found, {}, 0, beside=Beside("cosine", other), similarity="centred")
+    true, dealt = group_rows(
+        found, {}, 0, beside=ReferenceScores("cosine", other), similarity="centred"
+    )
     gain = true.scores[f"{GAIN}: cosine"]
     assert gain.value == pytest.approx(1 - 6 / 9) and gain.n == 6
     assert list(dealt.scores) == ["auc", "advantage"], "of membership by lot nothing is gained"
@@ -377,8 +410,9 @@ def test_another_attack_is_held_against_on_the_same_documents() -> None:
     easy = np.repeat(rng.normal(size=120), 5) + 0.5 * (units % 2 == 0)
     noise = rng.normal(0, 0.3, (2, 600))
     kinds = units % 2 == 0, units < 20, units, np.zeros(600, dtype=np.int64)
-    (row, _) = group_rows(Scored(easy + noise[0], *kinds), {}, 0,
-                          beside=Beside("cosine", easy + noise[1]))  # fmt: skip
+    (row, _) = group_rows(
+        Scored(easy + noise[0], *kinds), {}, 0, beside=ReferenceScores("cosine", easy + noise[1])
+    )
     paired, apart = row.scores[f"{GAIN}: cosine"].ci95, row.scores["auc"].ci95
     assert paired.low <= row.scores[f"{GAIN}: cosine"].value <= paired.high
     assert paired.high - paired.low < (apart.high - apart.low) / 2
@@ -392,54 +426,23 @@ def test_a_group_of_too_few_documents_has_no_row() -> None:
     assert {row["decile"] for row in group_rows(found, {}, 0)} == {0}
 
 
-def test_tables_stand_beside_their_rows(
-    books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_words(monkeypatch, Memory())
-    rows = run_study("membership-words", words_study(books, seeds=(0, 1)), tmp_path)
-    table = STUDIES["membership-words"].markdown(rows)
-    assert "| Word2Vec | half | Mean cosine | 3 | all |" in table
-    assert "all, members by lot" in table and "| both halves |" in table
-    assert "Means over 2 draws" in table
-    assert table.count("AUC more than Mean cosine") == 1
-    (line,) = [line for line in table.splitlines() if "| half | Mean cosine, frequency taken off"
-               " | 3 | all |" in line]  # fmt: skip
-    assert line.endswith((": more |", ": less |", ": not told apart |"))
-    earlier = [replace(row, scores={"auc": row.scores["auc"]}) for row in rows]
-    assert "AUC more" not in STUDIES["membership-words"].markdown(earlier)
-    failed = Row({"encoder": "glove", "seed": 0}, error="no memory")
-    assert "glove, seed 0: failed: no memory" in STUDIES["membership-words"].markdown([failed])
-
-
-def test_zero_stands_for_the_encoders_own_settings(books: Path) -> None:
-    own = sentences_study(books, dimension=0, epochs=(0,), encoders=("dual_transformer",))
-    (cell,) = own.cells()
-    assert cell["encoder_settings"]["dimension"] == 600
-    assert cell["encoder_settings"]["epochs"] == 5
-    small = sentences_study(books, dimension=24, epochs=(3,), encoders=("dual_transformer",))
-    (cell,) = small.cells()
-    assert (cell["encoder_settings"]["dimension"], cell["encoder_settings"]["feed_forward"]) == (
-        24, 96
-    )  # fmt: skip
-    assert cell["encoder_settings"]["epochs"] == 3 and "device" not in cell["encoder_settings"]
-
-
 RUN = """
 import sys
 sys.path[:0] = ["tests"]
 from pathlib import Path
 from test_membership_studies import sentences_study, words_study
-from core.studies.registry import run_study
+from leakscope.core.studies.registry import run_study
 books, folder = map(Path, sys.argv[1:])
 run_study("membership-words", words_study(books, seeds=(0, 1)), folder)
 run_study("membership-sentences", sentences_study(books, epochs=(3, 60)), folder)
 """
 
 
+@pytest.mark.slow
 def test_killed_studies_go_on_where_they_were(books: Path, tmp_path: Path) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     command = [sys.executable, "-c", RUN, books]
-    with started([*command, killed], cwd=ROOT) as process:
+    with running_process([*command, killed], cwd=ROOT) as process:
         # In the midst of the second dual encoder's training.
         wait_until(lambda: checkpoint_of_the_last(killed), process, seconds=300)
         process.kill()
@@ -456,6 +459,7 @@ def test_killed_studies_go_on_where_they_were(books: Path, tmp_path: Path) -> No
     assert len(list((killed / "cells").glob("*.json"))) == 5
 
 
+@pytest.mark.slow
 def test_a_damaged_encoder_or_checkpoint_is_made_anew(books: Path, tmp_path: Path) -> None:
     study = sentences_study(books)
     first = told(run_study("membership-sentences", study, tmp_path))
@@ -479,14 +483,3 @@ def checkpoint_of_the_last(folder: Path) -> bool:
     """Return whether the checkpoint of the training of 60 epochs is written."""
     done = len(list((folder / "cells").glob("*.json"))) == 4
     return done and len(list(folder.glob("encoders/*.checkpoint/model.json"))) > 0
-
-
-def test_the_command_takes_the_columns_of_a_file(core: Any, books: Path, tmp_path: Path) -> None:
-    given = ["study", "membership-words", "--target", f"{books}#text", "--encoders", "word2vec",
-             "--out", tmp_path / "t.json"]  # fmt: skip
-    assert "'boook'" in core(*given, "--document-column", "boook").refusal()
-    out = core(*given, "--document-column", "book", "--seeds", 0, "--n-words", 3, "--n-windows",
-               50, "--no-control", "--json")  # fmt: skip
-    assert {row["trained_on"] for row in out.json()["rows"]} == {"half"}
-    assert read_json(tmp_path / "t.spec.json")["document_column"] == "book"
-    assert len(cells_of("membership-words", words_study(books))) == 2

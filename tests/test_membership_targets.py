@@ -11,17 +11,17 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from core.attacks.membership.classifiers.features import member_score
-from core.attacks.membership.classifiers.outputs import Outputs
-from core.attacks.membership.classifiers.targets import heads
-from core.attacks.membership.classifiers.targets.heads import Solving, fit_heads
-from core.attacks.membership.classifiers.targets.lesson import Lesson
-from core.attacks.membership.classifiers.targets.registry import TARGETS, make_classifiers
-from core.attacks.membership.classifiers.targets.tokens import TOKENISATIONS, token_rows
-from core.attacks.membership.roc import Ranking, auc
-from core.encoders.dual.word_tokens import PAD, UNK
-from core.errors import InvalidInputError, StoppedError
-from core.training.by_length import ByLength
+from leakscope.core.attacks.membership.classifiers.features import member_score
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs
+from leakscope.core.attacks.membership.classifiers.targets import heads
+from leakscope.core.attacks.membership.classifiers.targets.heads import Solving, fit_heads
+from leakscope.core.attacks.membership.classifiers.targets.registry import TARGETS, make_classifiers
+from leakscope.core.attacks.membership.classifiers.targets.tokens import TOKENISATIONS, token_rows
+from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
+from leakscope.core.attacks.membership.roc import Ranking, auc
+from leakscope.core.encoders.dual.word_tokens import PAD, UNK
+from leakscope.core.errors import InvalidInputError, StoppedError
+from leakscope.core.training.loop import LengthBatchedLoop
 
 N, D, C, MODELS = 400, 24, 4, 6
 
@@ -39,6 +39,7 @@ def problem(seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64], Any,
     return features, labels, trained, validated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("c", [0.1, 1.0, 10.0])
 def test_heads_solved_together_are_those_of_scikit_learn_one_by_one(
     c: float, monkeypatch: pytest.MonkeyPatch
@@ -88,7 +89,7 @@ def test_early_stopping_keeps_the_step_with_the_best_validation_accuracy() -> No
         fit_heads(features, labels, C, trained, np.zeros_like(trained), Solving())
 
 
-def lesson(labels: NDArray[np.int64] | None = None, n_models: int = 2) -> Lesson:
+def lesson(labels: NDArray[np.int64] | None = None, n_models: int = 2) -> TrainingBatch:
     """Return 120 texts whose first word tells the class, unless classes are given."""
     rng = np.random.default_rng(0)
     words = [f"w{i}" for i in range(60)]
@@ -100,16 +101,22 @@ def lesson(labels: NDArray[np.int64] | None = None, n_models: int = 2) -> Lesson
     trained[:, :80] = rng.random((n_models, 80)) < 0.5
     validated = np.zeros_like(trained)
     validated[:, 80:] = True
-    return Lesson(texts, own if labels is None else labels, 3, trained, validated, 0)
+    return TrainingBatch(texts, own if labels is None else labels, 3, trained, validated, 0)
 
 
 SMALL: dict[str, dict[str, Any]] = {
     "linear": {},
-    "lstm": {"dimension": 16, "hidden": 16, "epochs": 12, "batch_size": 8, "learning_rate": 1e-2,
-             "patience": 0},
+    "lstm": {
+        "dimension": 16,
+        "hidden": 16,
+        "epochs": 12,
+        "batch_size": 8,
+        "learning_rate": 1e-2,
+        "patience": 0,
+    },
     "transformer": {"epochs": 3, "batch_size": 8, "learning_rate": 1e-3, "max_length": 12},
     "private": {"batch_size": 20, "steps": 20},
-}  # fmt: skip
+}
 
 
 def settings_for(name: str, tiny_bert: Path) -> dict[str, Any]:
@@ -121,6 +128,7 @@ def test_every_kind_is_put_to_the_test() -> None:
     assert SMALL.keys() == TARGETS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_each_kind_answers_with_probabilities_of_every_model(name: str, tiny_bert: Path) -> None:
     told = lesson()
@@ -193,7 +201,7 @@ def test_models_side_by_side_are_those_trained_one_after_the_other(
 
 def test_batches_hold_each_text_once_and_texts_of_one_length_together() -> None:
     lengths = np.random.default_rng(0).integers(1, 60, 500)
-    loop = ByLength(n=500, epochs=1, batch_size=16, seed=0, identity={}, lengths=lengths)
+    loop = LengthBatchedLoop(n=500, epochs=1, batch_size=16, seed=0, identity={}, lengths=lengths)
     batches = loop.batches(0)
     assert sorted(np.concatenate(batches).tolist()) == list(range(500))
     assert len(batches) == loop.n_batches
@@ -254,13 +262,13 @@ def test_overfitted_heads_give_their_members_away() -> None:
     ("change", "told"),
     [
         (lambda t: {"trained": t.trained & False}, "no text to be trained on"),
-        (lambda t: {"validated": t.trained}, "that are to stop it early"),
+        (lambda t: {"validated": t.trained}, "that should only stop its training early"),
         (lambda t: {"labels": t.labels[:5]}, "Each text needs one class"),
-        (lambda t: {"validated": t.validated[:1]}, "a row a model"),
+        (lambda t: {"validated": t.validated[:1]}, "one row per model"),
     ],
 )
 def test_a_lesson_that_cannot_be_learned_is_refused(
-    change: Callable[[Lesson], dict[str, Any]], told: str
+    change: Callable[[TrainingBatch], dict[str, Any]], told: str
 ) -> None:
     from dataclasses import replace
 
@@ -286,9 +294,14 @@ def private_auc(epsilon: float | None) -> float:
     if epsilon is not None:
         opacus = pytest.importorskip("opacus")
         model, optimizer, data = opacus.PrivacyEngine().make_private_with_epsilon(
-            module=model, optimizer=optimizer, data_loader=data, target_epsilon=epsilon,
-            target_delta=1e-5, epochs=60, max_grad_norm=1.0,
-        )  # fmt: skip
+            module=model,
+            optimizer=optimizer,
+            data_loader=data,
+            target_epsilon=epsilon,
+            target_delta=1e-5,
+            epochs=60,
+            max_grad_norm=1.0,
+        )
     for _ in range(60):
         for some, classes in data:
             if len(some):
@@ -301,6 +314,7 @@ def private_auc(epsilon: float | None) -> float:
     return auc(Ranking(member_score("loss", outputs), outputs.members)).value
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_differential_privacy_hides_who_was_trained_on() -> None:
     assert private_auc(None) > 0.9, "without it the members are plain"

@@ -12,18 +12,20 @@ from streamlit.testing.v1 import AppTest
 from test_cli_membership import answers
 from test_page_membership import Open, opened, told, upload  # noqa: F401
 
-from core.attacks.membership.classifiers.calibration import calibrated_rates, played
-from core.attacks.membership.classifiers.evaluation import Plan, evaluate, plans
-from core.attacks.membership.classifiers.example import simulated_outputs
-from core.attacks.membership.classifiers.outputs import Shadows
-from core.attacks.membership.classifiers.own_file import attack_upload
-from core.attacks.membership.ranking import Ranking
-from core.attacks.membership.rates import AtRate
-from core.attacks.membership.verdict import verdict_of
-from core.corpora.memory_file import MemoryFile
-from core.errors import InvalidInputError
-from core.results import Interval, Score
-from dashboard.membership import state
+from leakscope.core.attacks.membership.classifiers.calibration import (
+    calibrated_rates,
+    shadow_ranking,
+)
+from leakscope.core.attacks.membership.classifiers.evaluation import Plan, evaluate, plans
+from leakscope.core.attacks.membership.classifiers.outputs import Shadows
+from leakscope.core.attacks.membership.classifiers.own_file import attack_upload, simulated_outputs
+from leakscope.core.attacks.membership.ranking import Ranking
+from leakscope.core.attacks.membership.rates import AtRate
+from leakscope.core.attacks.membership.verdict import verdict_of
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.results import Interval, Score
+from leakscope.dashboard.membership import state
 
 OWN = simulated_outputs(240, 5, 4, seed=1)
 SHADOWS = OWN.shadows
@@ -35,6 +37,7 @@ def at(threshold: float) -> AtRate:
     return AtRate(0.1, threshold, Score(0.9, Interval(0.8, 1.0), 30, 0.1), 30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", plans(SHADOWS, has_users=True), ids=lambda plan: plan.name)
 def test_thresholds_are_the_same_whoever_the_targets_members_are_and_whatever_it_answers(
     plan: Plan,
@@ -52,6 +55,7 @@ def test_thresholds_are_the_same_whoever_the_targets_members_are_and_whatever_it
     assert one.auc != two.auc, "of the attacked themselves they differ, or it proves nothing"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lira_online", "bavaria", "threshold", "feature"])
 def test_a_threshold_of_shadow_models_accuses_about_as_many_of_the_targets_others(
     name: str,
@@ -67,7 +71,7 @@ def test_a_threshold_of_shadow_models_accuses_about_as_many_of_the_targets_other
 
 
 def test_each_model_is_scored_by_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    from core.attacks.membership.classifiers import calibration
+    from leakscope.core.attacks.membership.classifiers import calibration
 
     real, seen = calibration.make_attack, []
 
@@ -83,19 +87,19 @@ def test_each_model_is_scored_by_the_others(monkeypatch: pytest.MonkeyPatch) -> 
         return attack
 
     monkeypatch.setattr(calibration, "make_attack", watched)
-    assert played(Plan("lira_online"), SHADOWS) is not None
+    assert shadow_ranking(Plan("lira_online"), SHADOWS) is not None
     assert len(seen) == 4
     for number, others in enumerate(seen):
         assert others.n_models == 3
         assert not any(np.array_equal(SHADOWS.members[number], m) for m in others.members)
     seen.clear()
-    assert played(Plan("threshold", {"feature": "loss"}), MODELS[:3]) is not None
+    assert shadow_ranking(Plan("threshold", {"feature": "loss"}), MODELS[:3]) is not None
     assert [len(others) for others in seen] == [2, 2, 2]
     assert all(MODELS[i] not in others for i, others in enumerate(seen))
 
 
 def test_one_model_that_is_alone_plays_where_no_models_are_compared() -> None:
-    ranking = played(Plan("threshold", {"feature": "loss"}), MODELS[:1])
+    ranking = shadow_ranking(Plan("threshold", {"feature": "loss"}), MODELS[:1])
     assert ranking is not None and np.array_equal(ranking.members, MODELS[0].members)
     assert calibrated_rates(Plan("lira_online"), Shadows.of(MODELS[:1])) == ()
     assert calibrated_rates(Plan("feature", {"feature": "loss"}), None) == ()
@@ -105,10 +109,12 @@ def test_samples_of_aligned_models_are_one_unit_and_of_others_are_not() -> None:
     plan = Plan("feature", {"feature": "loss"})
     anonymous = [replace(model, users=None) for model in MODELS]
     n = len(MODELS[0])
-    aligned, apart = played(plan, Shadows.of(anonymous)), played(plan, anonymous)
+    aligned, apart = shadow_ranking(plan, Shadows.of(anonymous)), shadow_ranking(plan, anonymous)
     assert aligned is not None and apart is not None
     assert len(set(aligned.units or ())) == n and len(set(apart.units or ())) == 4 * n
-    users = played(Plan("user_statistic", {"feature": "loss", "statistic": "mean"}), SHADOWS)
+    users = shadow_ranking(
+        Plan("user_statistic", {"feature": "loss", "statistic": "mean"}), SHADOWS
+    )
     assert users is not None and len(users.scores) == 4 * 240 and len(set(users.units or ())) == 240
 
 
@@ -138,6 +144,7 @@ def test_turning_who_is_a_member_turns_no_verdict() -> None:
     assert called(one) == called(two) and 10 < sum(called(one)) < 230
 
 
+@pytest.mark.slow
 def test_what_a_threshold_reaches_is_told_and_is_of_the_target() -> None:
     frame = answers(n=600)
     content = frame.to_csv(index=False).encode()
@@ -156,13 +163,15 @@ def test_what_a_threshold_reaches_is_told_and_is_of_the_target() -> None:
     assert all("by_shadow_threshold" not in each for each in without["sample"].values())
 
 
+@pytest.mark.slow
 def test_without_shadow_models_the_card_gives_no_verdict(opened: Open) -> None:  # noqa: F811
     frame = answers()
     page: AppTest = upload(opened(), frame[frame["shadow"] == ""].to_csv(index=False).encode())
     assert not page.error
-    assert "No verdict" in told(page) and "shadow models that play the classifier" in told(page)
-    assert "the verdict is" not in told(page) and "In truth, as the table says" in told(page)
+    assert "No verdict" in told(page)
+    assert "shadow models that take the classifier's place" in told(page)
+    assert "the verdict is" not in told(page) and "According to the table" in told(page)
     page = upload(opened(), frame.to_csv(index=False).encode(), "more.csv")
     page.selectbox(key=state.OWN_ATTACK_KEY).set_value("user_inference").run()
-    assert "The threshold is that of shadow models" in told(page)
+    assert "The threshold comes from shadow models" in told(page)
     assert "the verdict is" in told(page)

@@ -8,30 +8,30 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.attacks.membership.roc import Ranking, auc
-from core.attacks.membership.thresholds import Thresholds
-from core.attacks.membership.words.attack import (
+from leakscope.core.attacks.membership.roc import GroupThresholds, Ranking, auc
+from leakscope.core.attacks.membership.words.attack import (
     CentredWindows,
     CosineWindows,
     WeighedWindows,
+    distance_similarities,
+    window_similarity,
 )
-from core.attacks.membership.words.comparable import (
-    deciles,
-    matched,
-    on_both_sides,
-    twins,
+from leakscope.core.attacks.membership.words.comparable import (
+    balanced_mask,
+    frequency_deciles,
+    frequent_in_both,
+    windows_in_both,
     word_deciles,
 )
-from core.attacks.membership.words.registry import WORD_ATTACKS
-from core.attacks.membership.words.similarity import distance_similarities, window_similarity
-from core.attacks.membership.words.vectors import (
+from leakscope.core.attacks.membership.words.registry import WORD_ATTACKS
+from leakscope.core.attacks.membership.words.vectors import (
     NO_VECTOR,
     WordVectors,
-    centred,
+    remove_frequency,
     sampling_weights,
 )
-from core.attacks.membership.words.windows import Windows, number_words, windows_of
-from core.errors import InvalidInputError
+from leakscope.core.attacks.membership.words.windows import Windows, extract_windows, number_words
+from leakscope.core.errors import InvalidInputError
 
 Rows = NDArray[np.int64]
 
@@ -79,6 +79,7 @@ def test_similarities_are_told_by_distance() -> None:
     assert distance_similarities(found, units, rows, np.ones(4)).tolist() == [[0.0, -1.0]]
 
 
+@pytest.mark.slow
 def test_weights_by_distance_find_vectors_that_part_what_stood_together() -> None:
     found, members = passages(200, 9)
     own = found.take(members)
@@ -105,8 +106,11 @@ def test_many_windows_are_scored_as_one_by_one() -> None:
     scores = window_similarity(many, vectors, rows)
     for i in (0, 19_999, 20_000, 44_999):
         centre, around = int(many.centres[i]), [int(w) for w in many.contexts[i]]
-        cosines = [float(vectors[centre] @ vectors[w]) for w in around
-                   if centre != 50 and w not in (50, centre)]  # fmt: skip
+        cosines = [
+            float(vectors[centre] @ vectors[w])
+            for w in around
+            if centre != 50 and w not in (50, centre)
+        ]
         if cosines:
             assert scores[i] == pytest.approx(np.mean(cosines), abs=1e-6)
         else:
@@ -115,21 +119,21 @@ def test_many_windows_are_scored_as_one_by_one() -> None:
 
 def test_windows_lie_within_a_sentence_and_are_whole() -> None:
     numbered = number_words([["aa bb cc dd", "ee ff"], ["gg hh ii"]])
-    found = windows_of(numbered, 3)
+    found = extract_windows(numbered, 3)
     told = [
         [numbered.words[i] for i in (around[0], centre, around[1])]
         for centre, around in zip(found.centres, found.contexts, strict=True)
     ]
     assert told == [["aa", "bb", "cc"], ["bb", "cc", "dd"], ["gg", "hh", "ii"]]
     assert found.documents.tolist() == [0, 0, 1]
-    assert len(windows_of(numbered, 5)) == 0
-    assert len(windows_of(number_words([]), 5)) == 0
+    assert len(extract_windows(numbered, 5)) == 0
+    assert len(extract_windows(number_words([]), 5)) == 0
 
 
 @pytest.mark.parametrize("n_words", [1, 2, 4])
 def test_a_window_has_a_word_in_its_middle(n_words: int) -> None:
     with pytest.raises(InvalidInputError, match="odd"):
-        windows_of(number_words([["aa bb cc"]]), n_words)
+        extract_windows(number_words([["aa bb cc"]]), n_words)
 
 
 def test_words_are_counted_by_side() -> None:
@@ -137,32 +141,32 @@ def test_words_are_counted_by_side() -> None:
     inside = numbered.counts(np.array([True, False]))
     outside = numbered.counts(np.array([False, True]))
     assert (inside.tolist(), outside.tolist()) == ([2, 1, 0], [0, 1, 1])
-    assert on_both_sides(inside, outside, 1).tolist() == [False, True, False]
+    assert frequent_in_both(inside, outside, 1).tolist() == [False, True, False]
 
 
 def test_a_window_that_stands_on_both_sides_is_no_evidence() -> None:
     found = windows([0, 0, 0, 5], [[1, 2], [1, 2], [2, 1], [1, 2]])
-    told = twins(found, np.array([True, False, False, True]))
+    told = windows_in_both(found, np.array([True, False, False, True]))
     assert told.tolist() == [True, True, False, False], "order and centre count"
 
 
 def test_each_centre_word_has_as_many_members_as_others() -> None:
     rng = np.random.default_rng(1)
     groups, members = rng.integers(30, size=4000), rng.random(4000) < 0.8
-    kept = matched(groups, members, seed=3)
+    kept = balanced_mask(groups, members, seed=3)
     inside = np.bincount(groups[kept & members], minlength=30)
     outside = np.bincount(groups[kept & ~members], minlength=30)
     assert np.array_equal(inside, outside)
     assert np.array_equal(outside, np.bincount(groups[~members], minlength=30)), "none is wasted"
-    assert not np.array_equal(kept, matched(groups, members, seed=4)), "the lot decides"
+    assert not np.array_equal(kept, balanced_mask(groups, members, seed=4)), "the lot decides"
 
 
 def test_deciles_run_from_frequent_to_rare_and_are_equally_full() -> None:
     frequencies = np.array([*[3.0] * 10, *range(100, 190)])
-    found = deciles(frequencies)
+    found = frequency_deciles(frequencies)
     assert np.bincount(found).tolist() == [0, *[10] * 10]
     assert set(found[:10]) == {10} and found[-1] == 1
-    assert set(deciles(np.ones(20))) == set(range(1, 11)), "equal ones are dealt"
+    assert set(frequency_deciles(np.ones(20))) == set(range(1, 11)), "equal ones are dealt"
 
 
 def test_windows_have_the_decile_of_their_centre_word() -> None:
@@ -177,18 +181,18 @@ def test_windows_have_the_decile_of_their_centre_word() -> None:
 def test_centred_vectors_share_nothing_with_words_of_like_frequency() -> None:
     rng = np.random.default_rng(2)
     vectors = rng.normal(size=(400, 10)) + np.linspace(0, 30, 400)[:, None] * np.eye(10)[0]
-    found = centred(vectors.astype(np.float32), 0, 50)
+    found = remove_frequency(vectors.astype(np.float32), 0, 50)
     assert np.linalg.norm(found, axis=1) == pytest.approx(np.ones(400), abs=1e-5)
     assert np.abs(found[100:150].mean(0)).max() < 0.25 < vectors[100:150].mean(0).max()
-    without = centred(vectors.astype(np.float32), 3, 50)
+    without = remove_frequency(vectors.astype(np.float32), 3, 50)
     assert np.linalg.matrix_rank(without - without.mean(0), tol=1e-2) <= 10
 
 
 def test_the_mean_taken_off_is_that_of_neighbours_by_rank() -> None:
-    from core.attacks.membership.words.vectors import _neighbours_mean
+    from leakscope.core.attacks.membership.words.vectors import _moving_mean
 
     table = np.array([[0.0], [3.0], [6.0], [30.0]], np.float32)
-    assert _neighbours_mean(table, 1).ravel().tolist() == [1.5, 3.0, 13.0, 18.0]
+    assert _moving_mean(table, 1).ravel().tolist() == [1.5, 3.0, 13.0, 18.0]
 
 
 def test_sampling_keeps_rare_words_in_full() -> None:
@@ -200,12 +204,12 @@ def test_sampling_keeps_rare_words_in_full() -> None:
 def test_thresholds_are_those_of_labelled_samples_group_by_group() -> None:
     scores = np.array([1.0, 2.0, 5.0, 6.0, 9.0])
     members = np.array([False, True, False, True, True])
-    cuts = Thresholds.learned(scores, members, np.array([1, 1, 2, 2, 3]))
+    cuts = GroupThresholds.fit(scores, members, np.array([1, 1, 2, 2, 3]))
     assert cuts.by_group == {1: 1.5, 2: 5.5}
     asked = np.array([1.6, 1.6, 5.6]), np.array([1, 2, 3])
     assert cuts.decide(*asked).tolist() == [True, False, cuts.otherwise < 5.6]
     with pytest.raises(InvalidInputError, match="All"):
-        Thresholds.learned(scores[1:2], members[1:2], np.array([1]))
+        GroupThresholds.fit(scores[1:2], members[1:2], np.array([1]))
 
 
 def passages(n_documents: int, seed: int, sides: int = 2) -> tuple[Windows, NDArray[np.bool_]]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,34 +11,41 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from command_line import spawn
-from processes import end
 
-from core.attacks.membership.memorisation import experiment, rankings, samplers
-from core.attacks.membership.memorisation.audited import AuditPlan, audit_model
-from core.attacks.membership.memorisation.canaries import make_canary
-from core.attacks.membership.memorisation.experiment import PlantedRun, plant, run_planted
-from core.attacks.membership.memorisation.exposure import mean_of_chance
-from core.attacks.membership.memorisation.extraction import RANKINGS, SAMPLERS, holds
-from core.attacks.membership.memorisation.gradients import GradientCanaries
-from core.attacks.membership.memorisation.memorise import (
-    MemoriseRequest,
-    exposures_in,
-    memorise,
-    over_seeds,
-    plant_and_watch,
+from leakscope.core.attacks.membership.memorisation import experiment, extraction, samplers
+from leakscope.core.attacks.membership.memorisation.canaries import make_canary
+from leakscope.core.attacks.membership.memorisation.experiment import PlantedRun, plant, run_planted
+from leakscope.core.attacks.membership.memorisation.exposure import mean_chance_exposure
+from leakscope.core.attacks.membership.memorisation.extraction import (
+    RANKINGS,
+    SAMPLERS,
+    contains_canary,
 )
-from core.attacks.membership.memorisation.registry import MEMORISATION_ATTACKS
-from core.attacks.membership.memorisation.settings import MemorisationSettings
-from core.attacks.membership.memorisation.tokens import ByteTokens
-from core.errors import CoreError, InvalidInputError, MissingDependencyError, StoppedError
-from core.results import NO_INTERVAL, Interval, Score
-from core.store import load_artifact
+from leakscope.core.attacks.membership.memorisation.gradients import GradientCanaries
+from leakscope.core.attacks.membership.memorisation.memorise import (
+    MemoriseRequest,
+    mean_over_seeds,
+    memorise,
+    parse_exposures,
+    run_request,
+)
+from leakscope.core.attacks.membership.memorisation.model_audit import AuditPlan, audit_model
+from leakscope.core.attacks.membership.memorisation.registry import MEMORISATION_ATTACKS
+from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
+from leakscope.core.attacks.membership.memorisation.tokens import ByteTokens
+from leakscope.core.errors import CoreError, InvalidInputError, MissingDependencyError, StoppedError
+from leakscope.core.results import NO_INTERVAL, Interval, Score
 
 SMALL = MemorisationSettings(
-    insertions=8, epochs=4, hidden=32, n_texts=60, max_length=64, learning_rate=1e-2,
-    n_generated=0, n_sampled=200,
-)  # fmt: skip
+    insertions=8,
+    epochs=4,
+    hidden=32,
+    n_texts=60,
+    max_length=64,
+    learning_rate=1e-2,
+    n_generated=0,
+    n_sampled=200,
+)
 TOLD = ("my pin is {digits:2}", "the code reads {digits:2}")
 
 
@@ -57,8 +62,10 @@ def run(texts: list[str], settings: MemorisationSettings, **more: Any) -> Plante
 @pytest.fixture(scope="module")
 def by_insertions(texts: list[str]) -> dict[int, PlantedRun]:
     trained = replace(SMALL, epochs=12, hidden=64)
-    return {n: run(texts, replace(trained, insertions=n, n_generated=300 * (n == 64)))
-            for n in (0, 4, 64)}  # fmt: skip
+    return {
+        n: run(texts, replace(trained, insertions=n, n_generated=300 * (n == 64)))
+        for n in (0, 4, 64)
+    }
 
 
 def test_exposure_rises_with_insertions_and_is_chance_without(
@@ -68,7 +75,7 @@ def test_exposure_rises_with_insertions_and_is_chance_without(
     assert found[0] < found[1] < found[2], found
     assert found[2] == pytest.approx(np.log2(100), abs=0.6), "it is the first of a hundred"
     controls = [v for each in by_insertions.values() for v in each.epochs[-1].controls]
-    assert np.mean(controls) == pytest.approx(mean_of_chance(100), abs=0.35)
+    assert np.mean(controls) == pytest.approx(mean_chance_exposure(100), abs=0.35)
 
 
 def test_what_is_known_by_heart_comes_out(by_insertions: dict[int, PlantedRun]) -> None:
@@ -85,17 +92,20 @@ def test_the_held_out_texts_are_read_better_by_epoch(by_insertions: dict[int, Pl
     assert bits[-1] < bits[0] and len(bits) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "tokens"), [("transformer", "bytes"), ("transformer", "words"), ("lstm", "words")]
 )
 def test_every_model_and_token_learns(texts: list[str], model: str, tokens: str) -> None:
-    settings = replace(SMALL, model=model, tokens=tokens, insertions=40, epochs=8,
-                       learning_rate=5e-3)  # fmt: skip
+    settings = replace(
+        SMALL, model=model, tokens=tokens, insertions=40, epochs=8, learning_rate=5e-3
+    )
     found = run(texts, settings)
     assert found.epochs[-1].exposure > 4.0
     assert all(each.is_exact for each in found.epochs[-1].canaries)
 
 
+@pytest.mark.slow
 def test_large_r_is_sampled_and_estimated(texts: list[str]) -> None:
     settings = replace(SMALL, insertions=40, epochs=6, exact_up_to=50)
     canary = make_canary("my pin is {digits:4}", texts)
@@ -126,17 +136,18 @@ def test_epochs_that_measured_another_canary_are_not_taken_over(
         run_planted(texts, [second], settings, 0, checkpoint_dir=tmp_path)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_ends_as_one_that_was_not(
     texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured: list[int] = []
-    original = experiment._Scoring.measured
+    original = experiment._ExposureMeter.measured
 
     def counted(self: Any, network: Any) -> dict[str, Any]:
         measured.append(1)
         return original(self, network)
 
-    monkeypatch.setattr(experiment._Scoring, "measured", counted)
+    monkeypatch.setattr(experiment._ExposureMeter, "measured", counted)
     settings = replace(SMALL, n_generated=20)
     whole = run(texts, settings)
     assert len(measured) == 4
@@ -153,42 +164,11 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
     assert repr(again) == repr(whole) and len(measured) == 8
 
 
-def test_a_killed_command_goes_on(core: Any, corpus: Path, tmp_path: Path) -> None:
-    given = ["memorise", "--corpus", corpus, "--canary", "my pin is {digits:3}", "--epochs", 4,
-             "--n-texts", 200, "--hidden", 16, "--n-generated", 0, "--seed", 0,
-             "--json"]  # fmt: skip
-    out = tmp_path / "out"
-    process = spawn(*given, "--out", out)
-    meta = out / "seed-0" / "model" / "model.json"
-    try:
-        deadline = time.monotonic() + 120
-        while not meta.exists() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    finally:
-        end(process)
-    n_before = load_artifact(meta.parent)[1]["epoch"]
-    assert n_before >= 1
-    resumed = core(*given, "--out", out).json()
-    assert resumed["by_epoch"] == core(*given).json()["by_epoch"]
-    assert load_artifact(meta.parent)[1]["log"]["n_resumed"] >= 1
-
-
-def test_the_command_tells_it_in_lines(core: Any, corpus: Path) -> None:
-    told = core("memorise", "--corpus", corpus, "--canary", "my pin is 4711", "--epochs", 2,
-                "--n-texts", 60, "--hidden", 16, "--n-generated", 5, "--seed", 0, 1)  # fmt: skip
-    assert told.status == 0, told.err
-    assert "R: its 4 digits, 10,000 values; 16 insertions" in told.out
-    assert "of 13.3 at most (exact; never planted: 1.44)" in told.out
-    assert told.out.count("  epoch ") == 2 and "prefix       0 of 10 texts" in told.out
-
-
 # Samplers and rankings, by hand
 
 
 def test_top_k_keeps_the_k_highest() -> None:
-    kept = samplers.kept_of_top(torch.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    kept = samplers.top_k_logits(torch.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     assert torch.isinf(kept[0, [0, 3]]).all() and kept[0, [1, 2]].tolist() == [3.0, 2.0]
 
 
@@ -199,16 +179,16 @@ def test_the_temperature_falls_from_ten_to_one() -> None:
 
 def test_rankings_by_hand() -> None:
     bits = np.array([8.0, 30.0])
-    assert rankings.by_perplexity(bits, np.array([4.0, 10.0])).tolist() == [-2.0, -3.0]
-    assert rankings.by_smaller(bits, np.array([16.0, 30.0])).tolist() == [2.0, 1.0]
-    assert rankings.by_lower_case(bits, np.array([12.0, 15.0])).tolist() == [1.5, 0.5]
-    zlib = rankings.by_zlib(bits, ["aaaa", "abcd"])
-    assert zlib.tolist() == [rankings.zlib_bits("aaaa") / 8, rankings.zlib_bits("abcd") / 30]
+    assert extraction.by_perplexity(bits, np.array([4.0, 10.0])).tolist() == [-2.0, -3.0]
+    assert extraction.by_smaller(bits, np.array([16.0, 30.0])).tolist() == [2.0, 1.0]
+    assert extraction.by_lower_case(bits, np.array([12.0, 15.0])).tolist() == [1.5, 0.5]
+    zlib = extraction.by_zlib(bits, ["aaaa", "abcd"])
+    assert zlib.tolist() == [extraction.zlib_bits("aaaa") / 8, extraction.zlib_bits("abcd") / 30]
 
 
 def test_a_text_holds_a_canary_where_all_of_it_stands() -> None:
-    assert holds(ByteTokens(), "so my pin is 42.", "my pin is 42")
-    assert not holds(ByteTokens(), "so my pin is 4", "my pin is 42")
+    assert contains_canary(ByteTokens(), "so my pin is 42.", "my pin is 42")
+    assert not contains_canary(ByteTokens(), "so my pin is 4", "my pin is 42")
 
 
 def test_every_entry_names_what_computes_it() -> None:
@@ -221,13 +201,16 @@ def test_every_entry_names_what_computes_it() -> None:
 
 
 def test_the_mean_over_seeds_has_students_interval() -> None:
-    found = over_seeds([Score(v, NO_INTERVAL, 10, 1.4) for v in (4.0, 6.0, 8.0)])
+    found = mean_over_seeds([Score(v, NO_INTERVAL, 10, 1.4) for v in (4.0, 6.0, 8.0)])
     assert found.value == 6.0 and found.n_seeds == 3
     half = 4.302652729911275 * 2.0 / np.sqrt(3)  # t of 2 degrees, standard deviation 2
     assert found.ci95.low == pytest.approx(6.0 - half)
     one = Score(4.0, Interval(3.0, 5.0), 10)
-    assert over_seeds([one]) is one
-    assert over_seeds([Score(9.0, NO_INTERVAL), Score(10.0, NO_INTERVAL)], most=10).ci95.high == 10
+    assert mean_over_seeds([one]) is one
+    assert (
+        mean_over_seeds([Score(9.0, NO_INTERVAL), Score(10.0, NO_INTERVAL)], most=10).ci95.high
+        == 10
+    )
 
 
 def test_a_job_tells_how_exposure_grows_and_writes_nothing(
@@ -238,9 +221,9 @@ def test_a_job_tells_how_exposure_grows_and_writes_nothing(
 
     def on_progress(done: float, message: str) -> None:
         assert 0 <= done <= 1 and "upload" not in message
-        told.append(exposures_in(message))
+        told.append(parse_exposures(message))
 
-    found = plant_and_watch(request, texts, on_progress)
+    found = run_request(request, texts, on_progress)
     assert max(map(len, told)) == 3, "after each epoch but the last"
     assert len(found.runs) == 2 and not any(leakscope_home.rglob("model.json"))
     stored = json.loads(json.dumps(found.to_dict()))
@@ -283,19 +266,10 @@ def test_right_to_left_and_other_scripts_are_read(texts: list[str]) -> None:
     assert found["n_values"] == 100 and found["prefix"] == "رقمي السري هو "
 
 
-def test_the_command_refuses_in_a_line(core: Any, tmp_path: Path, corpus: Path) -> None:
-    lone = tmp_path / "one.txt"
-    lone.write_text("A single sentence stands here.\n", encoding="utf-8")
-    for path, canary, said in (
-        (lone, "pin {digits:3}", "at least 20 different sentences"),
-        (corpus, "the and with", "nothing random"),
-    ):
-        assert said in core("memorise", "--corpus", path, "--canary", canary, "--json").refusal()
-
-
 # Differential privacy
 
 
+@pytest.mark.slow
 def test_training_with_privacy_keeps_to_its_epsilon(texts: list[str]) -> None:
     pytest.importorskip("opacus")
     settings = replace(SMALL, model="transformer", epochs=3, hidden=16, batch_size=16)
@@ -341,8 +315,8 @@ def test_gradients_are_put_in_before_the_noise_and_read_after_it() -> None:
     for weight in weights:
         weight.summed_grad = torch.full_like(weight, 7.0)
         weight.grad = torch.full_like(weight, 7.5)
-    canaries.await_step(np.array([0, 3]))
-    canaries.put_in(weights)
+    canaries.set_batch(np.array([0, 3]))
+    canaries.add_to_gradients(weights)
     put = torch.cat([weight.summed_grad.view(-1) for weight in weights]).numpy() - 7.0
     assert np.flatnonzero(put).tolist() == sorted(canaries.places[[0, 3]])
     assert put.sum() == 4.0
@@ -350,6 +324,7 @@ def test_gradients_are_put_in_before_the_noise_and_read_after_it() -> None:
     assert canaries.scores.tolist() == [0.5] * 10 and len(canaries) == 5
 
 
+@pytest.mark.slow
 def test_without_privacy_the_audit_shows_what_is_learned(texts: list[str]) -> None:
     settings = replace(SMALL, model="transformer", epochs=60, hidden=64, learning_rate=5e-3)
     found = audit_model(texts, settings, AuditPlan(n_canaries=40, n_guesses=40), 0)
@@ -362,7 +337,7 @@ def test_without_privacy_the_audit_shows_what_is_learned(texts: list[str]) -> No
     [
         (AuditPlan(epsilon=-1.0), "epsilon must be 0 or more"),
         (AuditPlan(n_canaries=10, n_guesses=11), "n_guesses between 1"),
-        (AuditPlan(access="gradients"), "private training alone"),
+        (AuditPlan(access="gradients"), "'gradients' needs private training"),
         (AuditPlan(epsilon=1.0, access="gradients", n_canaries=10**7), "weights of the model"),
     ],
 )

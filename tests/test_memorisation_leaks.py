@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_heart import UNKNOWN_BITS, ModelByHeart
+from memorising_models import UNKNOWN_BITS, MemorisingLanguageModel
 
-from core.attacks.membership.memorisation import experiment
-from core.studies import memorisation
-from core.studies.memorisation import MemorisationStudy
-from core.studies.rows import Row
+from leakscope.core.attacks.membership.memorisation import experiment
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.memorisation import study as memorisation
+from leakscope.core.studies.memorisation.study import MemorisationStudy
 
 Measured = Callable[[int], Row]
 
@@ -24,8 +24,8 @@ def measured(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> M
 
     def trained(
         texts: Sequence[str], held_out: Sequence[str], *_: Any, measure: Any, **more: Any
-    ) -> tuple[ModelByHeart, list[dict[str, Any]]]:
-        model = ModelByHeart(texts)
+    ) -> tuple[MemorisingLanguageModel, list[dict[str, Any]]]:
+        model = MemorisingLanguageModel(texts)
         return model, [{"bits_a_token": float(model.bits(held_out).mean()), **measure(model)}]
 
     monkeypatch.setattr(experiment, "train_network", trained)
@@ -36,9 +36,15 @@ def measured(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> M
 
     def row(insertions: int) -> Row:
         study = MemorisationStudy(
-            target=str(corpus), models=("lstm",), insertions=(insertions,), n_texts=300,
-            n_canaries=2, n_generated=0, seeds=(0,), audit_epsilons=(),
-        )  # fmt: skip
+            target=str(corpus),
+            models=("lstm",),
+            insertions=(insertions,),
+            n_texts=300,
+            n_canaries=2,
+            n_generated=0,
+            seeds=(0,),
+            audit_epsilons=(),
+        )
         (cell,) = study.cells()
         (found,) = memorisation.measure(cell, tmp_path)
         return found

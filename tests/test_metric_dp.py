@@ -8,19 +8,19 @@ import torch
 from randomgen import AESCounter
 from scipy import stats
 
-from core.defences.metric_dp.audit.pairs import audit_pair, half_spaces
-from core.defences.metric_dp.candidates import candidate_ids
-from core.defences.metric_dp.mechanisms import (
+from leakscope.core.defences.metric_dp.audit.pairs import audit_pair, half_spaces
+from leakscope.core.defences.metric_dp.candidates import candidate_ids
+from leakscope.core.defences.metric_dp.mechanisms import (
     SequenceRepresentation,
     TextPrivatizer,
     TextToText,
     TokenRepresentation,
 )
-from core.defences.metric_dp.nearest import NearestCandidate
-from core.defences.metric_dp.noise import draw_noise, secure_generator
-from core.defences.metric_dp.sieve import Format, _multiplies_int8
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
+from leakscope.core.defences.metric_dp.neighbours.nearest import NearestCandidate
+from leakscope.core.defences.metric_dp.neighbours.quantized_nearest import Format, _multiplies_int8
+from leakscope.core.defences.metric_dp.noise import draw_noise, secure_generator
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
 
 TEXT = "The harbour master counted 12 ships. 😀 [SEP] naïve zzqx"
 
@@ -59,7 +59,7 @@ def test_what_is_released_is_drawn_from_a_cipher(
     class Counter(AESCounter):
         use_aesni = has_aes
 
-    monkeypatch.setattr("core.defences.metric_dp.noise.AESCounter", Counter)
+    monkeypatch.setattr("leakscope.core.defences.metric_dp.noise.AESCounter", Counter)
     monkeypatch.setattr("secrets.randbits", lambda n: asked.append(n) or 0)
     stream = secure_generator().bit_generator.random_raw(len(known) // 16)
     assert stream.astype("<u8").tobytes().hex() == known and asked[-1] == n_bits
@@ -205,7 +205,7 @@ def test_the_candidate_of_a_rank_is_the_one_that_exact_distances_put_there(
     known = rng.standard_normal((2100, 24)).astype(np.float32)
     known[7] = known[1900]  # of equals the first comes first
     nearest = NearestCandidate(known, format=format)
-    assert (nearest._sieve is not None) is (format != "float32")
+    assert (nearest._quantized is not None) is (format != "float32")
     queries = (known[rng.integers(0, 2100, 700)] + 0.5 * rng.standard_normal((700, 24))).astype(
         np.float32
     )
@@ -222,6 +222,7 @@ def test_the_candidate_of_a_rank_is_the_one_that_exact_distances_put_there(
     assert (nearest.of_ranks(huge, np.array([0, 0])) < 2100).all()
 
 
+@pytest.mark.slow
 def test_batches_draw_what_the_same_tokens_draw_one_call_after_the_other(
     minilm: TransformerEncoder,
 ) -> None:
@@ -358,7 +359,7 @@ def test_a_seed_gives_the_same_tokens_however_many_blocks_they_take(
     minilm: TransformerEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The noise of the next block is drawn while one is searched: in the order of the blocks."""
-    monkeypatch.setattr("core.defences.metric_dp.mechanisms._BLOCK", 50)
+    monkeypatch.setattr("leakscope.core.defences.metric_dp.mechanisms._BLOCK", 50)
     privatizer = TextPrivatizer(minilm, 75.0, rng=np.random.default_rng(3))
     tokens = np.arange(2000, 2130)
     vectors, rng = minilm.token_vectors.float().numpy(), np.random.default_rng(3)

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import InvalidInputError
-from core.intervals import (
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.intervals import (
     bootstrap_interval,
     constant_interval,
     ratio_interval,
     student_interval,
 )
-from core.metrics import idf_weights, mean_over_seeds, score_words, token_set_scores
-from core.rank_correlation import spearman_correlation
-from core.results import Interval, Score
+from leakscope.core.metrics import idf_weights, mean_over_seeds, score_words, token_set_scores
+from leakscope.core.rank_correlation import spearman_correlation
+from leakscope.core.results import Interval, Score
 
 SETS = st.frozensets(st.sampled_from("abcdefgh"), max_size=6)
 

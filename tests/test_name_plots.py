@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.figures.names import _INK, _SHADES, name_attackers, name_map
-from core.names.experiment import NOT_TESTABLE, NameAttacker
-from core.rates import rate_of
+from leakscope.core.figures.names import _INK, _SHADES, name_attackers, name_map
+from leakscope.core.intervals import rate_of
+from leakscope.core.names.experiment import NOT_TESTABLE, NameAttacker
 
 BACKGROUND = ("#FFFFFF", "#12161B")
 """Of the page, as in dashboard/.streamlit/config.toml."""
@@ -33,14 +33,6 @@ def test_nothing_read_looks_like_the_page_and_every_number_can_be_read(is_dark: 
     for shade in shades:
         high, low = max(ink, luminance(shade)), min(ink, luminance(shade))
         assert (high + 0.05) / (low + 0.05) >= 4.5
-
-
-def test_the_frame_is_as_wide_as_its_cell_and_within_the_axes() -> None:
-    cells = [[rate_of(1, 2), rate_of(0, 2)]]
-    figure = name_map(["Quell"], ["Quell", "Orrin"], cells, chosen=(0, 0), is_dark=True)
-    (frame,) = figure.layout.shapes
-    assert (frame.x0, frame.x1, frame.y0, frame.y1) == (-0.5, 0.5, -0.5, 0.5)
-    assert figure.layout.xaxis.range[0] < frame.x0 and figure.layout.yaxis.range[1] < frame.y0
 
 
 def test_a_name_that_cannot_be_answered_has_no_number_and_is_hatched() -> None:

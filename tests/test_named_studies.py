@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from core.cli.study_settings import _typed
-from core.errors import InvalidInputError
-from core.figures.layers import layers_figure
-from core.figures.learning import scaling_figure
-from core.studies import eos, layers, paragraphs, scaling
-from core.studies.domains import check_contents, content_of, open_domain
-from core.studies.encoders import EncoderStudy
-from core.studies.passages import open_passages
-from core.studies.registry import cells_of, run_study
-from core.studies.rows import Row
-from core.text import word_set, words
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.figures.layers import layers_figure
+from leakscope.core.figures.learning import scaling_figure
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.domains import check_contents, content_of, open_domain
+from leakscope.core.studies.inversion import layers, paragraphs, scaling
+from leakscope.core.studies.inversion.passages import open_passages
+from leakscope.core.studies.inversion.representations import EncoderStudy
+from leakscope.core.studies.registry import cells_of, run_study
+from leakscope.core.text import word_set, words
 
 MSP = ["--set", "epochs=2", "--set", "hidden=16", "--set", "learning_rate=0.01"]
 
@@ -49,17 +48,23 @@ def test_paragraphs_are_made_of_the_sentences_that_are_known(articles: str) -> N
         open_passages(**place, domain="in", n_words=(500, 600))
 
 
+@pytest.mark.slow
 def test_reading_sentence_by_sentence_gives_more_away(
     core: Any, articles: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "table.json"
-    rows = core("study", "paragraphs", "--target", articles, "--other", articles, "--encoders",
-                "minilm", "--attacks", "retrieval", "--domains", "in", "--paragraph-words", 20, 40,
-                "--n-auxiliary", 200, "--n-targets", 15, "--set", "n_neighbors=5", "--out", out,
-                "--json").json()["rows"]  # fmt: skip
+    rows = core(
+        f"study paragraphs --target {articles} --other {articles} --encoders minilm "
+        "--attacks retrieval --domains in --paragraph-words 20 40 --n-auxiliary 200 --n-targets 15 "
+        f"--set n_neighbors=5 --out {out} --json"
+    ).json()["rows"]
     told = [(row["trained_on"], row["read"]) for row in rows]
-    assert told == [("sentences", "paragraph"), ("sentences", "sentences"),
-                    ("paragraphs", "paragraph"), ("paragraphs", "sentences")]  # fmt: skip
+    assert told == [
+        ("sentences", "paragraph"),
+        ("sentences", "sentences"),
+        ("paragraphs", "paragraph"),
+        ("paragraphs", "sentences"),
+    ]
     by = {pair: row["token_set_f1"] for pair, row in zip(told, rows, strict=True)}
     assert by["sentences", "sentences"] > by["sentences", "paragraph"] + 3
     assert {row["n"] for row in rows} == {15} and len({row["prior_f1"] for row in rows}) == 1
@@ -71,9 +76,16 @@ def test_reading_sentence_by_sentence_gives_more_away(
 
 def test_words_of_a_paragraph_are_those_of_its_sentences(articles: str, tmp_path: Path) -> None:
     study = paragraphs.ParagraphStudy(
-        target=articles, other=articles, encoders=("hashing",), attacks=("probe",), domains=("in",),
-        trained_on=("sentences",), n_auxiliary=300, n_targets=10, n_words=(20, 40)
-    )  # fmt: skip
+        target=articles,
+        other=articles,
+        encoders=("hashing",),
+        attacks=("probe",),
+        domains=("in",),
+        trained_on=("sentences",),
+        n_auxiliary=300,
+        n_targets=10,
+        n_words=(20, 40),
+    )
     whole, parts = run_study("paragraphs", study, tmp_path)
     # The probe reads every known word of a hashed bag of words, whole or in parts.
     assert whole["token_set_f1"] > 95 and parts["token_set_f1"] > 95
@@ -81,8 +93,8 @@ def test_words_of_a_paragraph_are_those_of_its_sentences(articles: str, tmp_path
 
 
 def test_an_attack_on_paragraphs_names_as_many_words_as_they_hold(bundled: list[str]) -> None:
-    from core.attacks.inversion.msp.attack import MSPAttack
-    from core.encoders.fitted import make_encoder
+    from leakscope.core.attacks.inversion.msp.attack import MSPAttack
+    from leakscope.core.encoders.fitted import make_encoder
 
     texts = [" ".join(bundled[i : i + 6]) for i in range(0, 360, 6)]
     encoder = make_encoder("hashing").fit(texts)
@@ -92,11 +104,17 @@ def test_an_attack_on_paragraphs_names_as_many_words_as_they_hold(bundled: list[
     assert [len(answer.words) for answer in answered] == [attack.n_steps_] * 2
 
 
+@pytest.mark.slow
 def test_eos_is_measured_without_and_with(core: Any, articles: str, tmp_path: Path) -> None:
     out = tmp_path / "eos.json"
-    rows = core("study", "eos", "--target", articles, "--other", articles, "--encoders", "hashing",
-                "minilm", "--n-auxiliary", 200, "--n-targets", 20, *MSP, "--out", out,
-                "--json").json()["rows"]  # fmt: skip
+    rows = core(
+        f"study eos --target {articles} --other {articles} --encoders hashing minilm "
+        "--n-auxiliary 200 --n-targets 20",
+        *MSP,
+        "--out",
+        out,
+        "--json",
+    ).json()["rows"]
     assert [row["settings"].get("end_token") for row in rows] == [None, True] * 2
     assert all(row["settings"]["answer_count"] == "mean" for row in rows)
     table = out.with_suffix(".md").read_text()
@@ -104,16 +122,22 @@ def test_eos_is_measured_without_and_with(core: Any, articles: str, tmp_path: Pa
     assert "41.4" not in next(line for line in table.splitlines() if "| hashing |" in line)
 
 
+@pytest.mark.slow
 def test_scaling_says_what_a_doubling_gains(articles: str, tmp_path: Path) -> None:
     study = scaling.ScalingStudy(
-        target=articles, other=articles, encoders=("minilm",), attacks=("retrieval",),
-        domains=("in",), sizes=(50, 100, 200), n_targets=30,
-        attack_settings=(("n_neighbors", 3),)
-    )  # fmt: skip
+        target=articles,
+        other=articles,
+        encoders=("minilm",),
+        attacks=("retrieval",),
+        domains=("in",),
+        sizes=(50, 100, 200),
+        n_targets=30,
+        attack_settings=(("n_neighbors", 3),),
+    )
     rows = run_study("scaling", study, tmp_path)
     assert [row["n_fitted_on"] for row in rows] == [50, 100, 200]
     table = scaling.markdown(rows)
-    assert "points of F1 a doubling" in table and "166,377" in table
+    assert "points of F1 per doubling" in table and "166,377" in table
     figure = scaling_figure(rows)
     assert list(figure.data[0].x) == [50, 100, 200]
     assert list(figure.data[0].y) == [row["token_set_f1"] for row in rows]
@@ -121,48 +145,36 @@ def test_scaling_says_what_a_doubling_gains(articles: str, tmp_path: Path) -> No
 
 def test_layers_are_cells_of_a_study(articles: str, tmp_path: Path, tiny_bert: Path) -> None:
     study = layers.LayerStudy(
-        target=articles, other=articles, encoders=(f"mlm:{tiny_bert}",), layers=(0, 3),
-        n_auxiliary=150, n_targets=2,
+        target=articles,
+        other=articles,
+        encoders=(f"mlm:{tiny_bert}",),
+        layers=(0, 3),
+        n_auxiliary=150,
+        n_targets=2,
         attack_settings=(("length", 4), ("n_steps", 3), ("candidates", "tokens")),
-    )  # fmt: skip
+    )
     rows = run_study("layers", study, tmp_path)
     assert [(row.get("layer"), row.get("equation")) for row in rows] == [
-        (0, "Eq. 5"), (0, "Eq. 7"), (3, "Eq. 5"), (3, "Eq. 7"),
-    ]  # fmt: skip
+        (0, "Eq. 5"),
+        (0, "Eq. 7"),
+        (3, "Eq. 5"),
+        (3, "Eq. 7"),
+    ]
     assert all(row["n"] == 2 and 0 <= row["token_set_f1"] <= 100 for row in rows), rows
     assert re.search(r"\| 3 \| Eq. 7 \| 2 of [12] documents \|", layers.markdown(rows))
     assert {row["unit"] for row in rows} == {"document"}
     assert len(layers_figure(rows).data) == 2
 
 
-def test_arguments_that_a_study_cannot_use_are_told(
-    core: Any, articles: str, tmp_path: Path
-) -> None:
-    given = ["--target", articles, "--out", tmp_path / "t.json", "--n-auxiliary", "10", "20"]
-    assert "unrecognized arguments: 20" in core("study", "paragraphs", *given).refusal()
-    assert "unrecognized arguments: 20" in core("study", "layers", *given).refusal()
-    given = given[:4]
-    refused = core("study", "classification", *given, "--set", "a=1").refusal()
-    assert "unrecognized arguments: --set" in refused
-    assert "--attacks mlc" in core("study", "eos", *given, "--attacks", "mlc").refusal()
-    assert "has a setting 'epocs'" in core("study", "eos", *given, "--set", "epocs=1").refusal()
-    assert "'nonsense'" in core("study", "scaling", *given, "--attacks", "nonsense").refusal()
-    refused = core("study", "scaling", *given, "--set", "end_token=perhaps").refusal()
-    assert "end_token must be true or false" in refused
-
-
-def test_settings_are_read_by_their_declared_types() -> None:
-    given = ["keep_stop_words=false", "epochs=6", "learning_rate=0.002", "start=encoder"]
-    assert [_typed(pair, ["probe", "msp"]) for pair in given] == [
-        ("keep_stop_words", False), ("epochs", 6), ("learning_rate", 0.002), ("start", "encoder")
-    ]  # fmt: skip
-
-
 def test_another_file_at_the_same_path_is_refused(articles: str) -> None:
-    cell = {"target": articles, "other": articles, "domain": "in",
-            "contents": [content_of(articles), content_of(articles)]}  # fmt: skip
+    cell = {
+        "target": articles,
+        "other": articles,
+        "domain": "in",
+        "contents": [content_of(articles), content_of(articles)],
+    }
     check_contents(cell)
-    with pytest.raises(InvalidInputError, match="other texts than where the study was begun"):
+    with pytest.raises(InvalidInputError, match="has changed since the study was started"):
         check_contents(cell | {"contents": ["0" * 16, "0" * 16]})
 
 
@@ -184,8 +196,10 @@ def test_attackers_of_another_domain_know_no_sentence_of_the_one_attacked(
     path, other = tmp_path / "texts.csv", tmp_path / "other.csv"
     path.write_text("text\n" + "\n".join(small_texts[:half]))
     other.write_text("text\n" + "\n".join(small_texts[half:]))
-    known = {name: set(open_domain(str(path), str(other), name, 10_000, 20, 0).auxiliary)
-             for name in ("in", "cross")}  # fmt: skip
+    known = {
+        name: set(open_domain(str(path), str(other), name, 10_000, 20, 0).auxiliary)
+        for name in ("in", "cross")
+    }
     assert known["in"] and known["in"] <= set(small_texts[:half])
     assert known["cross"] and known["cross"] <= set(small_texts[half:])
 
@@ -200,9 +214,13 @@ def test_an_encoder_is_fitted_anew_where_another_file_lies(
         open_domain.cache_clear()
         content_of.cache_clear()
         study = EncoderStudy(
-            target=str(path), other=str(path), encoders=("tfidf",), attacks=("probe",),
-            domains=("in",), n_targets=20,
-        )  # fmt: skip
+            target=str(path),
+            other=str(path),
+            encoders=("tfidf",),
+            attacks=("probe",),
+            domains=("in",),
+            n_targets=20,
+        )
         (row,) = run_study("encoders", study, tmp_path / "cells")
         return row
 
@@ -212,13 +230,18 @@ def test_an_encoder_is_fitted_anew_where_another_file_lies(
 
 
 def test_an_encoder_in_a_folder_counts_by_what_it_holds(tmp_path: Path) -> None:
-    from core.encoders.fitted import make_encoder, save_encoder
+    from leakscope.core.encoders.fitted import make_encoder, save_encoder
 
     def cell(texts: list[str]) -> dict[str, Any]:
         folder = tmp_path / "lsa"
         save_encoder(make_encoder("hashing").fit(texts), folder, training={"n": len(texts)})
-        study = EncoderStudy(target=__file__, other=__file__, encoders=(f"hashing:{folder}",),
-                             attacks=("probe",), domains=("in",))  # fmt: skip
+        study = EncoderStudy(
+            target=__file__,
+            other=__file__,
+            encoders=(f"hashing:{folder}",),
+            attacks=("probe",),
+            domains=("in",),
+        )
         return cells_of("encoders", study)[0]
 
     first, again, other = cell(["a"] * 30), cell(["a"] * 30), cell(["a"] * 31)
@@ -240,15 +263,10 @@ def test_where_every_cell_fails_the_former_table_stays(
     def fail(*_: object) -> None:
         raise ValueError("cannot be measured")
 
-    monkeypatch.setattr("core.studies.encoders.open_encoder", fail)
-    line = core("study", "encoders", "--target", articles, "--other", articles, "--encoders",
-                "tfidf", "--attacks", "probe", "--domains", "in", "--out", out)  # fmt: skip
+    monkeypatch.setattr("leakscope.core.studies.inversion.representations.open_encoder", fail)
+    line = core(
+        f"study encoders --target {articles} --other {articles} --encoders tfidf --attacks probe "
+        f"--domains in --out {out}"
+    )
     assert line.status == 2 and "no file was written" in line.err
     assert out.read_text() == "former" and not out.with_suffix(".md").exists()
-
-
-def test_the_theses_figures_are_those_of_its_tables() -> None:
-    assert paragraphs.PAPER["minilm", "in", "paragraphs"] == (24.01, 25.60)
-    assert paragraphs.PAPER["minilm", "cross", "paragraphs"] == (24.16, 29.63)
-    assert eos.PAPER[True] == (64.05, 18.75, 27.20)
-    assert scaling.PAPER == {"hashing": 89.33, "minilm": 41.36}

@@ -10,25 +10,30 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError, InvalidInputError
-from core.names.augmentation import sentences_with_names
-from core.names.discovery import find_names, likely_names, names_of_column
-from core.names.experiment import MOST_NAMES, NOT_TESTABLE, run_experiment
-from core.names.matching import holds_name, put_name
-from core.names.person import PLACEHOLDER, PersonName, parse_name, parse_names
-from core.names.probing import KNOWLEDGE, Probing, probe_names, ranks_of_truth
-from core.names.sentences import NamedSentence, read_sentences, sentences_of, units_of_sentences
-from core.names.substitution import first_candidate, substitute_names
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.rates import mean_rate, rate_by_document, rate_of
-from core.results import RecoveredWord, Recovery
-from core.store import write_json
-from core.studies.domains import Domain
-from core.studies.names_parts import matrix_row
-from core.studies.names_tables import PAPER, anonymised, load_rows, matrix_of
-from core.studies.rows import Row
-from core.text import Vocabulary, words
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import ArtifactError, InvalidInputError
+from leakscope.core.intervals import mean_rate, rate_by_document, rate_of
+from leakscope.core.names.augmentation import insert_names
+from leakscope.core.names.discovery import find_names, likely_names, names_in_column
+from leakscope.core.names.experiment import MOST_NAMES, NOT_TESTABLE, run_experiment
+from leakscope.core.names.matching import contains_name, replace_name
+from leakscope.core.names.person import PLACEHOLDER, PersonName, parse_name, parse_names
+from leakscope.core.names.probing import KNOWLEDGE, Probing, probe_names, ranks_of_truth
+from leakscope.core.names.sentences import (
+    NamedSentence,
+    read_sentences,
+    sentences_with_listed_names,
+    units_of_sentences,
+)
+from leakscope.core.names.substitution import first_candidate, substitute_names
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.results import RecoveredWord, Recovery
+from leakscope.core.results.rows import Row
+from leakscope.core.storage.artifacts import write_json
+from leakscope.core.studies.domains import Domain
+from leakscope.core.studies.names.parts import matrix_row
+from leakscope.core.studies.names.tables import PAPER, anonymise_names, load_rows, matrix_of
+from leakscope.core.text import Vocabulary, words
 
 ADA, TOM = PersonName("Quell", "Ada"), PersonName("Orrin", "Tom")
 
@@ -53,11 +58,20 @@ def test_a_name_is_read_as_first_name_and_surname(written: str, first: str, surn
 
 @pytest.mark.parametrize(
     ("written", "told"),
-    [("", "empty"), ("🙂", "no surname"), ("Ada Q", "no surname"), ("x" * 100_000, "characters"),
-     ("x" * 81, "at most 80"), ("a\0b", "null byte"), (",", "no surname"),
-     ("+39 02 5550142", "not a person's name"), ("Ada Quell 555 0142", "not a person's name"),
-     ("IT60X0542811101000000123456", "not a person's name"), ("ada@quell.org", "not a person's")],
-)  # fmt: skip
+    [
+        ("", "empty"),
+        ("🙂", "no surname"),
+        ("Ada Q", "no surname"),
+        ("x" * 100_000, "characters"),
+        ("x" * 81, "at most 80"),
+        ("a\0b", "null byte"),
+        (",", "no surname"),
+        ("+39 02 5550142", "not a person's name"),
+        ("Ada Quell 555 0142", "not a person's name"),
+        ("IT60X0542811101000000123456", "not a person's name"),
+        ("ada@quell.org", "not a person's"),
+    ],
+)
 def test_what_is_no_name_is_told(written: str, told: str) -> None:
     with pytest.raises(InvalidInputError, match=told):
         parse_name(written)
@@ -95,7 +109,7 @@ def test_a_list_of_names_has_no_surname_twice() -> None:
     ],
 )
 def test_a_surname_is_found_as_whole_words(text: str, surname: str, holds: bool) -> None:
-    assert holds_name(text, PersonName(surname)) is holds
+    assert contains_name(text, PersonName(surname)) is holds
 
 
 @pytest.mark.parametrize(
@@ -108,20 +122,22 @@ def test_a_surname_is_found_as_whole_words(text: str, surname: str, holds: bool)
     ],
 )
 def test_names_are_exchanged_in_full_and_alone(text: str, changed: str) -> None:
-    assert put_name(text, ADA, TOM) == changed
-    assert put_name(put_name(text, ADA, TOM), TOM, ADA) == text.replace(" B. C.", "")
+    assert replace_name(text, ADA, TOM) == changed
+    assert replace_name(replace_name(text, ADA, TOM), TOM, ADA) == text.replace(" B. C.", "")
 
 
 def test_the_placeholder_takes_whole_names() -> None:
-    assert put_name("[name]'s boat sank.", PLACEHOLDER, TOM) == "Tom Orrin's boat sank."
-    assert put_name("Ada Quell left.", ADA, PersonName("Orrin")) == "Orrin left."
+    assert replace_name("[name]'s boat sank.", PLACEHOLDER, TOM) == "Tom Orrin's boat sank."
+    assert replace_name("Ada Quell left.", ADA, PersonName("Orrin")) == "Orrin left."
 
 
 def test_sentences_are_grouped_by_name() -> None:
     texts = ["Quell left.", "Orrin and Quell met.", "Nobody came."]
-    assert sentences_of(texts, [TOM, ADA]) == [
-        NamedSentence(texts[1], TOM), NamedSentence(texts[0], ADA), NamedSentence(texts[1], ADA)
-    ]  # fmt: skip
+    assert sentences_with_listed_names(texts, [TOM, ADA]) == [
+        NamedSentence(texts[1], TOM),
+        NamedSentence(texts[0], ADA),
+        NamedSentence(texts[1], ADA),
+    ]
 
 
 def test_typed_sentences_name_their_people() -> None:
@@ -142,14 +158,14 @@ def test_typed_sentences_name_their_people() -> None:
     ("typed", "told"),
     [
         ("", "no sentence"),
-        ("Quell left.\nNobody came.", "Sentence 2 holds none"),
+        ("Quell left.\nNobody came.", "Sentence 2 contains none"),
         ("[] left.", "empty brackets"),
         ("[Eve Lind] met [Eve Tarrow].", "different names"),
-        ("[ada quell] left.", "otherwise than the list"),
+        ("[ada quell] left.", "differently from the list"),
         ("x" * 100_000, "at most 20,000"),
         ("Quell\0 left.", "null byte"),
         ("Quell left.\n" * 201, "at most 200"),
-        ("🙂🙂", "Sentence 1 holds none"),
+        ("🙂🙂", "Sentence 1 contains none"),
     ],
 )
 def test_sentences_that_cannot_be_used_are_told(typed: str, told: str) -> None:
@@ -157,12 +173,16 @@ def test_sentences_that_cannot_be_used_are_told(typed: str, told: str) -> None:
         read_sentences(typed, [ADA, TOM])
 
 
-NEWS = (
-    ["Yesterday Ada Quell spoke in New York.", "In New York the mayor met Ada Quell again.",
-     "They left for New York, and Mr Quell slept.", "A new plan for the Prime Minister.",
-     "The Prime Minister met Mr Orrin and later Tom Orrin.", "A minister said Orrin would go.",
-     "The fans of Harbour City sang, and Harbour lost.", "We saw Tom Orrin sail in Harbour City."]
-)  # fmt: skip
+NEWS = [
+    "Yesterday Ada Quell spoke in New York.",
+    "In New York the mayor met Ada Quell again.",
+    "They left for New York, and Mr Quell slept.",
+    "A new plan for the Prime Minister.",
+    "The Prime Minister met Mr Orrin and later Tom Orrin.",
+    "A minister said Orrin would go.",
+    "The fans of Harbour City sang, and Harbour lost.",
+    "We saw Tom Orrin sail in Harbour City.",
+]
 
 
 def test_people_are_found_and_places_and_posts_are_not() -> None:
@@ -177,8 +197,11 @@ def test_people_are_found_and_places_and_posts_are_not() -> None:
     ("text", "unknown", "names"),
     [
         ("Call Ada Quell on 555 0142.", "quell 0142", ["Ada Quell"]),
-        ("Mr Orrin's dog bit Ada van der Quell; she cried.", "orrin quell",
-         ["Orrin", "Ada van der Quell"]),
+        (
+            "Mr Orrin's dog bit Ada van der Quell; she cried.",
+            "orrin quell",
+            ["Orrin", "Ada van der Quell"],
+        ),
         ("Pay IBAN DE89 3704, BIC QUELLX.", "iban de89 3704 bic quellx", []),
         ("Write to quell@orrin.org or see quell.org/Orrin1.", "quell orrin org orrin1", []),
         ("Ring 0039 02 5550142 before noon.", "0039 5550142", []),
@@ -194,22 +217,22 @@ def test_people_are_found_and_places_and_posts_are_not() -> None:
         ("Please wait.", "", []),
         ("Bitte rufen Sie Frau Ada Quell an.", "bitte rufen quell", ["Ada Quell"]),
     ],
-)  # fmt: skip
+)
 def test_likely_names_are_words_with_a_capital_and_no_numbers(
     text: str, unknown: str, names: list[str]
 ) -> None:
     found = likely_names(text, set(unknown.split()))
     assert [name.full for name in found] == names
-    assert all(holds_name(text, name) for name in found)
+    assert all(contains_name(text, name) for name in found)
 
 
 def test_a_column_of_names_is_used(tmp_path: Path) -> None:
     path = tmp_path / "named.parquet"
     people = [["Ada Quell", "Ada"], [], ["Tom Orrin", "Ada Quell"], ["🙂 🙂"], None]
     pd.DataFrame({"text": list("abcde"), "person_names": people}).to_parquet(path)
-    assert names_of_column(path, 10) == (ADA, TOM)
+    assert names_in_column(path, 10) == (ADA, TOM)
     pd.DataFrame({"text": ["a"]}).to_parquet(path)
-    assert names_of_column(path, 10) == ()
+    assert names_in_column(path, 10) == ()
 
 
 def test_rates_have_wilsons_interval_and_resampled_ones_leave_gaps_out() -> None:
@@ -244,11 +267,11 @@ def test_trials_of_one_document_are_not_independent() -> None:
 
 def test_sentences_know_their_documents() -> None:
     texts = ["Quell left.", "Orrin and Quell met."]
-    found = sentences_of(texts, [TOM, ADA], ["a", "b"])
+    found = sentences_with_listed_names(texts, [TOM, ADA], ["a", "b"])
     met, left = "orrin and quell met.", "quell left."
     assert units_of_sentences(found) == [met, left, met], "documents of one text are that text"
-    assert units_of_sentences(sentences_of(texts, [ADA])) == [left, met]
-    many = sentences_of([*texts, "Quell sang."], [ADA], ["a", "b", "b"])
+    assert units_of_sentences(sentences_with_listed_names(texts, [ADA])) == [left, met]
+    many = sentences_with_listed_names([*texts, "Quell sang."], [ADA], ["a", "b", "b"])
     assert units_of_sentences(many) == ["a", "b", "b"]
 
 
@@ -285,10 +308,14 @@ class Reader:
 
 
 LIND = PersonName("van Lind", "Eve")
-SENTENCES = [NamedSentence(text, name) for text, name in (
-    ("Ada Quell left the boat.", ADA), ("The boat of Quell sank.", ADA),
-    ("Tom Orrin met Eve van Lind.", TOM),
-)]  # fmt: skip
+SENTENCES = [
+    NamedSentence(text, name)
+    for text, name in (
+        ("Ada Quell left the boat.", ADA),
+        ("The boat of Quell sank.", ADA),
+        ("Tom Orrin met Eve van Lind.", TOM),
+    )
+]
 
 
 def test_the_matrix_is_that_by_hand() -> None:
@@ -297,8 +324,10 @@ def test_the_matrix_is_that_by_hand() -> None:
     found = substitute_names(attack, Listing(), SENTENCES, [ADA, TOM, LIND])  # type: ignore[arg-type]
     assert found.rows == (ADA, TOM)
     assert found.texts[0] == [
-        "Ada Quell left the boat.", "Tom Orrin left the boat.", "Eve van Lind left the boat."
-    ]  # fmt: skip
+        "Ada Quell left the boat.",
+        "Tom Orrin left the boat.",
+        "Eve van Lind left the boat.",
+    ]
     values = [[found.cell(row, column).value for column in found.names] for row in found.rows]
     assert values == [[100, 0, 100], [100, 0, 100]]
     assert found.cell(ADA, LIND).n == 2 and found.cell(TOM, LIND).n == 1
@@ -310,7 +339,7 @@ def test_the_matrix_is_that_by_hand() -> None:
     # Quell is answered whether it is there or not; nothing else is said wrongly. Chances a
     # sentence: two absent names for each of three; in the third van Lind is there already.
     by_sentence = [2 / 6, 2 / 6, (0 + 1 + 1) / (1 + 1 + 2)]
-    assert found.wrongly_said().value == pytest.approx(100 * np.mean(by_sentence))
+    assert found.false_alarms().value == pytest.approx(100 * np.mean(by_sentence))
     assert found.ranked_first().value == pytest.approx(200 / 3)
 
 
@@ -357,8 +386,11 @@ def test_ranks_count_ties_as_lost() -> None:
 
 def test_probing_finds_a_name_the_better_the_more_is_known(minilm: TransformerEncoder) -> None:
     people = [PersonName(s, "Eve") for s in ("Tarrowby", "Quenling", "Osterwick", "Pellamine")]
-    texts = ["Ada Quell sold the {} to a museum.", "The court fined Ada Quell for the {}.",
-             "Neighbours saw Ada Quell near the {}."]  # fmt: skip
+    texts = [
+        "Ada Quell sold the {} to a museum.",
+        "The court fined Ada Quell for the {}.",
+        "Neighbours saw Ada Quell near the {}.",
+    ]
     things = ("boat", "violin", "orchard", "chapel")
     sentences = [NamedSentence(text.format(thing), ADA) for text in texts for thing in things]
     truth = [i % 4 for i in range(len(sentences))]
@@ -368,11 +400,11 @@ def test_probing_finds_a_name_the_better_the_more_is_known(minilm: TransformerEn
         for s in sentences
     ]
     share = {
-        knows: probe_names(
-            knows, minilm, sentences, vectors, truth, people, answers=answers
-        ).hits(1).value
+        knows: probe_names(knows, minilm, sentences, vectors, truth, people, answers=answers)
+        .hits(1)
+        .value
         for knows in KNOWLEDGE
-    }  # fmt: skip
+    }
     assert share["sentence"] == 100, "with the rest known and the first name unknown"
     assert share["recovered"] >= 75 and share["alone"] >= 50
 
@@ -390,14 +422,16 @@ def test_probing_what_cannot_be_probed_is_told(minilm: TransformerEncoder) -> No
 
 def test_training_sentences_get_the_names_equally_often() -> None:
     texts = ["She met Eve Lind in the harbour.", "nothing here", "They sail to Spain in June."]
-    added = sentences_with_names(texts, [ADA, TOM], 40, seed=1)
-    assert sum(holds_name(t, ADA) for t in added) == sum(holds_name(t, TOM) for t in added) == 20
+    added = insert_names(texts, [ADA, TOM], 40, seed=1)
+    assert (
+        sum(contains_name(t, ADA) for t in added) == sum(contains_name(t, TOM) for t in added) == 20
+    )
     assert sum("Ada Quell" in t for t in added) == 10
-    assert added == sentences_with_names(texts, [ADA, TOM], 40, seed=1)
+    assert added == insert_names(texts, [ADA, TOM], 40, seed=1)
     assert all(t.startswith(("She met ", "They sail to ")) for t in added)
-    assert sentences_with_names(texts, [ADA], 0) == []
+    assert insert_names(texts, [ADA], 0) == []
     with pytest.raises(InvalidInputError, match="no such text"):
-        sentences_with_names(["nothing here"], [ADA], 1)
+        insert_names(["nothing here"], [ADA], 1)
 
 
 def test_an_experiment_knows_counts_and_refuses_too_much() -> None:
@@ -417,7 +451,7 @@ def test_an_experiment_knows_counts_and_refuses_too_much() -> None:
     found = run_experiment(First(set()), Axes(), SENTENCES, [ADA, TOM])  # type: ignore[arg-type]
     assert found.training_counts == (7, 0) and len(found.probed) == 6
     assert set(found.probes) == set(KNOWLEDGE)
-    assert [row["read, %"] for row in found.table()] == [100.0, None, 100.0, None]
+    assert [row["recovered, %"] for row in found.table()] == [100.0, None, 100.0, None]
     assert [row["note"] for row in found.table()] == ["", NOT_TESTABLE, "", NOT_TESTABLE]
     words = found.attackers()[0]
     assert (words.knows, words.n_found, words.n_asked) == ("", 2, 2), "Orrin is not counted"
@@ -453,7 +487,7 @@ def test_what_is_written_names_nobody() -> None:
         {"names": ["Ada Quell"], "kind": "probing", "people": ["Eve Lind"]},
         {"names": [], "error": "InvalidInputError: 'Ada Quell' and …"},
     ]
-    written = anonymised([Row.from_dict(row) for row in rows])
+    written = anonymise_names([Row.from_dict(row) for row in rows])
     assert written[0]["people"] == ["name 1", "name 2"]
     assert not any(part in str(written) for part in ("Quell", "Orrin", "Lind"))
 
@@ -461,7 +495,7 @@ def test_what_is_written_names_nobody() -> None:
 def test_the_shipped_rows_are_checked(tmp_path: Path) -> None:
     for data in ({"study": "other", "rows": []}, [], {"study": "names", "rows": [{"a": 1}]}):
         write_json(tmp_path / "rows.json", data)
-        with pytest.raises(ArtifactError, match="does not hold rows"):
+        with pytest.raises(ArtifactError, match="does not contain rows"):
             load_rows(tmp_path / "rows.json")
 
 

@@ -9,13 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from by_heart import GuessingMemory, WordsByHeart, entry_of, is_a_guess
+from memorising_models import (
+    GuessingMemorisingAttack,
+    MemorisingWordEncoder,
+    entry_of,
+    is_at_chance,
+)
 
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.results import Score
-from core.studies import apart, domains, names
-from core.studies.names import NameStudy
-from core.studies.rows import Row
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.results import Score
+from leakscope.core.results.rows import Row
+from leakscope.core.studies import decontaminate, domains
+from leakscope.core.studies.names import study as names
+from leakscope.core.studies.names.study import NameStudy
 
 PEOPLE = tuple(f"{letter}an {letter}orrick" for letter in "BCDFGHJKLMNPRSTV")
 N_DOCUMENTS, N_SEEN = 90, 3
@@ -41,14 +47,23 @@ def measured(
 ) -> Callable[[], list[Row]]:
     """Measure the study with an attack that knows its texts by heart, an encoder its words."""
 
-    def opened(name: str, fit_on: Any, texts: Any, folder: Path, *, contents: Any) -> WordsByHeart:
-        return WordsByHeart(texts())
+    def opened(
+        name: str, fit_on: Any, texts: Any, folder: Path, *, contents: Any
+    ) -> MemorisingWordEncoder:
+        return MemorisingWordEncoder(texts())
 
     monkeypatch.setattr(names, "open_encoder", opened)
-    monkeypatch.setitem(INVERSION_ATTACKS, "memory", entry_of("memory", GuessingMemory))
+    monkeypatch.setitem(INVERSION_ATTACKS, "memory", entry_of("memory", GuessingMemorisingAttack))
     domains.open_domain.cache_clear()
-    study = NameStudy(target=str(news), other=str(news), names=PEOPLE, sizes=(N_SEEN,),
-                      name_sentences=(0,), attacks=("memory",), domains=("in",))  # fmt: skip
+    study = NameStudy(
+        target=str(news),
+        other=str(news),
+        names=PEOPLE,
+        sizes=(N_SEEN,),
+        name_sentences=(0,),
+        attacks=("memory",),
+        domains=("in",),
+    )
     return lambda: [row for cell in study.cells() for row in names.measure(cell, tmp_path)]
 
 
@@ -69,13 +84,13 @@ def test_who_knows_by_heart_reads_no_name(measured: Callable[[], list[Row]]) -> 
     row = matrix(rows)
     assert row.scores["diagonal"].value == row.scores["prior"].value < 50
     assert row.facts["n_near_duplicates"] > 10, "there was what could have leaked"
-    assert len(probes(rows)) == 3 and all(map(is_a_guess, probes(rows)))
+    assert len(probes(rows)) == 3 and all(map(is_at_chance, probes(rows)))
 
 
 def test_sentences_on_both_sides_would_be_found(
     measured: Callable[[], list[Row]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(apart, "near_duplicates", lambda texts, known, near: frozenset())
+    monkeypatch.setattr(decontaminate, "near_duplicates", lambda texts, known, near: frozenset())
     row = matrix(measured())
     assert row.scores["diagonal"].value > row.scores["prior"].value + 20
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError
-from core.names import shipped
-from core.names.experiment import run_experiment
-from core.names.person import PersonName, parse_names
-from core.names.sentences import read_sentences
-from core.store import read_json
+from leakscope.core.attacks.inversion.shipped import open_attack
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import ArtifactError
+from leakscope.core.names import shipped
+from leakscope.core.names.experiment import run_experiment
+from leakscope.core.names.person import PersonName, parse_names
+from leakscope.core.names.sentences import read_sentences
+from leakscope.core.storage.artifacts import read_json
 
 
 def example() -> tuple[list[shipped.NamedSentence], tuple[PersonName, ...]]:
@@ -23,15 +24,16 @@ def example() -> tuple[list[shipped.NamedSentence], tuple[PersonName, ...]]:
 
 def test_the_example_ships_for_todays_weights(minilm: TransformerEncoder) -> None:
     found = shipped.find_example(shipped.ATTACK, minilm, *example())
-    assert found is not None, "make it anew: python -m core.names.shipped"
+    assert found is not None, "make it again: python -m scripts.names_example"
     assert len(found.substitution.sentences) == 15 and len(found.probes) == 3
 
 
+@pytest.mark.slow
 def test_it_is_what_would_be_computed(minilm: TransformerEncoder) -> None:
     sentences, names = example()
     stored = shipped.find_example(shipped.ATTACK, minilm, sentences, names)
     assert stored is not None
-    attack = shipped.open_attack(shipped.ATTACK, minilm)
+    attack = open_attack(shipped.ATTACK, minilm)
     fresh = run_experiment(attack, minilm, sentences, names)
     # Another processor may round a word over a threshold.
     assert (stored.substitution.said == fresh.substitution.said).mean() > 0.98
@@ -55,5 +57,5 @@ def test_a_damaged_file_is_told(
 ) -> None:
     monkeypatch.setattr(shipped, "EXAMPLE", tmp_path)
     assert shipped.find_example(shipped.ATTACK, minilm, *example()) is None, "nothing ships"
-    with pytest.raises(ArtifactError, match="Make it anew"):
-        shipped.unpacked({}, {})
+    with pytest.raises(ArtifactError, match="Make it again"):
+        shipped.restore_experiment({}, {})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.corpora import Sentences
-from core.corpora.near_duplicates import (
+from leakscope.core.corpora import Sentences
+from leakscope.core.corpora.near_duplicates import (
     CONTAINED,
     MISSED,
     N_HASHES,
@@ -17,10 +17,10 @@ from core.corpora.near_duplicates import (
     shingles,
     similarity,
 )
-from core.errors import InvalidInputError
-from core.specs import settings_of
-from core.studies.apart import LEAST_NEAR, documents_or_none, keep_apart
-from core.studies.encoders import EncoderStudy
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.specs import settings_of
+from leakscope.core.studies.decontaminate import LEAST_NEAR, documents_or_none, drop_near_duplicates
+from leakscope.core.studies.inversion.representations import EncoderStudy
 
 LETTERS = [a + b for a in "bcdfghjk" for b in "aeiou"]
 
@@ -67,9 +67,11 @@ def test_a_text_of_other_case_and_punctuation_is_the_same() -> None:
     assert near_duplicates(["a dog barked"], iter([])) == frozenset()
 
 
-LONG = ("the committee that met in spring wrote to all members, among whom my old dog barked at Bo "
-        "was the only answer that anybody read aloud before the long and rather quiet summer "
-        "began")  # fmt: skip
+LONG = (
+    "the committee that met in spring wrote to all members, among whom my old dog barked at Bo "
+    "was the only answer that anybody read aloud before the long and rather quiet summer "
+    "began"
+)
 
 
 @pytest.mark.parametrize(
@@ -132,12 +134,12 @@ def sentences(texts: list[str], documents: list[str]) -> Sentences:
 def test_what_is_kept_apart_keeps_its_documents() -> None:
     texts = random_texts(6, 1)
     held = sentences(texts, ["a", "a", "a", "b", "b", "c"])
-    found = keep_apart(held, [changed(texts[1], 2)])
+    found = drop_near_duplicates(held, [changed(texts[1], 2)])
     assert found.sentences.texts == (texts[0], *texts[2:]) and found.n_near_duplicates == 1
     assert found.documents == ("a", "a", "b", "b", "c")
     assert found.take([1, 3]).documents == ("a", "b")
     with pytest.raises(InvalidInputError, match="--near-duplicates"):
-        keep_apart(held, texts)
+        drop_near_duplicates(held, texts)
 
 
 def test_a_table_of_sentences_has_no_documents() -> None:

@@ -7,18 +7,18 @@ import pytest
 import torch
 from scipy import stats
 
-from core.defences.metric_dp.noise_torch import draw_noise_there
-from core.defences.trained.under_noise import user_side
-from core.defences.trained.under_noise.user_side import UserSide, told_of_device
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
+from leakscope.core.defences.metric_dp.noise_torch import draw_noise_on_device
+from leakscope.core.defences.trained.under_noise import user_side
+from leakscope.core.defences.trained.under_noise.user_side import UserSide, device_identity
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
 
 _N, _DIMENSION, _ETA = 4000, 24, 8.0
 
 
 def _drawn(seed: int, eta: float = _ETA) -> torch.Tensor:
     rng = np.random.default_rng(seed)
-    return draw_noise_there(_N, _DIMENSION, eta, rng=rng, device="cpu")
+    return draw_noise_on_device(_N, _DIMENSION, eta, rng=rng, device="cpu")
 
 
 def test_norms_follow_the_gamma_law_with_mean_n_over_eta() -> None:
@@ -42,7 +42,7 @@ def test_the_generator_alone_decides_what_is_drawn() -> None:
     assert torch.equal(_drawn(3), _drawn(3))
     assert not torch.equal(_drawn(3), _drawn(4))
     rng = np.random.default_rng(5)
-    first, second = (draw_noise_there(9, 4, rng=rng, device="cpu") for _ in range(2))
+    first, second = (draw_noise_on_device(9, 4, rng=rng, device="cpu") for _ in range(2))
     assert not torch.equal(first, second)
 
 
@@ -90,6 +90,6 @@ def test_tokens_are_exchanged_as_often_wherever_it_is_drawn(
 
 def test_a_run_tells_where_its_noise_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user_side, "pick_device", lambda: torch.device("cpu"))
-    assert told_of_device() == {}
+    assert device_identity() == {}
     monkeypatch.setattr(user_side, "pick_device", lambda: torch.device("cuda"))
-    assert told_of_device() == {"noise_device": "cuda"}
+    assert device_identity() == {"noise_device": "cuda"}

@@ -21,8 +21,13 @@ def outside(tmp_path: Path, *command: object, **environment: str) -> tuple[list[
         pytest.skip("strace is not installed")
     home, log = tmp_path / "home", tmp_path / "calls"
     home.mkdir()
-    kept = {"PATH": "/usr/bin:/bin", "HOME": str(home), "LEAKSCOPE_HOME": str(tmp_path / "derived"),
-            "HF_HUB_OFFLINE": "1", **environment}  # fmt: skip
+    kept = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(home),
+        "LEAKSCOPE_HOME": str(tmp_path / "derived"),
+        "HF_HUB_OFFLINE": "1",
+        **environment,
+    }
     watched = ["strace", "--follow-forks", "-qq", f"--trace={_CALLS}", "--output", log, *command]
     done = subprocess.run(
         list(map(str, watched)), cwd=ROOT, env=kept, capture_output=True, text=True, timeout=600
@@ -39,11 +44,19 @@ def code(text: str) -> list[object]:
 
 
 FEATURES = {
-    "an attack": [sys.executable, "-m", "core", "invert", "--attack", "probe_mlc",
-                  "--text", "The minister resigned."],
+    "an attack": [
+        sys.executable,
+        "-m",
+        "leakscope",
+        "invert",
+        "--attack",
+        "probe_mlc",
+        "--text",
+        "The minister resigned.",
+    ],
     "OpenVINO": code(
-        "from core.encoders import load_encoder\n"
-        "from core.specs import EncoderSpec\n"
+        "from leakscope.core.encoders import load_encoder\n"
+        "from leakscope.core.specs import EncoderSpec\n"
         "texts = [f'sentence {i} of a river' for i in range(40)]\n"
         "try:\n"
         "    load_encoder(EncoderSpec(name='minilm', backend='openvino')).encode(texts)\n"
@@ -51,7 +64,7 @@ FEATURES = {
         "    pass\n"
     ),
     "ONNX Runtime": code(
-        "import core, time\n"
+        "import leakscope, time\n"
         "try:\n"
         "    import onnxruntime\n"
         "except ImportError:\n"
@@ -59,15 +72,18 @@ FEATURES = {
         "time.sleep(3)\n"
     ),
     "Sentence-Transformers": code(
-        "from core.encoders.minilm import minilm_folder\n"
-        "from core.encoders import load_encoder\n"
+        "from leakscope.core.encoders.minilm import minilm_folder\n"
+        "from leakscope.core.encoders import load_encoder\n"
         "load_encoder(f'st:{minilm_folder()}').encode(['a river'])\n"
     ),
-    "maps": code("import core, umap, numba, sklearn, gensim, optuna\n"),
-    "pages": code("import core, streamlit, plotly, choreographer\nimport dashboard.serve\n"),
-}  # fmt: skip
+    "maps": code("import leakscope, umap, numba, sklearn, gensim, optuna\n"),
+    "pages": code(
+        "import leakscope, streamlit, plotly, choreographer\nimport leakscope.dashboard.serve\n"
+    ),
+}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FEATURES)
 def test_nothing_is_sent_and_nothing_is_left_to_be_sent(tmp_path: Path, name: str) -> None:
     calls, left = outside(tmp_path, *FEATURES[name])
@@ -76,14 +92,18 @@ def test_nothing_is_sent_and_nothing_is_left_to_be_sent(tmp_path: Path, name: st
 
 
 def test_a_name_that_is_looked_up_would_be_seen(tmp_path: Path) -> None:
-    calls, _ = outside(tmp_path, *code(
-        "import socket\n"
-        "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-        "s.sendto(b'x', ('192.0.2.1', 53))\n"
-    ))  # fmt: skip
+    calls, _ = outside(
+        tmp_path,
+        *code(
+            "import socket\n"
+            "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+            "s.sendto(b'x', ('192.0.2.1', 53))\n"
+        ),
+    )
     assert len(calls) == 1
 
 
+@pytest.mark.slow
 def test_what_is_left_to_be_sent_would_be_seen(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     _, left = outside(tmp_path, *code("import onnxruntime, time; time.sleep(3)"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,11 +15,11 @@ from typing import Any
 import pytest
 from browsing import ROOT
 
-from core.cache_folder import cache_dir
-from core.defences.deniability import measured
-from core.encoders.transformer import TransformerEncoder
-from core.errors import StorageError
-from core.store import check_writable
+from leakscope.core.defences.deniability import measured
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import StorageError
+from leakscope.core.storage.artifacts import check_writable
+from leakscope.core.storage.cache_folder import cache_dir
 
 STRANGER = 54321
 """A user that the system does not know, as containers are often given."""
@@ -66,9 +67,17 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
 COMMANDS = {
     "train": ["--attack", "prior", "--corpus", "TEXTS"],
     "defend": ["--defence", "leace", "--label-column", "label", "--texts", "TEXTS"],
-    "train-private": ["--epsilon", "3", "--delta", "1e-4", "--label-column", "label",
-                      "--texts", "TEXTS"],
-}  # fmt: skip
+    "train-private": [
+        "--epsilon",
+        "3",
+        "--delta",
+        "1e-4",
+        "--label-column",
+        "label",
+        "--texts",
+        "TEXTS",
+    ],
+}
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, "fit"])
@@ -86,16 +95,48 @@ def test_a_result_that_could_not_be_kept_is_told_before_the_work(
 
 @pytest.mark.parametrize("command", ["study", "tune"])
 def test_cells_that_could_not_be_kept_are_told_before_they_are_measured(
-    core: Any, command: str, labelled: Path, no_home: None, tiny_bert: Path, no_work: None,
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    core: Any,
+    command: str,
+    labelled: Path,
+    no_home: None,
+    tiny_bert: Path,
+    no_work: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     given = {
-        "study": ["study", "encoders", "--target", labelled, "--other", labelled, "--encoders",
-                  f"mlm:{tiny_bert}", "--attacks", "prior", "--domains", "in",
-                  "--n-auxiliary", "60", "--n-targets", "20"],
-        "tune": ["tune", "--attack", "probe", "--target", labelled, "--encoder",
-                 f"mlm:{tiny_bert}", "--trials", "2", "--n-auxiliary", "60"],
-    }[command]  # fmt: skip
+        "study": [
+            "study",
+            "encoders",
+            "--target",
+            labelled,
+            "--other",
+            labelled,
+            "--encoders",
+            f"mlm:{tiny_bert}",
+            "--attacks",
+            "prior",
+            "--domains",
+            "in",
+            "--n-auxiliary",
+            "60",
+            "--n-targets",
+            "20",
+        ],
+        "tune": [
+            "tune",
+            "--attack",
+            "probe",
+            "--target",
+            labelled,
+            "--encoder",
+            f"mlm:{tiny_bert}",
+            "--trials",
+            "2",
+            "--n-auxiliary",
+            "60",
+        ],
+    }[command]
     told = core(*given, "--out", tmp_path / "found.json").refusal()
     assert "No home folder is known: set LEAKSCOPE_HOME to a folder that can be written" in told
     monkeypatch.undo()  # ends `no_work`, too: the remedy is followed
@@ -111,16 +152,18 @@ def test_statistics_that_could_not_be_kept_are_told_before_they_are_measured(
         measured.measure_statistics(tiny_encoder, n_draws=10)
 
 
+@pytest.mark.slow
 def test_without_a_home_folder_commands_go_on(
     core: Any, labelled: Path, no_home: None, tiny_bert: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert not cache_dir().exists()
     assert "minilm" in core("list").out
     assert core("cache", "list", "--json").json()["kept"] == []
-    told = core("evaluate", "--attack", "retrieval", "--encoder", f"mlm:{tiny_bert}",
-                  "--texts", labelled, "--limit", 20)  # fmt: skip
+    told = core(
+        f"evaluate --attack retrieval --encoder mlm:{tiny_bert} --texts {labelled} --limit 20"
+    )
     assert told.status == 0 and "prior only" in told.out
-    (said,) = {record.message for record in caplog.records if "are not kept" in record.message}
+    (said,) = {record.message for record in caplog.records if "cannot be cached" in record.message}
     assert "No home folder is known: set LEAKSCOPE_HOME to a folder that can be written" in said
     assert not cache_dir().exists()
 
@@ -146,17 +189,28 @@ def run_by_another(*command: str, **variables: str) -> subprocess.CompletedProce
     """Run a command where nothing of this user's can be read: by one that nobody knows, if root."""
     be = ["setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups"]
     be *= os.getuid() == 0
-    found = [*be, sys.executable, "-c", "import core"]
+    found = [*be, sys.executable, "-c", "import leakscope"]
     if subprocess.run(found, check=False, cwd=ROOT, capture_output=True).returncode:
         pytest.skip("other users may not run this checkout")
-    bare = {"PATH": os.environ["PATH"], "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1",
-            "PYTHONDONTWRITEBYTECODE": "1", **variables}  # fmt: skip
+    bare = {
+        "PATH": os.environ["PATH"],
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **variables,
+    }
     return subprocess.run(
-        [*be, sys.executable, "-m", "core", *command], env=bare, cwd=ROOT, capture_output=True,
-        text=True, timeout=400, check=False,
-    )  # fmt: skip
+        [*be, sys.executable, "-m", "leakscope", *command],
+        env=bare,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["HOME", "LEAKSCOPE_HOME", ""])
 def test_a_home_that_is_closed_or_unknown_ends_no_command(
     strange_place: Path, small_texts: Sequence[str], name: str
@@ -174,16 +228,21 @@ def test_a_home_that_is_closed_or_unknown_ends_no_command(
     read = ["evaluate", "--attack", "probe_mlc", "--texts", str(texts)]
     done = run_by_another(*read, **homes)
     assert done.returncode == 0 and "prior only" in done.stdout, done.stderr
-    assert "fault of ours" not in done.stderr
+    assert "bug in Leakscope" not in done.stderr
     fit = ["train", "--attack", "prior", "--corpus", str(texts), "--out", str(closed / "out")]
     refused = run_by_another(*fit, **homes)
     assert refused.returncode == 2 and "Permission denied" in refused.stderr
-    assert "fault of ours" not in refused.stderr
-    study = ["study", "encoders", "--target", str(texts), "--other", str(texts), "--attacks",
-             "prior", "--out", str(strange_place / "out.json")]  # fmt: skip
+    assert "bug in Leakscope" not in refused.stderr
+    study = shlex.split(
+        f"study encoders --target {texts!s} --other {texts!s} --attacks prior "
+        f"--out {strange_place / 'out.json'!s}"
+    )
     strange_place.chmod(0o777)
     refused = run_by_another(*study, **homes)
-    said = {"HOME": "is closed to this user", "LEAKSCOPE_HOME": "may not enter",
-            "": "No home folder is known"}[name]  # fmt: skip
+    said = {
+        "HOME": "is closed to this user",
+        "LEAKSCOPE_HOME": "may not enter",
+        "": "No home folder is known",
+    }[name]
     assert refused.returncode == 2, refused.stderr
     assert f"{said}: set LEAKSCOPE_HOME to a folder that can be written" in refused.stderr

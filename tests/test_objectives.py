@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from core.defences.trained.under_noise.objectives import probability_loss, token_loss
+from leakscope.core.defences.trained.under_noise.objectives import probability_loss, token_loss
 
 LOGITS = torch.tensor([[math.log(1), math.log(2), math.log(5)], [0.0, 0.0, 0.0]])
 """Softmax: 1/8, 2/8, 5/8; and a third each."""

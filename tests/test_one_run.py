@@ -9,8 +9,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from core.attacks.membership.memorisation.one_run import audit, guess, lower_bound, p_value
-from core.errors import InvalidInputError
+from leakscope.core.attacks.membership.memorisation.one_run import (
+    audit,
+    guess,
+    lower_bound,
+    p_value,
+)
+from leakscope.core.errors import InvalidInputError
 
 
 def respond(

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.encoders import load_encoder
-from core.encoders.minilm import minilm_folder
-from core.encoders.openvino_model import is_installed, processor
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError, StoppedError
-from core.protocols import Vectors
-from core.specs import EncoderSpec
+from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.minilm import minilm_folder
+from leakscope.core.encoders.openvino_model import is_installed, processor
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError, StoppedError
+from leakscope.core.protocols import Vectors
+from leakscope.core.specs import EncoderSpec
 
 pytestmark = pytest.mark.skipif(
     not is_installed(), reason="openvino is not installed: see README.md"
@@ -27,8 +27,16 @@ ROOT = Path(__file__).parent.parent
 def varied(bundled: list[str]) -> list[str]:
     """Short and long texts, beyond what the encoder reads, in several scripts, repeated words."""
     long = [" ".join(bundled[i : i + 15]) for i in range(0, 90, 15)]
-    strange = ["Rain", ".", "😀", "مرحبا بالعالم", "日本語のテキストです", "ΑΒΓ äöü ñ",
-               "x" * 3000, "one " * 700]  # fmt: skip
+    strange = [
+        "Rain",
+        ".",
+        "😀",
+        "مرحبا بالعالم",
+        "日本語のテキストです",
+        "ΑΒΓ äöü ñ",
+        "x" * 3000,
+        "one " * 700,
+    ]
     return [*bundled[:60], *long, *strange]
 
 
@@ -56,6 +64,7 @@ def opened(precision: str = "float32", layer: int | None = None) -> TransformerE
     return encoder
 
 
+@pytest.mark.slow
 def test_float32_agrees_with_torch_to_the_last_bits(
     minilm: TransformerEncoder, fast: TransformerEncoder, varied: list[str], expected: Vectors
 ) -> None:
@@ -64,6 +73,7 @@ def test_float32_agrees_with_torch_to_the_last_bits(
     np.testing.assert_allclose(fast.encode(varied), expected, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_bfloat16_stays_close_to_torch_float32(
     fast: TransformerEncoder, varied: list[str], expected: Vectors
 ) -> None:
@@ -77,6 +87,7 @@ def test_bfloat16_stays_close_to_torch_float32(
     assert encoder.arithmetic == "bfloat16-openvino"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", [0, 1, 6])
 def test_every_layer_agrees(
     minilm: TransformerEncoder, fast: TransformerEncoder, varied: list[str], layer: int
@@ -94,6 +105,7 @@ def test_the_gradients_stay_with_torch(fast: TransformerEncoder) -> None:
     assert vectors.grad.abs().sum() > 0
 
 
+@pytest.mark.slow
 def test_a_plain_sentence_transformer_agrees_and_others_stay_with_torch(
     varied: list[str], tmp_path: Path
 ) -> None:
@@ -111,6 +123,7 @@ def test_a_plain_sentence_transformer_agrees_and_others_stay_with_torch(
         load_encoder(EncoderSpec(name=f"st:{tmp_path / 'cls'}", backend="openvino"))
 
 
+@pytest.mark.slow
 def test_progress_ends_at_one_and_stopping_stops(
     fast: TransformerEncoder, varied: list[str]
 ) -> None:
@@ -128,6 +141,7 @@ def test_progress_ends_at_one_and_stopping_stops(
     assert fast.encode([]).shape == (0, 384)
 
 
+@pytest.mark.slow
 def test_threads_may_encode_with_one_encoder_at_once(
     fast: TransformerEncoder, varied: list[str]
 ) -> None:
@@ -139,36 +153,43 @@ def test_threads_may_encode_with_one_encoder_at_once(
             np.testing.assert_allclose(vectors, alone, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_weights_that_ship_for_the_encoder_open(varied: list[str]) -> None:
-    from core.attacks.inversion import open_attack
+    from leakscope.core.attacks.inversion import open_attack
 
     encoder = opened("bfloat16" if "bfloat16" in processor()[1] else "float32")
     attack = open_attack("probe_mlc", encoder)
     assert len(attack.invert(encoder, encoder.encode(varied[:5]))) == 5
 
 
+@pytest.mark.slow
 def test_openvino_tells_nobody_that_it_is_used(tmp_path: Path) -> None:
     code = (
         "import socket, sys\n"
         "def refuse(*_, **__): raise SystemExit('it connects')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "from core.encoders import openvino_model\n"
+        "from leakscope.core.encoders import openvino_model\n"
         "print(openvino_model.processor()[1])\n"
         "from openvino.tools.ovc import telemetry_utils\n"
         "print(telemetry_utils.tm.__name__, sys.modules['openvino_telemetry'])"
     )
     finished = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120,
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
         env={"HOME": str(tmp_path), "PATH": ""},
-    )  # fmt: skip
+    )
     assert finished.stdout.splitlines()[-1] == "openvino.tools.ovc.telemetry_stub None"
     assert list(tmp_path.rglob("*openvino*")) == [], finished.stderr
 
 
+@pytest.mark.slow
 def test_a_process_that_encoded_ends_well() -> None:
     """Its threads must not ask for the interpreter once all is done: half of the ends crashed."""
     code = (
-        "from core.encoders.minilm import load_minilm\n"
+        "from leakscope.core.encoders.minilm import load_minilm\n"
         "encoder = load_minilm(device='cpu', backend='openvino')\n"
         "encoder.encode([f'text {i} about the river' for i in range(60)])"
     )
@@ -182,6 +203,7 @@ def test_openvino_gets_no_callback() -> None:
     assert "AsyncInferQueue" not in text and "set_callback" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="threads are bound on Linux alone")
 def test_its_threads_are_bound_to_no_core_of_their_own() -> None:
     """Two processes side by side would share the first one, and leave the other idle."""
@@ -189,7 +211,7 @@ def test_its_threads_are_bound_to_no_core_of_their_own() -> None:
         pytest.skip("this machine has one core")
     code = (
         "import os, threading\n"
-        "from core.encoders.minilm import load_minilm\n"
+        "from leakscope.core.encoders.minilm import load_minilm\n"
         "encoder = load_minilm(device='cpu', backend='openvino')\n"
         "free, looks, is_done = os.sched_getaffinity(0), [], threading.Event()\n"
         "def is_free(task):\n"
@@ -205,8 +227,12 @@ def test_its_threads_are_bound_to_no_core_of_their_own() -> None:
         "print(len(looks) > 3 and sum(looks) / len(looks))"
     )
     finished = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120,
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    )
     share = finished.stdout.splitlines()[-1]
     assert share != "False" and float(share) > 0.9, finished.stderr  # bound: a tenth of that

@@ -9,30 +9,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
-from tradeoff_rows import write
+from tradeoff_rows import write_rows
 
-from core.errors import ArtifactError
-from core.results import Interval, Score
-from core.studies.own_encoder import OwnLeak, article_search, measure_encoders
-from core.studies.representation_order import judge_own
-from core.studies.representation_summary import (
+from leakscope.core.errors import ArtifactError
+from leakscope.core.findings.representations import own_encoder, own_encoder_title, own_title
+from leakscope.core.findings.tradeoff import describe_change_in_utility, describe_point
+from leakscope.core.results import Interval, Score
+from leakscope.core.studies.inversion.own_encoder import OwnLeak, article_search, measure_encoders
+from leakscope.core.studies.inversion.representation_order import judge_own
+from leakscope.core.studies.inversion.representation_summary import (
     FILES,
     SHIPPED,
     YOURS,
     Leak,
     Point,
-    beside_own,
     load_representations,
+    with_uploaded,
 )
-from core.studies.tradeoff_choice import choose
-from core.studies.tradeoff_files import SHIPPED as TRADEOFF
-from core.studies.tradeoff_files import load_tradeoff, tradeoff_of
-from core.studies.tradeoff_told import point_said
-from core.tasks.outcomes import Hits
-from dashboard.representations.finding import measured_title, own_title
-from dashboard.representations.own import _told_apart
+from leakscope.core.studies.tradeoff.choice import choose
+from leakscope.core.studies.tradeoff.summary import SHIPPED as TRADEOFF
+from leakscope.core.studies.tradeoff.summary import load_tradeoff, parse_tradeoff
+from leakscope.core.tasks.outcomes import Hits
 
-ROWS = (TRADEOFF / "minilm.json").read_bytes()
+ROWS = (TRADEOFF / "tradeoff.json").read_bytes()
 
 
 def of(study: str) -> dict:
@@ -41,8 +40,9 @@ def of(study: str) -> dict:
 
 def test_rows_of_ones_own_stand_beside_those_that_ship_under_their_own_name() -> None:
     found = load_representations()
-    both = beside_own(found, [of("encoders"), of("classification")])
-    assert set(both.encoders) == {*found.encoders, *(f"{YOURS}{n}" for n in found.encoders)}
+    both = with_uploaded(found, [of("encoders"), of("classification")])
+    sent = {row["encoder"] for row in of("encoders")["rows"]}
+    assert len(sent) > 4 and set(both.encoders) == {*found.encoders, *(f"{YOURS}{n}" for n in sent)}
     ship, own = found.leaks["minilm", "msp", "cross"], both.leaks[f"{YOURS}minilm", "msp", "cross"]
     assert own.f1 == ship.f1 and own.encoder == f"{YOURS}minilm"
     assert both.useful(f"{YOURS}minilm", "cross", "text") == found.useful("minilm", "cross", "text")
@@ -51,23 +51,28 @@ def test_rows_of_ones_own_stand_beside_those_that_ship_under_their_own_name() ->
 
 @pytest.mark.parametrize(
     "file",
-    [{}, {"study": "names", "rows": []}, {"study": "classification", "rows": 3},
-     {"study": "representations", "rows": [{"encoder": "../x", "attack": "a", "domain": "in"}]}],
+    [
+        {},
+        {"study": "names", "rows": []},
+        {"study": "classification", "rows": 3},
+        {"study": "representations", "rows": [{"encoder": "../x", "attack": "a", "domain": "in"}]},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_files_of_something_else_are_refused(file: dict) -> None:
     with pytest.raises(ArtifactError):
-        beside_own(load_representations(), [file])
+        with_uploaded(load_representations(), [file])
 
 
 def test_a_trade_off_of_ones_own_is_read_as_one_that_ships() -> None:
-    shipped = load_tradeoff(TRADEOFF / "minilm.json")
-    assert tradeoff_of(json.loads(ROWS), "a").points == shipped.points
+    shipped = load_tradeoff(TRADEOFF / "tradeoff.json")
+    assert parse_tradeoff(json.loads(ROWS), "a").points == shipped.points
     for wrong in ({}, {"rows": []}, {"rows": "x"}, {"rows": [{"defence": "none"}]}):
-        with pytest.raises(ArtifactError, match="the file is not the result"):
-            tradeoff_of(wrong, "the file")
+        with pytest.raises(ArtifactError, match="the file is not a result"):
+            parse_tradeoff(wrong, "the file")
 
 
+@pytest.mark.slow
 def test_any_encoder_is_measured_on_texts_that_ship(tiny_bert: Path) -> None:
     told: list[str] = []
     names = (f"mlm:{tiny_bert}",)
@@ -86,24 +91,36 @@ def test_articles_are_asked_for_by_their_first_sentence_alone() -> None:
         assert query and rest and query not in rest
 
 
-def test_what_these_texts_do_not_bear_out_is_said() -> None:
+def test_what_these_texts_do_not_bear_out_is_told() -> None:
     def measured(f1: float, n_found: int) -> OwnLeak:
         score = Score(f1, Interval(f1 - 2, f1 + 2), 300)
-        return OwnLeak(encoder="e", dimension=8, f1=score, recall=1.0,
-                       found=Hits(np.arange(300) < n_found, 100 / 300))  # fmt: skip
+        return OwnLeak(
+            encoder=f"of {f1}",
+            dimension=8,
+            f1=score,
+            recall=1.0,
+            found=Hits(np.arange(300) < n_found, 100 / 300),
+        )
 
     one = measured(20.0, 200)
-    said = {f1: _told_apart(one, measured(f1, n)) for f1, n in ((21.0, 201), (30.0, 100))}
-    assert said[21.0].endswith("the two are not told apart by what leaks or what is found.")
-    assert said[30.0].endswith("the two are told apart by what leaks and what is found.")
-    assert "leaks, not told apart by what is found" in _told_apart(one, measured(30.0, 201))
+    for n, said in ((201, "the difference is not significant"), (100, "difference is significant")):
+        assert said in own_encoder((one, measured(30.0, n))).body
 
 
 def point(name: str, leak: float, useful: float | None) -> Point:
     """Return an encoder under one attack, with intervals of two points to either side."""
     f1 = Score(leak, Interval(leak - 2, leak + 2), 100, 4.0)
-    own = Leak(encoder=name, attack="msp", domain="cross", f1=f1, n_fitted_on=9, precision=1.0,
-               weighted_f1=1.0, own_vocabulary_f1=1.0, recall=float(leak))  # fmt: skip
+    own = Leak(
+        encoder=name,
+        attack="msp",
+        domain="cross",
+        f1=f1,
+        n_fitted_on=9,
+        precision=1.0,
+        weighted_f1=1.0,
+        own_vocabulary_f1=1.0,
+        recall=float(leak),
+    )
     use = None if useful is None else Score(useful, Interval(useful - 2, useful + 2), 50)
     return Point(own, use)
 
@@ -112,10 +129,10 @@ def point(name: str, leak: float, useful: float | None) -> Point:
     ("leak", "useful", "rival", "title"),
     [
         (50, 80, "minilm", "leaks more than"),
-        (30, 80, "minilm", "leaks less than every other that is as useful"),
+        (30, 80, "minilm", "leaks less than every other encoder that is as useful"),
         (41, 80, "minilm", "does not leak significantly more or less than"),
         (50, 70, "tfidf", "leaks more than"),
-        (50, 99, None, "is the most useful; no other shown is as useful"),
+        (50, 99, None, "is the most useful encoder shown"),
         (50, None, None, "leaks about 5 of 10 words"),
     ],
 )
@@ -138,11 +155,11 @@ def test_a_measured_encoder_has_a_verdict_beside_the_bundled_one() -> None:
         return OwnLeak(encoder=name, dimension=32, f1=score, recall=f1, found=hits)
 
     bundled = leak("minilm", 20)
-    assert measured_title(leak("mine", 30), bundled) == "mine leaks more than minilm"
-    assert measured_title(leak("mine", 10), bundled) == "mine leaks less than minilm"
-    alike = measured_title(leak("mine", 21), bundled)
+    assert own_encoder_title(leak("mine", 30), bundled) == "mine leaks more than minilm"
+    assert own_encoder_title(leak("mine", 10), bundled) == "mine leaks less than minilm"
+    alike = own_encoder_title(leak("mine", 21), bundled)
     assert alike == "mine does not leak significantly more or less than minilm"
-    assert "to a quick attack" in measured_title(bundled, bundled)
+    assert "to a quick attack" in own_encoder_title(bundled, bundled)
 
 
 def on(app: AppTest, page: str) -> AppTest:
@@ -150,12 +167,13 @@ def on(app: AppTest, page: str) -> AppTest:
     return app.switch_page(f"../pages/{page}.py").run()
 
 
+@pytest.mark.slow
 def test_the_trade_off_shows_rows_of_ones_own_and_refuses_others(small_app: AppTest) -> None:
     page = on(small_app, "tradeoff")
-    assert not any("Beside them" in h.value for h in page.header)
+    assert not any("Shipped results for comparison" in h.value for h in page.header)
     page.file_uploader(key="own-tradeoff").upload("mine.json", ROWS, "application/json").run()
     assert not page.exception and not page.error
-    assert any("Beside them" in h.value for h in page.header)
+    assert any("Shipped results for comparison" in h.value for h in page.header)
     page.file_uploader(key="own-tradeoff").upload("x.json", b"[1]", "application/json").run()
     assert not page.exception and page.error
 
@@ -165,29 +183,35 @@ def test_after_an_upload_the_trade_off_is_about_the_visitors_rows(
 ) -> None:
     page = on(small_app, "tradeoff")
     assert not page.title[0].value.startswith("In your study")
-    own = write(tmp_path).read_bytes()
+    own = write_rows(tmp_path).read_bytes()
     page.file_uploader(key="own-tradeoff").upload("mine.json", own, "application/json").run()
     assert not page.exception and not page.error
-    found = tradeoff_of(json.loads(own), "mine.json")
+    found = parse_tradeoff(json.loads(own), "mine.json")
     choice = choose(found, "SST-2")
     assert choice.best is not None and choice.helps
+    loses = describe_change_in_utility(choice.best, choice.base, "SST-2")
+    cost = loses.replace("loses", "costs").removesuffix(" of utility")
     title = (
-        f"In your study, for film reviews, whole sentences: liked or not (SST-2): "
-        f"{point_said(choice.best)} leaks the fewest words of settings that lose at most 4.0 points"
+        f"In your study, for film reviews, whole sentences: liked or not (SST-2), "
+        f"“{describe_point(choice.best)}” leaks least of the settings that keep 90 % of the "
+        f"utility; it {cost}"
     )
-    assert page.title[0].value.startswith(title)
-    assert choice.best.utility["SST-2"].said(0) in " ".join(m.value for m in page.markdown)
+    assert page.title[0].value.replace("\\", "").startswith(title)
+    assert choice.best.utility["SST-2"].in_text(0, is_bold=True) in " ".join(
+        m.value for m in page.markdown
+    )
     figure = json.loads(page.get("plotly_chart")[0].proto.spec)
     drawn = [x for t in figure["data"] if t.get("mode") == "lines+markers" for x in t["x"]]
     assert sorted(drawn) == sorted(p.utility["SST-2"].value for p in found.points)
-    assert list(page.dataframe[1].value["useful"]) == [p.utility["SST-2"].value
-                                                       for p in found.points]  # fmt: skip
-    page.session_state["_story_asked"] = ("tradeoff", False)
+    assert list(page.dataframe[2].value["useful"]) == [
+        p.utility["SST-2"].value for p in found.points
+    ]
+    page.session_state["_story_requested"] = ("tradeoff", False)
     page.run()
     (placed,) = page.session_state["_story_pins"]
     slide = placed.pin.slide
     assert slide.title.startswith("In your study, ") and not placed.pin.is_live
-    assert any(choice.best.utility["SST-2"].said(0) in row for row in slide.table.rows)
+    assert any(choice.best.utility["SST-2"].format(0) in row for row in slide.table.rows)
 
 
 def test_representations_show_rows_of_ones_own(small_app: AppTest) -> None:
@@ -198,31 +222,31 @@ def test_representations_show_rows_of_ones_own(small_app: AppTest) -> None:
     assert f"{YOURS}minilm" in page.multiselect(key="rep_encoder").value
     title = page.title[0].value.replace("\\", "")
     assert title.startswith(YOURS) and " leaks " in title and "of 10 words" in title, title
-    assert "Its usefulness is not in your file" in " ".join(m.value for m in page.markdown)
+    assert "Its utility is not in your file" in " ".join(m.value for m in page.markdown)
     page.text_input(key="rep_own_encoder").set_value("mlm:nowhere").run()
     assert not page.exception and page.button(key="measure-own").label == "Measure this encoder"
 
 
+@pytest.mark.slow
 def test_an_encoder_of_ones_own_is_measured_beside_the_bundled_one_when_asked(
     small_app: AppTest, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.representations.own.N_TARGETS", 20)
+    monkeypatch.setattr("leakscope.dashboard.representations.own.N_TARGETS", 20)
     page, name = on(small_app, "representations"), f"mlm:{tiny_bert}"
     page.text_input(key="rep_own_encoder").set_value(name).run()
     page.button(key="measure-own").click().run()
     end = time.monotonic() + 300
-    told: list[str] = []
-    while not told and not page.error and time.monotonic() < end:
+    tables: list[dict[str, list[str]]] = []
+    while not tables and not page.error and time.monotonic() < end:
         time.sleep(0.5)
         page.run()
-        told = [m.value for m in page.markdown if "numbers a text" in m.value]
+        tables = [t.value.to_dict("list") for t in page.dataframe if "Dimension" in t.value]
     assert not page.exception and not page.error
-    own, bundled = told[0].splitlines()
-    assert "tiny" in own or Path(name).name in own.replace("\\", "")
-    assert "(32 numbers a text): the attacker reads **" in own and " of 10 words** (F1 " in own
-    assert "minilm" in bundled and "(384 numbers a text)" in bundled
-    assert all("of 100 articles, n = " in line for line in (own, bundled))
-    assert any("told apart by what" in c.value for c in page.caption)
+    (table,) = tables
+    assert "tiny" in table["Encoder"][0] or Path(name).name in table["Encoder"][0]
+    assert table["Encoder"][1] == "minilm" and table["Dimension"] == ["32", "384"]
+    assert all(" of 10 words (F1 " in leaks for leaks in table["Leaks"])
+    assert all("of 100 articles (95 % CI " in found for found in table["Articles found"])
     title = page.title[0].value.replace("\\", "")
     assert title.startswith(name) and "than minilm" in title
     assert "The word probe recovers" in " ".join(m.value for m in page.markdown)

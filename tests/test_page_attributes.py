@@ -4,32 +4,29 @@ import csv
 import io
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from visiting import Open, open_page
 
-from core.attacks.attributes import limits
-from core.attacks.attributes.examples import Examples
-from core.studies import attribute_curves
-from core.studies.attribute_job import _drawn
-from core.studies.attribute_request import MOST_LABELS, AttributeRequest
-from core.studies.attribute_tables import markdown
-from core.studies.attributes import AttributeStudy
-from core.studies.registry import run_study
-from core.studies.tables import write_rows
-from dashboard import cache
-from dashboard.attributes.state import UPLOAD, key_of
-from dashboard.attributes.views import QUESTION
-from dashboard.inversion.answers import ENCODER
+from leakscope.core.findings.attributes import NOT_MEASURED, authors_at
+from leakscope.core.findings.prose import plain
+from leakscope.core.results.tables import write_rows
+from leakscope.core.studies.attributes import curves as attribute_curves
+from leakscope.core.studies.attributes.study import AttributeStudy
+from leakscope.core.studies.attributes.tables import markdown
+from leakscope.core.studies.registry import run_study
+from leakscope.dashboard import cache
+from leakscope.dashboard.attributes.state import UPLOAD, key_of
 
 AUTHORS = ("Ada", "=Bob", "<b>Çelik</b> $x$", "www.evil.test")
 OWN = ("river", "doctor", "garden", "winter")
 OTHERS = """money letter bridge market harbour teacher window engine forest station dinner summer
 cousin border island ticket planet orange candle hammer rabbit lawyer tunnel silver museum castle
 butter pencil desert turtle violin carpet basket ladder""".split()  # noqa: SIM905 - a list literal would take 36 lines
-Open = Callable[..., AppTest]
 
 
 def lines(n: int = 36) -> list[tuple[str, str, str]]:
@@ -61,14 +58,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def opened(small_app: AppTest, shipped: Path) -> Open:
-    def visit(**address: str) -> AppTest:
-        for name, value in address.items():
-            small_app.query_params[name] = value
-        small_app.switch_page("../pages/attributes.py").run()
-        assert not small_app.exception
-        return small_app
-
-    return visit
+    return partial(open_page, small_app, "attributes")
 
 
 def upload(page: AppTest, content: str, name: str = "mine.csv") -> AppTest:
@@ -101,65 +91,79 @@ def wrongs(page: AppTest) -> str:
 
 def test_without_rows_the_page_says_what_measures_them(opened: Open) -> None:
     page = opened()
-    assert page.title[0].value == QUESTION and not page.error
+    assert page.title[0].value == NOT_MEASURED.title and not page.error
     (info,) = (i.value for i in page.info)
-    assert "Nothing was measured" in info and "python -m core study attributes --spec" in info
+    assert "Nothing was measured" in info and "leakscope study attributes --spec" in info
     assert not page.dataframe, "no figure that nobody measured"
 
 
+@pytest.mark.slow
 def test_the_finding_is_that_of_the_shipped_rows(
     opened: Open, shipped: Path, tmp_path: Path
 ) -> None:
     books = tmp_path / "books.csv"
     books.write_text(as_csv(lines()), encoding="utf-8")
     study = AttributeStudy(
-        target=str(books), group_column="book_id", other=str(books), labels=(2, 4), sizes=(2, 6),
-        attribute_attacks=("majority", "words", "linear"), n_targets=30, splits=("group",),
+        target=str(books),
+        group_column="book_id",
+        other=str(books),
+        labels=(2, 4),
+        sizes=(2, 6),
+        attribute_attacks=("majority", "words", "linear"),
+        n_targets=30,
+        splits=("group",),
         seeds=(0,),
-    )  # fmt: skip
+    )
     rows = run_study("attributes", study, tmp_path / "cells")
     write_rows(shipped, "attributes", rows, markdown(rows))
     page = opened()
     view = attribute_curves.View("group", 4, 6)
     one = attribute_curves.mean_at(rows, view, "linear", "top1", "minilm")
     assert one is not None
-    assert (
-        f"the author of {100 * one.value:.0f}\N{NO-BREAK SPACE}% of the texts"
-        in page.title[0].value
-    )
+    in_title = page.title[0].value.replace("\\", "")
+    assert f"the right one of 4 authors for {100 * one.value:.0f} % of the texts" in in_title
     said = told(page)
-    assert (
-        "95 % interval" in said and "guessing reaches" in said and "a classifier on the raw" in said
-    )
-    assert "Topic or style?" in said
-    assert "is taken for" in said or "No label is mixed up" in said
-    assert len(page.dataframe[0].value) == len(rows) and not page.error
+    assert "95 % CI" in said and "guessing is right for 25 %" in said
+    assert "With the text itself, the best attack (bag of words) is right for" in said
+    assert "Topic or the rest?" in said
+    is_confused = "The linear probe makes one mistake most often: for" in said
+    assert is_confused or "No label is mistaken" in said
+    named, every = (frame.value for frame in page.dataframe[:2])
+    assert list(named["Attack"]) == ["Majority class", "Bag of words", "Linear probe"]
+    assert len(every) == len(rows) and not page.error
+    finding = authors_at(rows, view)
+    assert page.title[0].value == plain(finding.title) and finding.body in said
+    assert finding.table is not None
+    assert [tuple(row) for row in named.to_numpy()] == list(finding.table.rows)
     page.selectbox(key=key_of("measured_n_labels")).set_value(2).run()
-    assert "Of 2 labels" in told(page) and not page.exception
+    assert "the right one of 2 authors" in page.title[0].value and not page.exception
 
 
 def test_damaged_rows_are_told_and_the_rest_stays(opened: Open, shipped: Path) -> None:
     shipped.write_text('{"study": "attributes", "rows": []}')
     page = opened()
-    assert "Make it anew" in wrongs(page) and page.title[0].value == QUESTION
+    assert "Run the study again" in wrongs(page) and page.title[0].value == NOT_MEASURED.title
     assert page.selectbox(key=key_of("corpus")).options
 
 
+@pytest.mark.slow
 def test_an_upload_is_inferred_and_a_text_named(opened: Open, leakscope_home: Path) -> None:
     page = inferred(upload(opened(labels="5", each="5"), as_csv(lines())))
-    assert not page.error and "The vector alone gives away the author of" in told(page)
+    assert not page.error and "labelled texts of each author. It is right for" in told(page)
     assert "Type or paste a text" in told(page)
     page.button(key="attributes-draw").click().run()
     said = told(page)
-    assert "Likeliest author" in said and ("That is right." in said or "In truth:" in said)
-    assert "is topic," in said or "Neither its topic" in said
+    assert "Likeliest author" in said and ("That is right." in said or "The true label is" in said)
+    assert "is topic and" in said or "Neither topic nor" in said
     page.text_area(key=key_of("text")).set_value("Then the river rose.").run()
-    assert "In truth" not in told(page) and "Likeliest author" in told(page)
-    shown = page.dataframe[0].value
-    assert set(shown["attack"]) == {"linear", "words"} and shown["labels shuffled"].sum() == 1
+    assert "The true label" not in told(page) and "Likeliest author" in told(page)
+    named, shown = (frame.value for frame in page.dataframe[:2])
+    assert list(named["Attack"]) == ["Bag of words", "Linear probe"]
+    assert set(shown["attack"]) == {"linear", "words"} and shown["shuffled labels"].sum() == 1
     assert [p for p in leakscope_home.rglob("*") if p.is_file()] == [], "an upload is on the disk"
 
 
+@pytest.mark.slow
 def test_any_text_has_an_answer_or_a_message(opened: Open) -> None:
     page = inferred(upload(opened(labels="5", each="5"), as_csv(lines(12))))
     for text in ("   ", "🙂", "x\0y", "y" * 100_000, "<b>$x$</b> :red[a]", "ab" * 9):
@@ -169,21 +173,6 @@ def test_any_text_has_an_answer_or_a_message(opened: Open) -> None:
         assert bool(page.error) == (len(text) > 20_000 or "\0" in text)
 
 
-@pytest.mark.parametrize(
-    ("content", "wrong"),
-    [
-        ("text,author\nOne river.,A\nTwo gardens.,A\n", "at least two labels"),
-        ("text,author\nOne river.,\nTwo gardens.,\n", "holds no label"),
-        ("text\nOne river.\nTwo gardens.\n", "no two columns"),
-        ("text,author,book_id\nOne river.,A,1\nTwo gardens.,B,1\n", "several labels"),
-        ("text,author,book_id\nOne river.,A,1\nTwo gardens.,B,\n", "has a label and no"),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_told(opened: Open, content: str, wrong: str) -> None:
-    page = upload(opened(), content)
-    assert wrong in wrongs(page)
-
-
 def test_a_job_that_fails_says_why(opened: Open) -> None:
     few = "text,author\n" + "".join(f"River {i} is high.,{'AB'[i % 2]}\n" for i in range(6))
     page = inferred(upload(opened(), few))
@@ -191,9 +180,10 @@ def test_a_job_that_fails_says_why(opened: Open) -> None:
     assert page.button(key="attributes-infer").label == "Infer after all"
 
 
+@pytest.mark.slow
 def test_a_corpus_is_inferred_by_a_link(opened: Open) -> None:
     page = inferred(opened(corpus="articles", labels="5", each="5", text="The king was crowned."))
-    assert "gives away the article of" in told(page) and "Likeliest article" in told(page)
+    assert "Likeliest article" in told(page)
     assert page.selectbox(key=key_of("labels")).value == 5
 
 
@@ -202,17 +192,3 @@ def test_what_a_link_may_not_open_is_told(opened: Open, wrong: dict[str, str]) -
     page = opened(**wrong)
     (name,) = wrong
     assert name in " ".join(w.value for w in page.warning).replace("\\", "") and not page.error
-
-
-def test_a_file_of_ten_thousand_labels_is_drawn_from_as_the_helps_say(opened: Open) -> None:
-    page = opened(labels="50", each="5")
-    (labels,) = [box for box in page.selectbox if box.key == key_of("labels")]
-    assert f"at most {MOST_LABELS} are drawn here" in labels.help
-    assert f"up to {limits.MOST_LABELS:,} apart" in labels.help
-    names = [f"author {i}" for i in range(10_000) for _ in range(7)]
-    texts = [f"word{i} river{j} {name}" for i, name in enumerate(names[::7]) for j in range(7)]
-    request = AttributeRequest(
-        source="x", on=ENCODER, n_labels=50, n_per_label=5, label_column="author", is_upload=True
-    )
-    drawn = _drawn(request, Examples("a.csv", tuple(texts), tuple(names)))
-    assert len(drawn.labels) == MOST_LABELS == 50

@@ -11,30 +11,25 @@ from pathlib import Path
 import job_work
 import pytest
 from job_work import use_weights
+from story_pages import strip_markdown
 from streamlit.testing.v1 import AppTest
+from visiting import Open, open_page
 
-from core.attacks.inversion import INVERSION_ATTACKS
-from core.jobs import Job, Jobs, JobState
-from dashboard import cache, state
-from dashboard.inversion import answers
-from dashboard.inversion import state as inversion_state
-from dashboard.inversion.settings import adjustable_settings
-from dashboard.names import state as names_state
+from leakscope.core.attacks.inversion import INVERSION_ATTACKS
+from leakscope.core.jobs import Job, Jobs, JobState
+from leakscope.dashboard import cache
+from leakscope.dashboard.inversion import answers
+from leakscope.dashboard.inversion import state as inversion_state
+from leakscope.dashboard.inversion.settings import adjustable_settings
+from leakscope.dashboard.names import state as names_state
+from leakscope.dashboard.ui import state
 
 TEXT = "The government said the river is near the city of London."
-Open = Callable[..., AppTest]
 
 
 @pytest.fixture
 def opened(small_app: AppTest) -> Open:
-    def visit(**address: str | list[str]) -> AppTest:
-        for name, value in address.items():
-            small_app.query_params[name] = value
-        small_app.switch_page("../pages/inversion.py").run()
-        assert not small_app.exception
-        return small_app
-
-    return visit
+    return partial(open_page, small_app, "inversion")
 
 
 def cards(page: AppTest) -> list[str]:
@@ -70,20 +65,17 @@ def messages(page: AppTest) -> str:
 
 def test_the_first_visit_answers_without_a_click(opened: Open) -> None:
     page = opened()
-    assert re.match(r"Of (the )?\d+ words?.* the attacker reads", page.title[0].value)
-    assert any("How much leaks" in caption.value for caption in page.caption)
+    assert re.fullmatch(
+        r"The attacker recovered (\d+|none) of \d+ words?", strip_markdown(page.title[0].value)
+    )
     named = [INVERSION_ATTACKS[name].title for name in ("probe_mlc", "search")]
     assert cards(page) == named, "the strongest attack answers by itself"
     assert not page.error
     labels = [metric.label for metric in page.metric]
-    assert labels == ["Words read", "F1", "Precision", "Recall"] * 2
+    assert labels == ["Recovered", "F1", "Precision", "Recall"] * 2
     said = page.metric[:4]  # the small search of the tests knows none of these words
     assert all(metric.delta.startswith("guessing: ") for metric in said)
     assert "300" in html(page), "training pairs"
-
-
-def test_an_attack_that_names_word_after_word_tells_the_order(opened: Open) -> None:
-    assert "In the order in which it chose them" in html(opened(attack="msp"))
 
 
 def test_the_marked_sentence_stands_before_every_control(opened: Open) -> None:
@@ -103,23 +95,25 @@ def test_the_headline_the_card_and_the_scores_count_the_words_that_can_be_named(
     n_named = n_read + html(page).count('<span class="ls-miss" title="missed"')
     n_unnamed = html(page).count('<span class="ls-unknown" title="outside')
     assert n_unnamed >= 2
-    said = f"Of the {n_named} words that it can name, the attacker reads {n_read or 'none'}"
-    assert page.title[0].value.startswith(f"{said}; {n_unnamed} more it cannot")
+    said = f"The attacker recovered {n_read or 'none'} of {n_named} words"
+    assert strip_markdown(page.title[0].value) == said
+    assert any(m.value.startswith(f"The other {n_unnamed}") for m in page.markdown)
     card = {metric.label: metric.value for metric in page.metric}
-    assert card["Words read"] == f"{n_read} of {n_named}"
+    assert card["Recovered"] == f"{n_read} of {n_named}"
     assert card["Recall"] == f"{100 * n_read / n_named:.0f}"
-    counted = f"The scores count the {n_named} words that it can name; {n_unnamed} more it cannot"
-    assert any(counted in caption.value for caption in page.caption)
+    counted = f"the {n_named} words that the attack can name, not the other {n_unnamed}"
+    assert any(f"The scores count {counted}" in caption.value for caption in page.caption)
 
 
 def test_words_that_cannot_be_named_are_no_evidence_of_safety(opened: Open) -> None:
     page = opened(text="The zweigling visited Quendor with 48151 Łódźers.", attack="mlc")
-    assert "no evidence of safety" in page.title[0].value
+    assert any("**untested, possibly recoverable**" in m.value for m in page.markdown)
     assert page.button(key="test-names").label == "Test 2 names"  # Quendor and Łódźers
     known = opened(text="The government said the river.", attack="mlc")
-    assert "no evidence" not in known.title[0].value
+    assert not any("untested" in m.value for m in known.markdown)
     assert "test-names" not in {button.key for button in known.button}
-    assert any("Read of words with a capital" in caption.value for caption in known.caption)
+    said = "The text contains no capitalised words (the first word does not count)"
+    assert any(said in caption.value for caption in known.caption)
 
 
 def test_an_untested_name_is_carried_to_the_page_of_names(opened: Open) -> None:
@@ -136,7 +130,7 @@ def test_an_untested_name_is_carried_to_the_page_of_names(opened: Open) -> None:
 
 
 def test_a_name_that_was_missed_is_carried_to_the_page_of_names_too(opened: Open) -> None:
-    words = cache.opened("mlc", answers.ENCODER).vocabulary_.words
+    words = cache.open_attack_once("mlc", answers.ENCODER).vocabulary_.words
     rare = [word for word in words[len(words) // 2 :] if word.isascii() and word.isalpha()]
     name = next(word for word in rare if len(word) > 4).capitalize()
     page = opened(text=f"On the phone the widow asked why {name} had paid.", attack="mlc")
@@ -149,43 +143,7 @@ def test_typing_changes_the_answer(opened: Open) -> None:
     assert not page.exception and "government" in html(page)
 
 
-def test_a_link_opens_text_and_several_attacks(opened: Open) -> None:
-    page = opened(text=TEXT, attack=["mlc", "probe_mlc"])
-    assert page.text_input(key=state.TEXT_KEY).value == TEXT
-    assert cards(page) == [INVERSION_ATTACKS["mlc"].title, INVERSION_ATTACKS["probe_mlc"].title]
-    page.text_input(key=state.TEXT_KEY).set_value("Another sentence about a garden.").run()
-    assert "text" not in page.query_params, "the address no longer tells the truth"
-
-
-def test_attacks_in_a_link_may_be_separated_by_commas(opened: Open) -> None:
-    assert len(cards(opened(text=TEXT, attack="mlc,msp,probe_mlc"))) == 3
-
-
-def test_an_unknown_attack_in_a_link_is_named(opened: Open) -> None:
-    page = opened(text=TEXT, attack=["mlc", "nonsense"])
-    assert cards(page) == [INVERSION_ATTACKS["mlc"].title]
-    assert "nonsense" in messages(page) and "probe_mlc" in messages(page)
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("", "empty"),
-        ("   ", "empty"),
-        ("word " * 20_000, "100,000"),
-        ("\N{GRINNING FACE}", "nothing to recover"),
-        ("the of and", "switch on “Count stop words”"),
-        ("null\0byte", "null byte"),
-    ],
-)
-def test_bad_input_is_told_and_nothing_is_inverted(opened: Open, text: str, told: str) -> None:
-    page = opened(attack="mlc")
-    page.text_input(key=state.TEXT_KEY).set_value(text).run()
-    assert not page.exception
-    assert told in messages(page)
-    assert cards(page) == []
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -218,6 +176,7 @@ def test_stop_words_can_count(opened: Open) -> None:
     assert not page.exception and "stop word, not scored" not in html(page)
 
 
+@pytest.mark.slow
 def test_an_attack_that_cannot_answer_leaves_the_others_alone(opened: Open) -> None:
     page = opened(text=TEXT, attack=["mlc", "sparse"])
     assert cards(page) == [INVERSION_ATTACKS["mlc"].title, INVERSION_ATTACKS["sparse"].title]
@@ -228,6 +187,7 @@ def test_an_attack_that_cannot_answer_leaves_the_others_alone(opened: Open) -> N
     assert len(page.metric) == 4
 
 
+@pytest.mark.slow
 def test_a_slow_attack_runs_when_asked_and_its_reading_stays(opened: Open, held: Path) -> None:
     page = opened(text=TEXT, attack="search")
     assert not page.metric
@@ -238,15 +198,16 @@ def test_a_slow_attack_runs_when_asked_and_its_reading_stays(opened: Open, held:
     assert job is not None and job.state is JobState.DONE, job
     page.run()
     assert not page.exception and not page.error
-    assert [m.label for m in page.metric] == ["Words read", "F1", "Precision", "Recall"]
+    assert [m.label for m in page.metric] == ["Recovered", "F1", "Precision", "Recall"]
     assert "job" not in page.query_params, "the job is done and forgotten"
     assert "for this text" in html(page), "the number of queries is told"
 
 
+@pytest.mark.slow
 def test_a_reloaded_page_finds_its_job_again(
     opened: Open, small_app: AppTest, held: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.work.visitor", lambda: "by a cookie")
+    monkeypatch.setattr("leakscope.dashboard.ui.work.visitor", lambda: "by a cookie")
     page = opened(text=TEXT, attack="search")
     page.button(key="run-search").click().run()
     job_id = job_in(page)
@@ -261,6 +222,7 @@ def test_a_reloaded_page_finds_its_job_again(
     assert len(anew.metric) == 4 * len(cards(anew))
 
 
+@pytest.mark.slow
 def test_a_search_that_is_stopped_shows_the_best_that_it_had(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,9 +241,9 @@ def test_a_search_that_is_stopped_shows_the_best_that_it_had(
     assert stopped is not None and stopped.state is JobState.STOPPED and stopped.result
     page.run()
     assert not page.exception and not page.error
-    assert "The best sentence before it was stopped, cosine 0.871" in html(page)
-    assert "How the sentence grew" in html(page) and "until it was stopped" in html(page)
-    assert any("did not come to its end" in caption.value for caption in page.caption)
+    assert "The best sentence before the search was stopped, cosine 0.871" in html(page)
+    assert "Steps of the search" in html(page) and "until it was stopped" in html(page)
+    assert any("the work did not finish" in caption.value for caption in page.caption)
     assert page.button(key="run-reconstruct").label.endswith("again")
 
 
@@ -347,6 +309,7 @@ def test_settings_change_the_answer_and_reset(opened: Open) -> None:
     assert html(page).count("ls-wrong") == n_before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n, e in INVERSION_ATTACKS.items() if not e.is_baseline])
 def test_adjustable_settings_are_declared_and_can_be_drawn(opened: Open, name: str) -> None:
     adjustable = adjustable_settings(name)
@@ -358,3 +321,38 @@ def test_adjustable_settings_are_declared_and_can_be_drawn(opened: Open, name: s
     drawn = [*page.number_input, *page.selectbox, *page.toggle]
     assert {f"setting-{name}-{key}" for key in adjustable} <= {w.key for w in drawn}
     assert all(widget.help for widget in drawn)
+
+
+def unescaped(page: AppTest) -> list[str]:
+    return [re.sub(r"[\\\u2060]", "", line.value) for line in page.markdown]
+
+
+@pytest.mark.slow
+def test_personal_data_of_the_sentence_is_tested_on_request(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("presidio_analyzer")
+    page = opened(text="Please write to Anna Kowalski at anna.kowalski@example.org.")
+    assert not [line for line in unescaped(page) if "anna.kowalski" in line]
+    page.button(key="personal-start").click().run()
+    end = time.monotonic() + 240
+    while not (found := [line for line in unescaped(page) if "**anna" in line]):
+        assert time.monotonic() < end and not page.error
+        time.sleep(0.2)
+        page.run()
+    assert not page.exception
+    assert "e-mail address" in found[0] and "among 1,000" in found[0]
+    assert any("2 identifiers were found in this text" in line for line in unescaped(page))
+
+
+@pytest.mark.slow
+def test_no_personal_data_found_is_no_pass(opened: Open) -> None:
+    pytest.importorskip("presidio_analyzer")
+    page = opened(text=TEXT)
+    page.button(key="personal-start").click().run()
+    end = time.monotonic() + 240
+    while not [line for line in page.markdown if "The rules found no personal data" in line.value]:
+        assert time.monotonic() < end and not page.error
+        time.sleep(0.2)
+        page.run()
+    assert any("no evidence that there is none" in line.value for line in page.markdown)

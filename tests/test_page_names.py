@@ -7,10 +7,12 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.names.experiment import NOT_TESTABLE
-from core.studies.names_tables import SHIPPED, load_rows
-from dashboard.names import state as names_state
-from dashboard.names.views import QUESTION
+from leakscope.core.findings.names import names
+from leakscope.core.findings.prose import plain
+from leakscope.core.names.experiment import NOT_TESTABLE
+from leakscope.core.studies.names.tables import SHIPPED, load_rows
+from leakscope.dashboard.names import state as names_state
+from leakscope.dashboard.names.views import QUESTION
 
 SENTENCES = "Ada Quell sold the boat to a museum.\nThe court fined Orrin for the boat."
 NAMES = "Ada Quell\nTom Orrin"
@@ -47,53 +49,40 @@ def test_the_first_visit_opens_with_the_strongest_attacker(opened: Open) -> None
     page = opened()
     assert not page.error
     in_title = re.fullmatch(
-        r"The right name was found in (\d+) of (\d+) vectors \((\d+) %\)", page.title[0].value
+        r"An attacker who knows that one of 5 names is in the sentence found it in (\d+) of (\d+) "
+        r"vectors",
+        page.title[0].value.replace("\\", ""),
     )
     assert in_title
-    n_found, n, percent = in_title.groups()
+    n_found, n = in_title.groups()
+    percent = f"{100 * int(n_found) / int(n):.0f}"
     matrix, probes = (frame.value for frame in page.dataframe[:2])
     assert len(matrix) == 25 and len(probes) == 3
     shares = [float(re.match(r"[\d.]+", cell)[0]) for cell in probes["found, %"]]  # type: ignore[index]
-    assert percent == f"{100 * int(n_found) / int(n):.0f}" == f"{max(shares):.0f}"
+    assert percent == f"{max(shares):.0f}"
     said = told(page).replace("*", "")
-    assert "has a list of the 5 candidate names and knows nothing about the sentence" in said
-    assert "The strongest attacker has a list" in said
-    assert re.search(rf"{n_found} of {n} vectors \({percent} %, 95 % interval", said)
+    assert "does not know the sentence" in said
+    assert "The 2 attackers who know more found as many." in said
+    assert re.search(r"an attacker with a list of \d+ names found the right one in \d+ of", said)
+    found = rf"strongest attacker found the name in {n_found} of {n} vectors \({percent} %, 95 % CI"
+    assert re.search(found, said)
     assert "guessing finds 20 %" in said
 
 
 def test_a_name_that_no_answer_holds_is_not_testable_and_never_zero(opened: Open) -> None:
     page = opened(text="[Xqzorb] sold the boat to Vrblk.", names="Xqzorb\nVrblk")
     said = told(page)
-    assert "Without a list of names: **not testable by this attack**" in said
+    assert "Without a list, the surnames are **not testable by this attack**" in said
     assert "no evidence of safety" in said
     assert not re.search(r"\b0 %", page.title[0].value) and "0 of 0" not in said
     cells = page.dataframe[0].value
-    assert cells["read, %"].isna().all() and set(cells["note"]) == {NOT_TESTABLE}
+    assert cells["recovered, %"].isna().all() and set(cells["note"]) == {NOT_TESTABLE}
     assert "**Xqzorb** is not testable by this attack" in said
     assert any("▨ surname not testable" in caption.value for caption in page.caption)
-    assert not any("○ surname not read" in caption.value for caption in page.caption)
+    assert not any("○ surname not recovered" in caption.value for caption in page.caption)
 
 
-def test_every_rate_says_what_its_interval_is_of(opened: Open) -> None:
-    page = opened(
-        text="River sold the money to a garden.\nThe doctor met London in the garden.",
-        names="Ada River\nTom London",
-    )
-    said = told(page).replace("*", "")
-    put_in = re.search(r"read the surname in (\d+) of (\d+) vectors \((\d+) %, 95 % interval", said)
-    assert put_in and put_in[3] == f"{100 * int(put_in[1]) / int(put_in[2]):.0f}"
-    assert re.search(r"not in the sentence in \d+\.\d % of \d+ chances \(95 % interval", said)
-
-
-def test_the_example_says_that_its_invented_names_are_not_testable(opened: Open) -> None:
-    page = opened()
-    said = told(page).replace("*", "")
-    assert "Without a list of names: not testable by this attack" in said
-    assert "An easy example: 5 invented names" in " ".join(c.value for c in page.caption)
-    assert list(page.dataframe[1].value.columns) == ["also known", "found, %"], "five of five"
-
-
+@pytest.mark.slow
 def test_what_was_measured_is_shown(opened: Open) -> None:
     if not SHIPPED.exists():
         pytest.skip(f"nothing was measured: no {SHIPPED}")
@@ -101,21 +90,12 @@ def test_what_was_measured_is_shown(opened: Open) -> None:
     sums, unseen = (frame.value for frame in page.dataframe[3:5])
     rows = load_rows(SHIPPED)
     assert all("[" in cell and ", n " in cell for cell in sums["guessing, %"])
-    assert all("[" in cell and ", n " in cell for cell in sums["wrongly said, %"])
+    assert all("[" in cell and ", n " in cell for cell in sums["false positives, %"])
     assert "not independent of each other" in told(page)
+    finding = names()
+    assert plain(finding.title) in [heading.value for heading in page.header]
+    assert all(part in [m.value for m in page.markdown] for part in finding.body.split("\n\n"))
     assert len(sums) == sum(row["kind"] == "substitution" for row in rows) and len(unseen) >= 1
-
-
-def test_a_link_opens_sentences_names_and_attack(opened: Open) -> None:
-    page = opened(text=SENTENCES, names=NAMES, attack="msp")
-    assert page.text_area(key=names_state.SENTENCES_KEY).value == SENTENCES
-    assert page.session_state[names_state.ATTACK_KEY] == "msp"
-    assert len(page.dataframe[0].value) == 4 and "multi-set prediction" in told(page)
-
-
-def test_an_unknown_attack_of_a_link_is_told(opened: Open) -> None:
-    page = opened(attack="nonsense")
-    assert "nonsense" in page.warning[0].value and not page.error
 
 
 def test_a_cell_shows_its_sentences_with_the_name_put_in(opened: Open) -> None:
@@ -131,30 +111,21 @@ def test_names_in_brackets_and_the_placeholder_are_taken(opened: Open) -> None:
     typed = "[Eve Lind] sold the boat.\nThen [name] left the town.\nQuell came back."
     page = opened(text=typed, names=NAMES)
     matrix = page.dataframe[0].value
-    assert set(matrix["whose sentences"]) == {"Ada Quell", "Eve Lind", "[name]"}
-    assert set(matrix["name put in"]) == {"Ada Quell", "Tom Orrin", "Eve Lind"}
+    assert set(matrix["original name"]) == {"Ada Quell", "Eve Lind", "[name]"}
+    assert set(matrix["inserted name"]) == {"Ada Quell", "Tom Orrin", "Eve Lind"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sentences", "names", "wrong"),
     [
         ("", NAMES, "no sentence"),
         (SENTENCES, "", "no name"),
-        (SENTENCES, "Ada Quell", "holds none of the names"),
-        ("Quell left.", "Ada Quell", "one name"),
-        (SENTENCES, f"{NAMES}\nIda Quell", "same surname"),
-        (SENTENCES, "\n".join([NAMES, *(f"Ada Lind{c}" for c in "abcdefghijk")]), "at most 12"),
         ("x" * 100_000, NAMES, "at most 20,000"),
-        (SENTENCES, "x" * 100_000, "at most 20,000"),
-        (SENTENCES, f"{NAMES}\n🙂", "no surname"),
-        (SENTENCES, f"{NAMES}\n+39 02 5550142", "not a person's name"),
-        ("[555 0142] is Quell's number.", NAMES, "not a person's name"),
         (SENTENCES, f"{NAMES}\n<b>*Xan*</b>", "not a person's name"),
         ("אמר קוול אתמול שהסירה נמכרה.", "קוול\nTom Orrin", ""),
-        (f"{SENTENCES}\n🙂🙂🙂", NAMES, "Sentence 3"),
-        ("Quell left \0 town.", NAMES, "null byte"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_told(opened: Open, sentences: str, names: str, wrong: str) -> None:
     page = opened(text="Quell left the town.", names=NAMES)
     page.text_area(key=names_state.SENTENCES_KEY).set_value(sentences)
@@ -165,6 +136,7 @@ def test_bad_input_is_told(opened: Open, sentences: str, names: str, wrong: str)
     assert page.header, "what was measured is shown all the same"
 
 
+@pytest.mark.slow
 def test_the_examples_come_back(opened: Open) -> None:
     page = opened(text=SENTENCES, names=NAMES)
     page.button(key="names-samples").click().run()

@@ -5,25 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.results import RecoveredWord
-from core.story.deck import make_deck
-from core.story.format import Pin, Slide, Story
-from core.story.html import html_report
-from core.story.reading import story_of
-from core.story.shipped import shipped_stories
-from core.story.views import VIEWS
-from dashboard.calm import plain
-from dashboard.story import serving, state
-from dashboard.story.pinning import Noted, Seen, note_figure
-from dashboard.visitor import COOKIE
+from leakscope.core.findings.finding import Finding
+from leakscope.core.findings.registry import VIEWS
+from leakscope.core.story.deck import make_deck
+from leakscope.core.story.format import Pin, Story
+from leakscope.core.story.html import html_report
+from leakscope.core.story.reading import story_from_data
+from leakscope.core.story.shipped import shipped_stories
+from leakscope.dashboard.server.visitor import COOKIE
+from leakscope.dashboard.story import serving, state
+from leakscope.dashboard.ui.errors import plain
 
 PAGES = Path(__file__).parents[1] / "pages"
 
@@ -38,13 +35,8 @@ def opened(app: AppTest, page: str, **asked: str) -> AppTest:
 
 
 def pins(app: AppTest) -> list[Pin]:
-    found: list[state.Placed] = app.session_state["_story_pins"]
+    found: list[state.NumberedPin] = app.session_state["_story_pins"]
     return [each.pin for each in found]
-
-
-def text_of(app: AppTest) -> str:
-    parts = [*app.title, *app.markdown, *app.caption, *app.info, *app.subheader]
-    return " ".join(part.value for part in parts)
 
 
 def test_the_page_offers_the_stories_that_ship(small_app: AppTest) -> None:
@@ -56,6 +48,7 @@ def test_the_page_offers_the_stories_that_ship(small_app: AppTest) -> None:
     assert all(re.fullmatch(r"/story-shown/[\w-]{32}#present", each) for each in addresses)
 
 
+@pytest.mark.slow
 def test_slides_are_taken_over_put_in_order_and_annotated(small_app: AppTest) -> None:
     page = opened(small_app, "story")
     page.button(key="story-use-safe-to-store").click().run()
@@ -75,6 +68,7 @@ def test_slides_are_taken_over_put_in_order_and_annotated(small_app: AppTest) ->
     assert not page.exception
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["safe-to-store", "which-eta"])
 def test_what_follows_stays_last_when_a_slide_of_ones_own_is_added(
     small_app: AppTest, name: str
@@ -101,11 +95,14 @@ def test_a_view_is_pinned_as_the_page_shows_it(small_app: AppTest) -> None:
     for mine, theirs in zip(pin.slide.figure["data"], shown["data"], strict=True):
         assert mine["x"] == theirs["x"]
         assert mine["y"] == theirs["y"]
-    assert page.title[0].value.startswith(pin.slide.title)
+    assert page.title[0].value.replace("\\", "") == pin.slide.title
     assert {"n", "Interval", "Attacker", "Access"} <= dict(pin.slide.facts).keys()
-    assert story_of(json.loads(json.dumps(Story(title="t", pins=(pin,)).to_dict()))).pins == (pin,)
+    assert story_from_data(
+        json.loads(json.dumps(Story(title="t", pins=(pin,)).to_dict()))
+    ).pins == (pin,)
 
 
+@pytest.mark.slow
 def test_a_control_moved_just_before_the_click_counts(small_app: AppTest) -> None:
     page = opened(small_app, "tradeoff", task="MR", keep="80")
     # And at once, before the page is drawn anew.
@@ -113,7 +110,8 @@ def test_a_control_moved_just_before_the_click_counts(small_app: AppTest) -> Non
     page.button(key="add-to-story-tradeoff").click().run()
     (pin,) = pins(page)
     assert ("keep", "60") in pin.parameters
-    assert pin.slide is not None and page.title[0].value.startswith(pin.slide.title)
+    assert pin.slide is not None
+    assert page.title[0].value.replace("\\", "") == pin.slide.title
     assert any(plain(pin.slide.title) in toast.value for toast in page.toast)
     page.run()
     assert len(pins(page)) == 1
@@ -121,84 +119,10 @@ def test_a_control_moved_just_before_the_click_counts(small_app: AppTest) -> Non
 
 def test_what_was_asked_of_a_page_that_was_left_is_pinned_nowhere(small_app: AppTest) -> None:
     page = opened(small_app, "training")
-    page.session_state["_story_asked"] = ("tradeoff", False)
+    page.session_state["_story_requested"] = ("tradeoff", False)
     opened(page, "overview")
     opened(page, "tradeoff")
     assert "_story_pins" not in page.session_state or pins(page) == []
-
-
-def test_what_was_typed_is_pinned_only_where_it_is_asked_for(small_app: AppTest) -> None:
-    typed = "The minister met Anna Berg in the harbour."
-    page = opened(small_app, "inversion", text=typed)
-    menus = [menu.proto.help for menu in page.get("menu_button")]
-    assert any("only if you say so" in told for told in menus)
-    from dashboard.inversion import pinned
-
-    readings = list(page.session_state["_readings"].values())
-    assert readings[0].text == typed
-    alone, whole = pinned.seen(readings, False), pinned.seen(readings, True)
-    assert alone.figure is not None
-    told_alone = str(alone) + alone.figure.to_json()
-    for word in ("minister", "Anna", "Berg", "harbour"):
-        assert word not in told_alone
-    assert "".join(piece for piece, _ in whole.sentence) == typed
-    assert any(typed in command for command in whole.commands)
-
-
-def test_wrong_guesses_are_in_the_story_so_that_precision_can_be_followed(
-    small_app: AppTest,
-) -> None:
-    from dashboard.inversion import pinned
-
-    page = opened(small_app, "inversion", text="The river is near Quendor.", attack="mlc")
-    (read,) = page.session_state["_readings"].values()
-    guessed = (RecoveredWord("rivers", 0.9), RecoveredWord("money", 0.25))
-    reading = replace(read, wrong=guessed[::-1], kin={"rivers": "river"})
-    n, n_read = len(guessed), reading.n_recovered
-    whole, alone = (" ".join(pinned.seen([reading], told).more) for told in (True, False))
-    said = f"Of {n_read + n} words that it answers, {n} are not there"
-    assert said in whole and said in alone
-    assert f"precision {reading.scores.precision:.0f}" in whole
-    assert "rivers (0.90, of one stem with river), money (0.25)" in whole
-    assert "the surest of these has a score of 0.90" in alone
-    assert "rivers" not in alone and "money" not in alone
-    many = replace(reading, wrong=tuple(RecoveredWord(f"w{i}", i / 20) for i in range(12)))
-    assert pinned.wrong_said(many, True).endswith("and 4 more.")
-
-
-def test_a_pinned_example_tells_its_wrong_guesses(small_app: AppTest) -> None:
-    page = opened(small_app, "inversion", attack="mlc")
-    page.button(key="add-to-story-inversion").click().run()
-    (pin,) = pins(page)
-    (reading,) = page.session_state["_readings"].values()
-    assert pin.slide is not None and pin.slide.table is not None
-    told = dict(zip(pin.slide.table.columns, pin.slide.table.rows[0], strict=True))
-    assert told["Wrong guesses"] == str(len(reading.wrong))
-    assert all(f"{found.word} (" in pin.slide.body for found in reading.wrong[:8])
-    assert f"the attacker reads {reading.n_recovered or 'none'}" in pin.slide.title
-
-
-def test_a_container_notes_what_a_page_finds() -> None:
-    class Slot:
-        def __init__(self) -> None:
-            self.drawn: list[str] = []
-
-        def title(self, body: str, **options: Any) -> None:
-            self.drawn.append(body)
-
-        markdown = caption = title
-
-    slot = Slot()
-    noted = Noted(slot)
-    noted.title("It reads", anchor=False)
-    noted.markdown("**9** of 10")
-    noted.caption("n = 10")
-    assert (noted.heading, noted.lines) == ("It reads", ["**9** of 10", "n = 10"])
-    assert len(slot.drawn) == 3
-    note_figure(noted, go.Figure, "a figure")
-    note_figure(slot, go.Figure, "of no finding")
-    assert (noted.figure, noted.alt) == (go.Figure, "a figure")
-    assert Seen().figure is None
 
 
 def asked(path: str, cookie: str = "", method: str = "GET") -> tuple[int, dict[str, str], str]:
@@ -216,7 +140,7 @@ def asked(path: str, cookie: str = "", method: str = "GET") -> tuple[int, dict[s
 
     headers = [(b"cookie", f"{COOKIE}={cookie}".encode())] if cookie else []
     scope = {"type": "http", "path": path, "method": method, "headers": headers}
-    asyncio.run(serving.ServeStories(nothing)(scope, receive, send))
+    asyncio.run(serving.ServePresentations(nothing)(scope, receive, send))
     named = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
     body = b"".join(message.get("body", b"") for message in sent[1:]).decode()
     return sent[0]["status"], named, body
@@ -228,8 +152,8 @@ def test_a_presentation_is_served_to_whoever_made_it_alone() -> None:
     def make(at: str) -> tuple[str, str]:
         return html_report(make_deck(Story(title="Mine"), "2026-03-01"), base=at), "default-src x"
 
-    shown = serving._Shown("token", mine, make)
-    serving._SHOWN["token"] = shown
+    shown = serving._Presentation("token", mine, make)
+    serving._PRESENTATIONS["token"] = shown
     status, headers, body = asked("/story-shown/token", mine)
     assert status == 200
     assert "Mine" in body
@@ -246,11 +170,12 @@ def test_a_presentation_is_served_to_whoever_made_it_alone() -> None:
 
 def test_a_hostile_pin_is_drawn_as_plain_text(small_app: AppTest) -> None:
     evil = "![x](http://a.example/x.png) <script>alert(1)</script> **b** :material/home:"
-    slide = Slide(title=evil, body=evil, caveat=evil, facts=((evil, evil),),
-                  sentence=((evil, "recovered"),))  # fmt: skip
+    slide = Finding(
+        title=evil, body=evil, caveat=evil, facts=((evil, evil),), sentence=((evil, "recovered"),)
+    )
     page = opened(small_app, "story")
     page.session_state["_story_pins"] = [
-        state.Placed(0, Pin(page="inversion", slide=slide, remark=evil))
+        state.NumberedPin(0, Pin(page="inversion", slide=slide, remark=evil))
     ]
     page.session_state["story-shown-0"] = True  # what the slide shows is open
     page.run()

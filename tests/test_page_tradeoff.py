@@ -1,60 +1,56 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from types import SimpleNamespace
+from functools import partial
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from visiting import Open, open_page
 
-from core.corpora import bundled_sentences
-from core.figures.tradeoff import READABLE, READABLE_MARK, attacker_said
-from core.results import Score
-from core.studies.registry import STUDIES
-from core.studies.tradeoff_choice import (
+from leakscope.core.corpora import bundled_sentences
+from leakscope.core.defences.setting import entry_shown
+from leakscope.core.figures.tradeoff import READABLE, READABLE_MARK, format_attacker
+from leakscope.core.findings.tradeoff import describe_title
+from leakscope.core.results.tables import read_rows
+from leakscope.core.studies.registry import STUDIES
+from leakscope.core.studies.tradeoff import summary
+from leakscope.core.studies.tradeoff.captions import ATTACKERS_SINCE, OF_TOKENS
+from leakscope.core.studies.tradeoff.choice import (
     LEAKS_LEAST,
     SHARE,
-    attacked,
+    attacked_settings,
     choose,
     is_readable_and_worse,
-    keeps,
-    to_compare,
+    keeps_share,
+    setting_to_compare,
 )
-from core.studies.tradeoff_files import SHIPPED, load_rows, shipped_tradeoff
-from core.studies.tradeoff_said import ATTACKERS_SINCE, OF_TOKENS
-from core.studies.tradeoff_setting import entry_shown
-from core.studies.tradeoff_summary import Tradeoff, summarise
-from core.studies.tradeoff_told import title_said
-from core.tasks.names import USES, task_said, use_of
-from dashboard import cache, state
-from dashboard.tradeoff import controls, finding, tried
-from dashboard.tradeoff import state as tradeoff_state
-from dashboard.tradeoff.state import name_of
+from leakscope.core.studies.tradeoff.summary import SHIPPED, Tradeoff, shipped_tradeoff, summarise
+from leakscope.core.tasks.names import USES, describe_task, use_of
+from leakscope.dashboard.tradeoff import live_attack
+from leakscope.dashboard.tradeoff import state as tradeoff_state
+from leakscope.dashboard.tradeoff.state import setting_name_of
 
 TEXT = "The harbour master counted twelve ships."
-Open = Callable[..., AppTest]
 
 
 @pytest.fixture
 def opened(small_app: AppTest) -> Open:
-    def visit(**address: str) -> AppTest:
-        for name, value in address.items():
-            small_app.query_params[name] = value
-        small_app.switch_page("../pages/tradeoff.py").run()
-        assert not small_app.exception
-        return small_app
-
-    return visit
+    return partial(open_page, small_app, "tradeoff")
 
 
 def opening(found: Tradeoff) -> str:
-    return found.opening_task(found.uses[0])
+    return found.default_task(found.uses[0])
 
 
 def pick_task(page: AppTest, found: Tradeoff, task: str) -> None:
     page.session_state[tradeoff_state.USE_KEY] = use_of(found.measures[task])
     page.session_state[tradeoff_state.TASK_KEY] = task
+
+
+def title(page: AppTest) -> str:
+    return str(page.title[0].value).replace("\\", "")
 
 
 def html(page: AppTest) -> str:
@@ -64,22 +60,22 @@ def html(page: AppTest) -> str:
 def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     page = opened()
     assert not page.error
-    found = shipped_tradeoff("minilm")
+    found = shipped_tradeoff()
     task = opening(found)
     chosen = choose(found, task)
-    assert title_said(chosen, task, SHARE) in page.title[0].value
+    assert describe_title(chosen, task, SHARE) in title(page)
     assert f"corrected for choosing among {chosen.n_compared} settings" in " ".join(
         m.value for m in page.markdown
     )
-    tasks, points = (frame.value for frame in page.dataframe)
-    shown = attacked(found, task)
+    _, tasks, points = (frame.value for frame in page.dataframe)
+    shown = attacked_settings(found, task)
     assert len(tasks) == len(found.tasks) and len(points) == len(shown)
-    assert set(points["by"]) == {attacker_said(p.attacker) for p in shown}
+    assert set(points["by"]) == {format_attacker(p.attacker) for p in shown}
 
 
 def test_the_page_asks_what_the_vectors_are_for_and_opens_on_search(opened: Open) -> None:
     page = opened()
-    found = shipped_tradeoff("minilm")
+    found = shipped_tradeoff()
     assert found.uses == list(USES) == ["search", "classification", "similarity"]
     picker = page.segmented_control(key=tradeoff_state.USE_KEY)
     assert picker.value == "search" and picker.options == list(USES.values())
@@ -89,15 +85,18 @@ def test_the_page_asks_what_the_vectors_are_for_and_opens_on_search(opened: Open
     for use in ("classification", "similarity"):
         picker.set_value(use).run()
         task = page.session_state[tradeoff_state.TASK_KEY]
-        assert use_of(found.measures[task]) == use and task == found.opening_task(use)
-        assert task_said(task) in " ".join(m.value for m in page.markdown)
+        assert use_of(found.measures[task]) == use and task == found.default_task(use)
+        assert f"For {describe_task(task)}, " in title(page)
 
 
 @pytest.mark.parametrize(
     ("address", "use", "task"),
-    [({"task": "TREC"}, "classification", "TREC"), ({"use": "similarity"}, "similarity", "STS-b"),
-     ({"use": "search", "task": "STS-b"}, "similarity", "STS-b")],
-)  # fmt: skip
+    [
+        ({"task": "TREC"}, "classification", "TREC"),
+        ({"use": "similarity"}, "similarity", "STS-b"),
+        ({"use": "search", "task": "STS-b"}, "similarity", "STS-b"),
+    ],
+)
 def test_an_address_names_a_use_or_a_task(
     opened: Open, address: dict[str, str], use: str, task: str
 ) -> None:
@@ -109,33 +108,35 @@ def test_an_address_names_a_use_or_a_task(
 
 def test_what_releases_readable_text_says_so_beside_its_point(opened: Open) -> None:
     page = opened(task="SST-2")
-    found = shipped_tradeoff("minilm")
-    worse = [p for p in attacked(found, "SST-2")
-             if is_readable_and_worse(p, found.undefended)]  # fmt: skip
+    found = shipped_tradeoff()
+    worse = [
+        p for p in attacked_settings(found, "SST-2") if is_readable_and_worse(p, found.undefended)
+    ]
     figure = json.loads(page.get("plotly_chart")[0].proto.spec)
     labels = next(t for t in figure["data"] if t.get("mode") == "text")
     assert len(labels["text"]) == len(worse) > 3 and set(labels["text"]) == {READABLE_MARK}
     assert READABLE in " ".join(c.value for c in page.caption)
-    beside = list(page.dataframe[1].value["beside none"])
+    beside = list(page.dataframe[2].value["beside none"])
     assert beside.count(f"more than without a defence: {READABLE}") == len(worse)
     assert "significantly less" in beside and beside[0] == ""
 
 
 def test_settings_not_measured_for_a_task_are_named(opened: Open) -> None:
     page = opened(task="QQP")
-    found = shipped_tradeoff("minilm")
+    found = shipped_tradeoff()
     missing = [p for p in found.points if "QQP" not in p.utility]
     told = next(c.value for c in page.caption if "not measured for this" in c.value)
     assert told.startswith(f"{len(missing)} settings were") and missing
     assert all(entry_shown(p.defence).title in told for p in missing)
 
 
+@pytest.mark.slow
 def test_ring_box_and_headline_agree_until_the_reader_picks(opened: Open) -> None:
     page = opened()
-    found = shipped_tradeoff("minilm")
+    found = shipped_tradeoff()
 
     def compared(task: str, share: float = SHARE) -> str:
-        return name_of(to_compare(found, task, choose(found, task, share)))
+        return setting_name_of(setting_to_compare(found, task, choose(found, task, share)))
 
     first = opening(found)
     other = next(task for task in found.tasks if compared(task) != compared(first))
@@ -150,7 +151,7 @@ def test_ring_box_and_headline_agree_until_the_reader_picks(opened: Open) -> Non
     page.session_state[tradeoff_state.SHARE_KEY] = 99
     page.run()
     assert box() == compared(other, 0.99)
-    picked = name_of(found.points[7])
+    picked = setting_name_of(found.points[7])
     page.selectbox(key=tradeoff_state.POINT_KEY).set_value(picked).run()
     pick_task(page, found, first)
     page.run()
@@ -162,97 +163,48 @@ def test_ring_box_and_headline_agree_until_the_reader_picks(opened: Open) -> Non
 def test_where_nothing_surely_keeps_enough_the_page_says_so(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = shipped_tradeoff("minilm")
+    found = shipped_tradeoff()
     base = found.undefended
-    poor = [p for p in attacked(found, "SST-2")
-            if p is not base and not keeps(p, base, "SST-2", SHARE)]  # fmt: skip
+    poor = [
+        p
+        for p in attacked_settings(found, "SST-2")
+        if p is not base and not keeps_share(p, base, "SST-2", SHARE)
+    ]
     assert poor
-    monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(base, *poor)))
+    monkeypatch.setattr(summary, "shipped_tradeoff", lambda: replace(found, points=(base, *poor)))
     page = opened(task="SST-2")
-    assert page.title[0].value == (
-        "For film reviews, whole sentences: liked or not (SST-2): no tested defence is shown to "
-        "lose at most 3.1 points"
+    assert title(page) == (
+        "For film reviews, whole sentences: liked or not (SST-2), no tested defence was shown to "
+        "keep 90 % of the advantage over guessing"
     )
-    assert "No tested setting is shown to lose so little (90 % of the way" in " ".join(
-        m.value for m in page.markdown
-    )
+    told = " ".join(m.value for m in page.markdown)
+    assert "No tested setting was shown to keep this much utility." in told
+    assert "To keep 90 % of the advantage over guessing" in told
+    assert "a setting may lose at most 3.1 points" in told
     compared = page.selectbox(key=tradeoff_state.POINT_KEY).value
-    assert compared in map(name_of, poor), "no defence against itself compares nothing"
+    assert compared in map(setting_name_of, poor), "no defence against itself compares nothing"
     assert page.selectbox(key=tradeoff_state.AGAINST_KEY).value == "none"
 
 
 def test_what_is_not_told_apart_from_no_defence_is_no_winner(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = shipped_tradeoff("minilm")
+    found = shipped_tradeoff()
     base = found.undefended
     alike = next(p for p in found.points if p.defence == "int8")
-    monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(base, alike)))
+    monkeypatch.setattr(summary, "shipped_tradeoff", lambda: replace(found, points=(base, alike)))
     page = opened()
-    choice = choose(cache.tradeoff(None), opening(cache.tradeoff(None)))
+    choice = choose(summary.shipped_tradeoff(), opening(summary.shipped_tradeoff()))
     assert choice.best is alike and not choice.helps, "else this test is of nothing"
-    said = " ".join(m.value for m in page.markdown)
-    assert "leaks significantly less than no defence" in said and "leaks least" not in said
+    said = " ".join(m.value for m in page.markdown).replace("**", "")
+    assert "not significantly less than without a defence" in said and "leaks least" not in said
     assert LEAKS_LEAST["words"] not in said
     for point in (alike, base):
-        assert choice.leak(point).said(0) in said
-    assert all("leaks least" not in str(cell) for cell in page.dataframe[0].value["best"])
-    assert page.dataframe[0].value["best"][0].startswith("none significantly less; nearest ")
+        assert choice.leak(point).in_text(0) in said
+    assert all("leaks least" not in str(cell) for cell in page.dataframe[1].value["best"])
+    assert page.dataframe[1].value["best"][0].startswith("none significantly less; at best ")
     sides = [page.selectbox(key=key).value for key in tradeoff_state.SIDES.values()]
-    assert sides == [name_of(alike), name_of(base)]
-
-
-def test_the_letters_in_the_figure_are_explained_where_they_are_drawn(opened: Open) -> None:
-    page = opened()
-    figure = json.loads(page.get("plotly_chart")[0].proto.spec)
-    rings = {t["text"][0]: t for t in figure["data"] if str(t.get("name")).startswith("ring ")}
-    caption = next(c.value for c in page.caption if "The rings are" in c.value)
-    for side, key in tradeoff_state.SIDES.items():
-        said = controls.setting_said(page.selectbox(key=key).value)
-        ring = rings[f"<b>{side}</b>"]
-        assert ring["name"] == f"ring {side}: {said}" and ring.get("showlegend", True)
-        assert f"**{side}** is {said}" in caption
-    assert len({page.selectbox(key=key).value for key in tradeoff_state.SIDES.values()}) == 2
-
-
-def test_no_column_fills_a_telephone(opened: Open) -> None:
-    for frame in opened().dataframe:
-        columns = json.loads(frame.proto.columns)
-        assert not [name for name, each in columns.items() if each.get("pinned")]
-
-
-def test_each_attacker_is_shown_on_demand(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = shipped_tradeoff("minilm")
-    points = tuple(replace(p, leaks={"tuned": p.leakage, "search": p.leakage})
-                   for p in found.points)  # fmt: skip
-    monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=points))
-    page = opened()
-    assert not [name for name in page.dataframe[1].value if name.startswith("by: ")]
-    page.toggle(key="each_attacker").set_value(True).run()
-    shown = [name for name in page.dataframe[1].value if name.startswith("by: ")]
-    assert shown == ["by: tuned classifier", "by: re-embedding search"]
-
-
-def test_words_of_all_have_a_column_where_rows_tell_them(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = shipped_tradeoff("minilm")
-    told = [replace(p, all_words={p.attacker: Score(12.5)}) for p in found.points]
-    monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(*told,)))
-    assert set(opened().dataframe[1].value["of all words"]) == {12.5}
-    bare = [replace(p, all_words={}) for p in found.points]
-    monkeypatch.setattr(cache, "tradeoff", lambda on: replace(found, points=(*bare,)))
-    assert "of all words" not in opened().dataframe[1].value
-
-
-def test_a_link_opens_task_and_text(opened: Open) -> None:
-    page = opened(text=TEXT, task="TREC")
-    assert "TREC" in " ".join(m.value for m in page.markdown)
-    assert page.text_input(key=state.TEXT_KEY).value == TEXT
-
-
-def test_an_unknown_task_is_ignored(opened: Open) -> None:
-    assert not opened(task="nonsense").error
+    assert sides == [setting_name_of(alike), setting_name_of(base)]
 
 
 @pytest.fixture
@@ -260,86 +212,62 @@ def few_own_texts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A hundredth of the attacker's own texts: a law is learnt in a second, not in ten."""
 
     def forget() -> None:
-        for cached in (tried._own_texts, tried._law):
+        for cached in (live_attack._attacker_texts, live_attack._mechanism_law):
             cached.clear()
 
     forget()
-    monkeypatch.setattr(tried, "bundled_sentences", lambda: bundled_sentences()[::100])
+    monkeypatch.setattr(live_attack, "bundled_sentences", lambda: bundled_sentences()[::100])
     yield
     forget()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_own_texts")
 def test_every_setting_can_be_seen_on_a_sentence(opened: Open) -> None:
     page = opened(text=TEXT)
-    points = shipped_tradeoff("minilm").points
+    points = shipped_tradeoff().points
     seen = set()
     for point in points:
         if point.defence in seen:
             continue
         seen.add(point.defence)
-        page.selectbox(key=tradeoff_state.POINT_KEY).set_value(name_of(point)).run()
+        page.selectbox(key=tradeoff_state.POINT_KEY).set_value(setting_name_of(point)).run()
         assert not page.exception and not page.error
         if point.defence == "text_to_text":
             assert "came back unchanged" in html(page)
     assert len(seen) >= 10
 
 
-@pytest.mark.parametrize(("text", "told"), [("", "empty"), ("null\0byte", "null byte")])
-def test_bad_input_is_told(opened: Open, text: str, told: str) -> None:
-    page = opened()
-    page.text_input(key=state.TEXT_KEY).set_value(text).run()
-    assert not page.exception
-    assert told in " ".join(e.value for e in page.error)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("defence", ["token_representation", "sequence_representation"])
 def test_a_mechanism_is_shown_with_what_its_eta_promises(opened: Open, defence: str) -> None:
     page = opened(text=TEXT, task="SST-2")
-    points = attacked(shipped_tradeoff("minilm"), "SST-2")
+    points = attacked_settings(shipped_tradeoff(), "SST-2")
     index = next(i for i, point in enumerate(points) if point.defence == defence)
-    page.selectbox(key=tradeoff_state.POINT_KEY).set_value(name_of(points[index])).run()
+    page.selectbox(key=tradeoff_state.POINT_KEY).set_value(setting_name_of(points[index])).run()
     told = " ".join(m.value for m in page.markdown).replace("\\", "")
     eta = dict(points[index].settings)["eta"]
-    assert f"At η = {eta:g} the output can tell" in told and "odds of up to" in told
+    assert f"At η = {eta:g}, the output can distinguish between" in told
     page.selectbox(key=tradeoff_state.POINT_KEY).set_value("none").run()
     bare = " ".join(m.value for m in page.markdown)  # the headline may name an η of its own
-    assert bare.count("odds of up to") == told.count("odds of up to") - 1
-    table = page.dataframe[1].value
+    shift = "the output can distinguish between"
+    assert bare.count(shift) == told.count(shift) - 1
+    table = page.dataframe[2].value
     parts = {"token_representation": 3, "sequence_representation": 2}[defence]
-    assert table["promise"][index].count("10^") == parts and table["promise"][0] == "none"
+    assert table["promise"][index].count("10") == parts and table["promise"][0] == "none"
     assert ("for a whole sentence of" in told) == (parts == 3)
-
-
-@pytest.mark.parametrize(("n_texts", "is_said"), [(3000, True), (20_000, False)])
-def test_an_attacker_that_learnt_from_few_texts_is_called_a_lower_bound(
-    n_texts: int, is_said: bool
-) -> None:
-    said: list[str] = []
-
-    class Slot:
-        def warning(self, text: str, icon: str) -> None:
-            said.append(text)
-
-    finding._say_if_weak(Slot(), Tradeoff((), {"n_auxiliary": n_texts}))
-    assert bool(said) is is_said
-    assert not said or ("A lower bound" in said[0] and "3,000" in said[0])
-
-
-@pytest.mark.parametrize(("behind", "is_said"), [(1, True), (0, False)])
-def test_figures_of_former_attackers_are_called_a_lower_bound(behind: int, is_said: bool) -> None:
-    said: list[str] = []
-    slot = SimpleNamespace(caption=said.append)
-    finding._say_if_weak(slot, Tradeoff((), {"version": ATTACKERS_SINCE - behind}))
-    assert bool(said) is is_said and all("A lower bound" in told for told in said)
 
 
 def test_the_version_of_rows_is_that_of_the_attacks_that_count_and_learn() -> None:
     assert STUDIES["tradeoff"].version >= ATTACKERS_SINCE
-    rows = load_rows(SHIPPED / "minilm.json")
+    rows = read_rows(SHIPPED / "tradeoff.json", "tradeoff")
     learnt = {p.defence for p in summarise(rows).points if p.attacker not in OF_TOKENS}
     assert "truncation" in learnt and "token_representation" not in learnt
     for defence, counts in (("truncation", True), ("token_representation", False)):
-        older = [replace(row, facts={**row.facts, "versions": {"study": 0}})
-                 if row["defence"] == defence else row for row in rows]  # fmt: skip
+        older = [
+            replace(row, facts={**row.facts, "versions": {"study": 0}})
+            if row["defence"] == defence
+            else row
+            for row in rows
+        ]
         assert (summarise(older).facts["version"] == 0) is counts

@@ -11,31 +11,42 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.cli import build_parser
-from core.story.deck import make_deck
-from core.story.format import OPENS, PAGES, RESTS_ON, Pin, Slide, Story
-from core.story.html import html_report
-from core.story.reading import story_of
-from core.studies.representation_summary import FILES, SHIPPED
-from core.studies.tradeoff_files import SHIPPED as TRADEOFF
-from dashboard.attributes.state import key_of as attributes_key
-from dashboard.membership.state import FILE_KEY
-from dashboard.projection import job as map_jobs
-from dashboard.projection.state import key_of as map_key
-from dashboard.story import state
-from dashboard.story.pinning import EXAMPLE, NOTHING_REPEATS, OWN_FILE, OWN_ROWS
+from leakscope.core.cli import build_parser
+from leakscope.core.encoders.minilm import load_minilm
+from leakscope.core.findings.finding import OPENS, RESTS_ON, Finding
+from leakscope.core.pages import PAGES
+from leakscope.core.story.deck import make_deck
+from leakscope.core.story.format import Pin, Story
+from leakscope.core.story.html import html_report
+from leakscope.core.story.reading import story_from_data
+from leakscope.core.studies.inversion.representation_summary import FILES, SHIPPED
+from leakscope.core.studies.tradeoff.summary import SHIPPED as TRADEOFF
+from leakscope.dashboard.attributes.state import key_of as attributes_key
+from leakscope.dashboard.audit.state import PERSONAL_KEY
+from leakscope.dashboard.membership.state import FILE_KEY
+from leakscope.dashboard.projection import job as map_jobs
+from leakscope.dashboard.projection.state import key_of as map_key
+from leakscope.dashboard.story import state
+from leakscope.dashboard.story.pinning import EXAMPLE, NOTHING_REPEATS, OWN_FILE, OWN_ROWS
 
 ROOT = Path(__file__).parents[1]
 MARK = "Quorvex"
 SENTENCE = f"The {MARK} boat reached the harbour of {MARK} at dawn."
-NAMES = {"text": f"Ada {MARK} sold the boat.\nThe court fined [Tom Orrin].",
-         "names": f"Ada {MARK}\nTom Orrin"}  # fmt: skip
+NAMES = {
+    "text": f"Ada {MARK} sold the boat.\nThe court fined [Tom Orrin].",
+    "names": f"Ada {MARK}\nTom Orrin",
+}
 TABLE = "\n".join(
     [f"text,{MARK}kind,{MARK}number"]
-    + [f"The {a} {b} the parcel near the mill.,{MARK} {a},{i}.5"
-       for i, (a, b) in enumerate((a, b) for a in ("baker", "nurse", "pilot", "judge")
-                                  for b in ("weighed", "painted", "returned", "mislaid"))]
-)  # fmt: skip
+    + [
+        f"The {a} {b} the parcel near the mill.,{MARK} {a},{i}.5"
+        for i, (a, b) in enumerate(
+            (a, b)
+            for a in ("baker", "nurse", "pilot", "judge")
+            for b in ("weighed", "painted", "returned", "mislaid")
+        )
+    ]
+)
 ANSWERS = f"member,true_class,a,{MARK}\n" + "yes,a,0.9,0.1\nno,a,0.6,0.4\n" * 20
 
 
@@ -60,15 +71,15 @@ def waited(page: AppTest) -> AppTest:
 
 def pinned(page: AppTest, name: str, *, with_typed: bool = False) -> Pin:
     """Return the pin of what a page shows, as its button or its menu would make it."""
-    page.session_state["_story_asked"] = (name, with_typed)
+    page.session_state["_story_requested"] = (name, with_typed)
     page.run()
     assert not page.exception
-    found: list[state.Placed] = page.session_state["_story_pins"]
+    found: list[state.NumberedPin] = page.session_state["_story_pins"]
     return found[-1].pin
 
 
 def on_the_map(app: AppTest) -> AppTest:
-    map_jobs._shared().clear()
+    map_jobs._corpus_maps().clear()
     page = opened(app, "projection", text=SENTENCE)
     page.selectbox(key=map_key("corpus")).set_value("upload").run()
     page.file_uploader(key=map_key("file")).upload(f"{MARK}.csv", TABLE.encode(), "text/csv").run()
@@ -80,7 +91,7 @@ def on_the_map(app: AppTest) -> AppTest:
 
 
 def study_of_defences(app: AppTest) -> AppTest:
-    rows = (TRADEOFF / "minilm.json").read_text("utf-8")
+    rows = (TRADEOFF / "tradeoff.json").read_text("utf-8")
     rows = rows.replace(": TREC", f": {MARK} task").replace('"AMD', f'"{MARK}')
     page = opened(app, "tradeoff", text=SENTENCE)
     page.file_uploader(key="own-tradeoff").upload(f"{MARK}.json", rows.encode(), "a/json").run()
@@ -115,10 +126,31 @@ def answers_of_a_classifier(app: AppTest) -> AppTest:
     return page
 
 
+def vectors_of_letters(app: AppTest) -> AppTest:
+    texts = [f"{MARK} wrote letter {i} about the boat in the harbour." for i in range(36)]
+    vectors = load_minilm(device="cpu").encode(texts)
+    rows = [
+        json.dumps({"id": f"{MARK}-{i}", "text": text, "vector": vector})
+        for i, (text, vector) in enumerate(zip(texts, vectors.tolist(), strict=True))
+    ]
+    page = opened(app, "audit")
+    sent = (f"{MARK}.jsonl", "\n".join(rows).encode(), "a/json")
+    page.file_uploader(key="audit-vectors").upload(*sent).run()
+    page.checkbox(key=PERSONAL_KEY).set_value(False).run()
+    page.button(key="audit-start").click().run()
+    end = time.monotonic() + 120
+    while any("An example" in part.value for part in page.markdown) and time.monotonic() < end:
+        time.sleep(0.2)
+        page.run()
+    assert not page.exception and not page.error
+    return page
+
+
 VISITS: dict[str, Callable[[AppTest], AppTest]] = {
     "overview": lambda app: opened(app, "overview", text=SENTENCE),
     "inversion": lambda app: opened(app, "inversion", text=SENTENCE, attack="probe_mlc"),
     "names": lambda app: opened(app, "names", **NAMES),
+    "audit": vectors_of_letters,
     "projection": on_the_map,
     "representations": study_of_encoders,
     "attributes": labels_of_authors,
@@ -131,15 +163,24 @@ VISITS: dict[str, Callable[[AppTest], AppTest]] = {
 }
 """Each page with something of the visitor's own in everything that takes it."""
 
-ASKS = ("inversion", "names", "projection", "representations", "memorisation", "deniability",
-        "tradeoff")  # fmt: skip
+ASKS = (
+    "inversion",
+    "names",
+    "audit",
+    "projection",
+    "representations",
+    "memorisation",
+    "deniability",
+    "tradeoff",
+)
 """Pages whose pin could show it, and that ask."""
 
 
 def test_every_page_that_can_be_pinned_is_tried() -> None:
-    assert set(VISITS) == set(PAGES)
+    assert set(VISITS) == set(PAGES) - {"story"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VISITS)
 def test_nothing_of_the_visitors_own_is_pinned_unasked(small_app: AppTest, name: str) -> None:
     page = VISITS[name](small_app)
@@ -154,11 +195,12 @@ def test_nothing_of_the_visitors_own_is_pinned_unasked(small_app: AppTest, name:
         assert MARK.lower() in json.dumps(told, ensure_ascii=False).lower()
 
 
-def slide_of(pin: Pin) -> Slide:
+def slide_of(pin: Pin) -> Finding:
     assert pin.slide is not None
     return pin.slide
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VISITS)
 def test_every_pin_holds_what_its_numbers_rest_on(small_app: AppTest, name: str) -> None:
     pin = pinned(opened(small_app, name), name)
@@ -166,14 +208,20 @@ def test_every_pin_holds_what_its_numbers_rest_on(small_app: AppTest, name: str)
     facts = dict(pin.slide.facts)
     assert [fact for fact in RESTS_ON if not facts.get(fact, "").strip()] == []
     assert pin.is_live and OPENS not in facts
-    (again,) = story_of(json.loads(json.dumps(Story(title="t", pins=(pin,)).to_dict()))).pins
+    (again,) = story_from_data(json.loads(json.dumps(Story(title="t", pins=(pin,)).to_dict()))).pins
     assert again == pin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASKS)
 def test_what_a_pin_opens_is_said_where_it_is_not_the_same(small_app: AppTest, name: str) -> None:
     page = VISITS[name](small_app)
-    opens = {"projection": OWN_FILE, "tradeoff": OWN_ROWS, "representations": OWN_ROWS}
+    opens = {
+        "projection": OWN_FILE,
+        "audit": OWN_FILE,
+        "tradeoff": OWN_ROWS,
+        "representations": OWN_ROWS,
+    }
     for with_typed in (False, True):
         pin = pinned(page, name, with_typed=with_typed)
         told = dict(slide_of(pin).facts).get(OPENS, "")
@@ -191,8 +239,8 @@ def test_what_a_pin_opens_is_said_where_it_is_not_the_same(small_app: AppTest, n
 
 def asked(commands: tuple[str, ...]) -> list[dict[str, object]]:
     """Return what the command line takes of commands: each has to be understood."""
-    words = [shlex.split(command) for command in commands if command.startswith("python -m core ")]
-    return [vars(build_parser().parse_args(each[3:])) for each in words]
+    words = [shlex.split(command) for command in commands if command.startswith("leakscope ")]
+    return [vars(build_parser().parse_args(each[1:])) for each in words]
 
 
 def test_the_command_of_a_pin_has_the_settings_in_force(small_app: AppTest) -> None:
@@ -202,13 +250,14 @@ def test_the_command_of_a_pin_has_the_settings_in_force(small_app: AppTest) -> N
     commands = slide_of(pin).commands
     assert [each["attack"] for each in asked(commands)] == ["msp", "probe_mlc"]
     assert ["answer_count=threshold" in command for command in commands] == [False, True]
-    assert "usual settings" in dict(slide_of(pin).facts)[OPENS]
+    assert "default settings" in dict(slide_of(pin).facts)[OPENS]
 
 
+@pytest.mark.slow
 def test_a_command_is_given_for_the_map_that_it_draws_alone(small_app: AppTest) -> None:
-    map_jobs._shared().clear()
+    map_jobs._corpus_maps().clear()
     page = opened(small_app, "projection")
-    shipped = "python -m core.projection.shipped"
+    shipped = "python -m scripts.projection_map"
     assert slide_of(pinned(page, "projection")).commands == (shipped,)
     page.session_state[map_key("n_moved")] = 50
     page.selectbox(key=map_key("defence")).set_value("int8").run()
@@ -225,13 +274,23 @@ def test_a_command_is_given_for_the_map_that_it_draws_alone(small_app: AppTest) 
     page.session_state[map_key("method")] = "pca"
     page = waited(page.run())
     (none,) = slide_of(pinned(page, "projection")).commands
-    assert none.startswith("none: no command draws this map")
+    assert none.startswith("none: only the page draws this map")
 
 
+@pytest.mark.slow
 def test_a_map_opens_with_what_stands_under_its_further_settings(small_app: AppTest) -> None:
-    map_jobs._shared().clear()
-    page = opened(small_app, "projection", method="pca", search="harbour", n_neighbors="30",
-                  min_dist="0.25", perplexity="12.0", seed="7", metric="euclidean")  # fmt: skip
+    map_jobs._corpus_maps().clear()
+    page = opened(
+        small_app,
+        "projection",
+        method="pca",
+        search="harbour",
+        n_neighbors="30",
+        min_dist="0.25",
+        perplexity="12.0",
+        seed="7",
+        metric="euclidean",
+    )
     pin = pinned(page, "projection", with_typed=True)
     told = dict(pin.parameters)
     assert told["search"] == "harbour" and (told["metric"], told["seed"]) == ("euclidean", "7")
@@ -244,15 +303,17 @@ def test_a_map_opens_with_what_stands_under_its_further_settings(small_app: AppT
     assert not any("found (" in str(t.get("name")) for t in (slide_of(alone).figure or {})["data"])
 
 
-def test_what_no_command_repeats_is_said(small_app: AppTest) -> None:
+@pytest.mark.slow
+def test_what_no_command_repeats_says_so(small_app: AppTest) -> None:
     pin = pinned(on_the_map(small_app), "projection")
     assert slide_of(pin).commands == (NOTHING_REPEATS,)
     figure = slide_of(pin).figure
     assert figure is not None
     assert any("group 1, group" in str(trace.get("name")) for trace in figure["data"])
-    assert "share their group" in slide_of(pin).title
+    assert "have the same group" in slide_of(pin).title
 
 
+@pytest.mark.slow
 def test_the_name_of_an_encoder_that_was_typed_is_pinned_only_where_it_is_asked_for(
     small_app: AppTest, tiny_bert: Path
 ) -> None:
@@ -270,7 +331,7 @@ def test_a_view_that_no_address_holds_says_so(small_app: AppTest) -> None:
     assert OPENS not in dict(slide_of(pinned(page, "attributes")).facts)
     page.session_state[attributes_key("measured_k")] = 5
     told = dict(slide_of(pinned(page, "attributes")).facts)[OPENS]
-    assert told.startswith("at the first view of the page")
+    assert told.startswith("at the default view of the page")
 
 
 def test_a_pin_of_the_trap_repeats_its_part_alone(small_app: AppTest) -> None:

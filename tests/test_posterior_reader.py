@@ -9,23 +9,27 @@ import pytest
 from numpy.typing import NDArray
 from releases import release_in_float32
 
-from core.attacks.inversion import posterior
-from core.attacks.inversion.noisy_tokens import NoisyTokenReader, Release, ReleasedTokenVectors
-from core.attacks.inversion.posterior import (
+from leakscope.core.attacks.inversion.released_tokens import posterior
+from leakscope.core.attacks.inversion.released_tokens.noisy_tokens import (
+    NoisyTokenReader,
+    Release,
+    ReleasedTokenVectors,
+)
+from leakscope.core.attacks.inversion.released_tokens.posterior import (
     PosteriorReader,
     candidates,
     decode,
 )
-from core.attacks.inversion.released import ReleasedTokens
-from core.attacks.inversion.token_prior import TokenPrior
-from core.defences.metric_dp.audit.choice_laws import LAWS
-from core.defences.metric_dp.audit.choices import choice_plan, settings_at
-from core.defences.metric_dp.release import release_under_noise
-from core.defences.registry import make_defence
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
-from core.specs import DefenceSpec
-from core.text import Vocabulary
+from leakscope.core.attacks.inversion.released_tokens.released import ReleasedTokens
+from leakscope.core.attacks.inversion.released_tokens.token_prior import TokenPrior
+from leakscope.core.defences.metric_dp.audit.choice_laws import LAWS
+from leakscope.core.defences.metric_dp.audit.choices import choice_plan, settings_at
+from leakscope.core.defences.metric_dp.release import release_under_noise
+from leakscope.core.defences.registry import make_defence
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.specs import DefenceSpec
+from leakscope.core.text import Vocabulary
 
 
 class Told:
@@ -83,6 +87,7 @@ def test_the_likeliest_token_is_not_the_released_one_by_hand() -> None:
     assert chances == pytest.approx({0: 0.5, 1: 0.8, 2: 0.3})
 
 
+@pytest.mark.slow
 def test_the_likeliest_sequence_is_that_of_an_enumeration() -> None:
     rng = np.random.default_rng(3)
     rows = [rng.integers(0, 4, 9).tolist() for _ in range(30)]
@@ -108,7 +113,7 @@ def test_the_likeliest_sequence_is_that_of_an_enumeration() -> None:
 
 
 def test_a_law_that_is_not_told_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posterior, "_LIKE", 1.0)
+    monkeypatch.setattr(posterior, "_SHARED_DRAWS", 1.0)
     prior = TokenPrior.of(ROWS, 3)
     told = candidates(Told(), np.arange(3), prior)
     counted = candidates(Silent(), np.arange(3), prior, n_simulated=30_000)
@@ -197,10 +202,11 @@ def recovered_share(
     """Return the share of the targets' tokens that a reader of noisy vectors recovers."""
     known, held, targets = sides
     own, theirs = (
-        ReleasedTokenVectors(encoder, eta, np.random.default_rng(seed), identity="test",
-                             release=release)
+        ReleasedTokenVectors(
+            encoder, eta, np.random.default_rng(seed), identity="test", release=release
+        )
         for seed in (1, 2)
-    )  # fmt: skip
+    )
     reader = NoisyTokenReader(Vocabulary.count(known), uses_grid=uses_grid)
     reader.fit(own, known, held)
     reader.encoder_fingerprint_ = theirs.fingerprint
@@ -222,6 +228,7 @@ def test_who_knows_the_density_reads_more_of_vectors(
     assert found > 1.5 * share
 
 
+@pytest.mark.slow
 def test_the_grid_recovers_float32_sums_and_nothing_of_what_is_released(
     minilm: TransformerEncoder, sides: tuple[list[str], ...]
 ) -> None:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from core.attacks.inversion.reading import read_vector
-from core.corpora import load_corpus
-from core.encoders.registry import FITTED_ON_TEXTS, preparable
-from core.errors import InvalidInputError, StoppedError
-from core.specs import AttackSpec
-from core.studies import prepared
-from core.studies.prepared import Preparation, prepare
+from leakscope.core.attacks.inversion.reading import read_vector
+from leakscope.core.corpora import load_corpus
+from leakscope.core.encoders.registry import FITTED_ON_TEXTS, preparable
+from leakscope.core.errors import InvalidInputError, StoppedError
+from leakscope.core.specs import AttackSpec
+from leakscope.core.studies.inversion import prepared
+from leakscope.core.studies.inversion.prepared import Preparation, prepare
 
 QUICK = AttackSpec.of("probe", {"vocabulary_size": 300})
 TEXT = "The government said police had found the people after two days."

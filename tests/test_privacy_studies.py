@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.assets import ROOT
-from core.defences.trained.constrained import ConstrainedClassifier
-from core.errors import DivergedError
-from core.results import Interval, Score
-from core.store import read_json
-from core.studies import adaptive, constrained, tuned_networks
-from core.studies.adaptive import AdaptiveStudy
-from core.studies.constrained import ConstrainedStudy
-from core.studies.privacy_paper import ADAPTED, CONSTRAINED, paper_eta
-from core.studies.registry import cells_of, run_study
-from core.studies.rows import Row
-from core.studies.won_back import won_back
+from leakscope.core.defences.trained.constrained import ConstrainedClassifier
+from leakscope.core.errors import DivergedError
+from leakscope.core.results import Interval
+from leakscope.core.studies.registry import cells_of, run_study
+from leakscope.core.studies.training import adaptive, constrained, tuned_networks
+from leakscope.core.studies.training.adaptive import AdaptiveStudy
+from leakscope.core.studies.training.constrained import ConstrainedStudy
+from leakscope.core.studies.training.recovered_accuracy import recovered_share
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +38,21 @@ def small(texts: str, tiny_bert: Path) -> dict[str, Any]:
     return {"tasks": (f"toy={texts}",), "encoder": f"mlm:{tiny_bert}", "epochs": 1, "seeds": (0,)}
 
 
+@pytest.mark.slow
 def test_constrained_rows_tell_all_that_they_are_held_against(
     small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = ConstrainedStudy(**small, etas=(65.0,))
     cells = cells_of("constrained", study)
     assert [(c["reader"], c["defence"]) for c in cells] == [
-        ("transformer", "none"), ("bilstm", "none"), ("transformer", "sequence_representation"),
-        ("transformer", "token_representation"), ("bilstm", "token_representation"),
-        ("transformer", "text_to_text"), ("bilstm", "text_to_text"),
-    ]  # fmt: skip
+        ("transformer", "none"),
+        ("bilstm", "none"),
+        ("transformer", "sequence_representation"),
+        ("transformer", "token_representation"),
+        ("bilstm", "token_representation"),
+        ("transformer", "text_to_text"),
+        ("bilstm", "text_to_text"),
+    ]
     rows = run_study("constrained", study, tmp_path)
     assert not any(row.error for row in rows), [row.error for row in rows]
     for row in rows:
@@ -87,13 +88,21 @@ def test_a_head_on_whole_texts_has_a_rate_and_a_baseline_of_its_own(
         return whole(self, *given, **more)
 
     monkeypatch.setattr(ConstrainedClassifier, "fit", noted)
-    study = ConstrainedStudy(**small | {"epochs": 3}, etas=(1.0, 1e6), readers=("transformer",),
-                             mechanisms=("sequence_representation",))  # fmt: skip
+    study = ConstrainedStudy(
+        **small | {"epochs": 3},
+        etas=(1.0, 1e6),
+        readers=("transformer",),
+        mechanisms=("sequence_representation",),
+    )
     noisy, clear = run_study("constrained", study, tmp_path)
     assert not noisy.error and not clear.error
     head = "sequence_representation"
-    assert fitted == [(head, True, 1e-3), ("none", True, 1e-4), (head, False, 1e-3),
-                      (head, True, 1e-3)]  # fmt: skip
+    assert fitted == [
+        (head, True, 1e-3),
+        ("none", True, 1e-4),
+        (head, False, 1e-3),
+        (head, True, 1e-3),
+    ]
     assert noisy.scores["noiseless_accuracy"] == clear.scores["noiseless_accuracy"]
     assert clear.scores["change_by_noise"].value == 0.0, "next to no noise costs nothing"
     frozen = clear.scores["accuracy"].value - clear.scores["null_accuracy"].value
@@ -104,18 +113,25 @@ def test_a_head_on_whole_texts_has_a_rate_and_a_baseline_of_its_own(
     both = [f"{one[name].value:.1f}" for name in ("noiseless_accuracy", "null_accuracy")]
     said = constrained.markdown([noisy])
     assert (
-        f"| {both[0]} | {one['change_by_noise'].said()} | {both[1]} | {one['change'].said()} |"
+        f"| {both[0]} | {one['change_by_noise'].format()} | {both[1]} | {one['change'].format()} |"
         in said
     )
 
 
 def adaptive_study(small: dict[str, Any], texts: str, **more: Any) -> AdaptiveStudy:
-    given = {"other": f"{texts}#text", "objectives": ("denoising",), "etas": (65.0, 81.5),
-             "mechanisms": ("token_representation",), "tokens": 3000, "batch_tokens": 512,
-             "n_checks": 2}  # fmt: skip
+    given = {
+        "other": f"{texts}#text",
+        "objectives": ("denoising",),
+        "etas": (65.0, 81.5),
+        "mechanisms": ("token_representation",),
+        "tokens": 3000,
+        "batch_tokens": 512,
+        "n_checks": 2,
+    }
     return AdaptiveStudy(**(small | given | more))
 
 
+@pytest.mark.slow
 def test_adaptive_rows_go_on_from_their_neighbour_and_tell_what_was_seen(
     small: dict[str, Any], texts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +162,7 @@ def test_adaptive_rows_go_on_from_their_neighbour_and_tell_what_was_seen(
         } <= row.scores.keys()
         assert row["pretraining_minutes"] >= 0 and row["n"] == 40
     said = adaptive.markdown(rows)
-    assert "Denoising MLM" in said and "loss at tokens" in said and "61.0" not in said
+    assert "Denoising MLM" in said and "held-out loss by tokens seen" in said and "61.0" not in said
     seen = f"({second['all_tokens_seen']:,}; {second['distinct_tokens_seen']:,})"
     assert f"| {second['tokens_seen']:,} {seen} |" in said
 
@@ -201,61 +217,13 @@ def test_a_loss_that_ran_away_leaves_the_others_without_a_change(
     assert "accuracy" in denoising.scores and "change_from_vanilla" not in denoising.scores
 
 
-def test_what_diverges_is_an_error_and_is_not_kept(
-    small: dict[str, Any], texts: str, tmp_path: Path
-) -> None:
-    study = adaptive_study(small, texts, learning_rate=10.0, tokens=40_000, etas=(65.0,))
-    (row,) = run_study("adaptive", study, tmp_path)
-    assert row.error.startswith("DivergedError: The training of denoising was stopped")
-    assert not list((tmp_path / "adapted").rglob("*.safetensors"))
-    assert "Not measured" in adaptive.markdown([row])
-
-
-def test_a_rate_that_diverges_is_refused_on_the_command_line_and_nothing_is_written(
-    core: Any, small: dict[str, Any], texts: str, tmp_path: Path
-) -> None:
-    out = tmp_path / "found.json"
-    told = core("study", "adaptive", "--tasks", *small["tasks"], "--encoder", small["encoder"],
-                "--other", f"{texts}#text", "--objectives", "denoising", "--mechanisms",
-                "token_representation", "--etas", 65, "--tokens", 40_000, "--batch-tokens", 512,
-                "--pretraining-rate", 10, "--epochs", 1, "--seeds", 0, "--out", out)  # fmt: skip
-    assert told.status == 2 and "smaller learning rate" in told.out
-    (refused,) = [line for line in told.err.splitlines() if line.startswith("error: ")]
-    assert "1 of 1 cells failed; no file was written" in refused
-    assert "Traceback" not in told.out + told.err and not list(tmp_path.glob("found*"))
-
-
 def test_the_share_won_back_by_hand_and_its_extremes() -> None:
     right = np.arange(200)
     none, cost = right < 180, right < 100
-    assert won_back(none, cost, right < 140).value == pytest.approx(50)
-    assert won_back(none, cost, none).said(0) == "100", "all alike: no interval is printed"
-    same = won_back(none, cost, cost)
+    assert recovered_share(none, cost, right < 140).value == pytest.approx(50)
+    assert recovered_share(none, cost, none).format(0) == "100", "all alike: no interval is printed"
+    same = recovered_share(none, cost, cost)
     assert same.value == 0 and same.ci95 == Interval(0.0, 0.0)
-    assert np.isnan(won_back(cost, cost, none).value), "nothing was lost"
-    few = won_back(right < 101, cost, right < 101)
+    assert np.isnan(recovered_share(cost, cost, none).value), "nothing was lost"
+    few = recovered_share(right < 101, cost, right < 101)
     assert not few.has_interval, "what was lost cannot be told from nothing"
-
-
-@pytest.mark.parametrize("name", ["adaptive-small", "adaptive"])
-def test_presets_hold_the_middle_eta_at_which_half_is_to_be_won_back(name: str) -> None:
-    spec = read_json(ROOT / "docs" / "presets" / f"{name}.spec.json")
-    etas = spec.get("etas", AdaptiveStudy(tasks=("sst2=sst2.csv",)).etas)
-    assert 100 in [paper_eta(eta) for eta in etas]
-
-
-def test_the_paper_stands_beside_its_own_eta() -> None:
-    assert [paper_eta(eta) for eta in (31, 48.5, 65, 81.5, 98.5, 116.5, 75)] == [
-        50, 75, 100, 125, 150, 175, None,
-    ]  # fmt: skip
-    assert CONSTRAINED["sst2", "transformer", "text_to_text"][125] == 83.60
-    assert ADAPTED["qqp", "token_representation", "denoising"][100] == 77.88
-    row = Row(
-        {"task": "sst2", "reader": "transformer", "defence": "text_to_text", "seed": 0,
-         "defence_settings": {"eta": 81.5}},
-        {"accuracy": Score(80.0, Interval(78, 82), 100, 50.0),
-         "null_accuracy": Score(90.0, Interval(88, 92), 100, 50.0),
-         "change": Score(-10.0, Interval(-12, -8), 100, 0.0)},
-        {"n": 100, "n_train": 50, "minutes": 1.0, "eta": 81.5, "paper_eta": 125},
-    )  # fmt: skip
-    assert "| 125 | 83.6 |" in constrained.markdown([row])

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from torch import nn
 
-from core.errors import (
+from leakscope.core.errors import (
     ArtifactError,
     DivergedError,
     EncoderMismatchError,
@@ -28,18 +28,24 @@ from core.errors import (
     MissingDependencyError,
     NotFittedError,
 )
-from core.training import accounting, private
-from core.training.accounting import (
+from leakscope.core.training import accounting, private
+from leakscope.core.training.accounting import (
+    Guarantee,
     Privacy,
-    Promise,
-    accounts_of,
-    epsilon_of,
-    epsilon_of_copies,
-    noise_for,
+    compute_epsilons,
+    epsilon_spent,
+    group_epsilon,
+    noise_multiplier_for,
 )
-from core.training.noise_source import NoiseSource, seed_for
-from core.training.private import CLIPPINGS, Ledger, Noising, Poisson, train_private
-from core.training.private_heads import HeadSettings, TrainedHead, fit_head, standardised
+from leakscope.core.training.noise_source import NoiseSource, seed_for
+from leakscope.core.training.private import (
+    CLIPPINGS,
+    DPSettings,
+    PoissonLoop,
+    PrivacyLedger,
+    train_private,
+)
+from leakscope.core.training.private_heads import HeadSettings, TrainedHead, fit_head, standardise
 
 pytest.importorskip("opacus")
 
@@ -61,16 +67,26 @@ def fitted(folder: Path | None = None, **more: Any) -> TrainedHead:
     return fit_head(*problem(), C, settings, 3, checkpoint_dir=folder, on_progress=progress)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "rate", "n_steps"),
-    [(0.7, 0.005, 2000), (1.0, 0.01, 1000), (2.0, 0.05, 500), (5.0, 0.1, 300), (4.0, 1.0, 10),
-     (12.0, 0.03, 1000), (60.0, 0.05, 600), (2.7, 0.3, 200), (5.0, 0.5, 200)],
-)  # fmt: skip
+    [
+        (0.7, 0.005, 2000),
+        (1.0, 0.01, 1000),
+        (2.0, 0.05, 500),
+        (5.0, 0.1, 300),
+        (4.0, 1.0, 10),
+        (12.0, 0.03, 1000),
+        (60.0, 0.05, 600),
+        (2.7, 0.3, 200),
+        (5.0, 0.5, 200),
+    ],
+)
 def test_two_accountants_that_know_nothing_of_each_other_agree(
     noise: float, rate: float, n_steps: int
 ) -> None:
     pytest.importorskip("dp_accounting")
-    found = accounts_of(noise, rate, n_steps)
+    found = compute_epsilons(noise, rate, n_steps)
     assert found.dp_accounting == pytest.approx(found.opacus, rel=0.01)
     assert 0.5 * found.opacus < found.tight < found.opacus, "Rényi's bound is the wider"
 
@@ -81,9 +97,9 @@ def test_the_epsilon_of_one_step_with_all_samples_is_that_of_the_formula() -> No
     orders = np.linspace(1.01, 60, 20_000)
     bound = orders / (2 * sigma**2) + np.log1p(-1 / orders)
     bound -= (math.log(delta) + np.log(orders)) / (orders - 1)
-    assert epsilon_of([(sigma, 1.0, 1)], delta) == pytest.approx(bound.min(), rel=1e-3)
-    assert epsilon_of([(sigma, 1.0, 1)] * 2, delta) == epsilon_of([(sigma, 1.0, 2)], delta)
-    assert epsilon_of([], delta) == 0
+    assert epsilon_spent([(sigma, 1.0, 1)], delta) == pytest.approx(bound.min(), rel=1e-3)
+    assert epsilon_spent([(sigma, 1.0, 1)] * 2, delta) == epsilon_spent([(sigma, 1.0, 2)], delta)
+    assert epsilon_spent([], delta) == 0
 
 
 def delta_of_steps_with_all(epsilon: float, distance: float) -> float:
@@ -92,21 +108,26 @@ def delta_of_steps_with_all(epsilon: float, distance: float) -> float:
     return float(norm.cdf(upper) - math.exp(epsilon) * norm.cdf(lower))
 
 
+@pytest.mark.slow
 def test_the_copies_of_a_text_cost_more_than_their_number_times_epsilon() -> None:
     """With all texts in each of 200 steps, m copies move the sum m√200 / σ from where it was."""
     pytest.importorskip("dp_accounting")
-    found = epsilon_of_copies(57.5, 1.0, 200, 16)
+    found = group_epsilon(57.5, 1.0, 200, 16)
     distance = 16 * math.sqrt(200) / 57.5
     assert delta_of_steps_with_all(found, distance) <= 1e-5
     assert delta_of_steps_with_all(found - 0.05, distance) > 1e-5, "and it is no more than needed"
-    one, naive = epsilon_of([(57.5, 1.0, 200)]), 16 * epsilon_of([(57.5, 1.0, 200)])
+    one, naive = epsilon_spent([(57.5, 1.0, 200)]), 16 * epsilon_spent([(57.5, 1.0, 200)])
     assert one == pytest.approx(0.99, abs=0.01) and naive == pytest.approx(15.9, abs=0.1)
-    assert naive + 7 < found < epsilon_of([(57.5 / 16, 1.0, 200)]) == pytest.approx(25.4, abs=0.1)
+    assert (
+        naive + 7 < found < epsilon_spent([(57.5 / 16, 1.0, 200)]) == pytest.approx(25.4, abs=0.1)
+    )
     assert delta_of_steps_with_all(naive, distance) > 50e-5, "m·ε does not hold at the same δ"
-    assert epsilon_of_copies(57.5, 1.0, 200, 1) == pytest.approx(accounts_of(57.5, 1.0, 200).tight,
-                                                                 abs=0.02)  # fmt: skip
+    assert group_epsilon(57.5, 1.0, 200, 1) == pytest.approx(
+        compute_epsilons(57.5, 1.0, 200).tight, abs=0.02
+    )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "rate", "n_copies"), [(1.0, 0.3, 3), (3.0, 0.12, 16)])
 def test_copies_that_come_to_a_batch_by_lot_cost_what_an_integral_gives(
     noise: float, rate: float, n_copies: int
@@ -115,26 +136,27 @@ def test_copies_that_come_to_a_batch_by_lot_cost_what_an_integral_gives(
     pytest.importorskip("dp_accounting")
     x = np.linspace(-12 * noise, 12 * noise + n_copies, 400_001)
     without = norm.pdf(x, 0, noise)
-    shares = [math.comb(n_copies, k) * rate**k * (1 - rate) ** (n_copies - k)
-              for k in range(n_copies + 1)]  # fmt: skip
+    shares = [
+        math.comb(n_copies, k) * rate**k * (1 - rate) ** (n_copies - k) for k in range(n_copies + 1)
+    ]
     inside = sum(share * norm.pdf(x, k, noise) for k, share in enumerate(shares))
 
     def delta_of(epsilon: float) -> float:
         both = (inside - math.exp(epsilon) * without, without - math.exp(epsilon) * inside)
         return max(float(np.trapezoid(np.maximum(each, 0), x)) for each in both)
 
-    found = epsilon_of_copies(noise, rate, 1, n_copies)
+    found = group_epsilon(noise, rate, 1, n_copies)
     assert delta_of(found) <= 1e-5 < delta_of(found - 0.05)
 
 
 def test_many_copies_are_counted_upwards(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("dp_accounting")
-    told = epsilon_of_copies(40.0, 0.05, 10, 200)
+    told = group_epsilon(40.0, 0.05, 10, 200)
     monkeypatch.setattr(accounting, "_MOST_MEANS", 200)
-    exact = epsilon_of_copies(40.0, 0.05, 10, 200)
+    exact = group_epsilon(40.0, 0.05, 10, 200)
     assert exact < told < 1.3 * exact
     monkeypatch.setattr(accounting, "_WIDEST", 0.0)
-    assert told < epsilon_of_copies(40.0, 0.05, 10, 200) < math.inf, "all of them in each batch"
+    assert told < group_epsilon(40.0, 0.05, 10, 200) < math.inf, "all of them in each batch"
 
 
 @pytest.mark.parametrize(("noise", "rate"), [(2.7, 0.3), (1.0, 0.01), (0.8, 0.5), (5.0, 1.0)])
@@ -152,47 +174,48 @@ def test_opacus_gives_the_divergence_that_an_integral_gives(noise: float, rate: 
         assert found == pytest.approx(math.log(total) / (order - 1), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [8.0, 4.0, 1.0, 0.5, 0.05])
 def test_the_noise_is_the_least_that_keeps_the_promise(epsilon: float) -> None:
-    promise = Promise(epsilon=epsilon, n_expected=5000)
-    sigma = noise_for(promise, 0.05, 200)
-    assert 0.98 * epsilon <= epsilon_of([(sigma, 0.05, 200)]) <= epsilon
-    assert epsilon_of([(0.97 * sigma, 0.05, 200)]) > epsilon, "with less noise it would break"
+    promise = Guarantee(epsilon=epsilon, n_expected=5000)
+    sigma = noise_multiplier_for(promise, 0.05, 200)
+    assert 0.98 * epsilon <= epsilon_spent([(sigma, 0.05, 200)]) <= epsilon
+    assert epsilon_spent([(0.97 * sigma, 0.05, 200)]) > epsilon, "with less noise it would break"
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 1e308, 1e-9])
 def test_an_epsilon_that_cannot_be_or_says_nothing_is_refused(epsilon: float) -> None:
     with pytest.raises(InvalidInputError, match=r"epsilon must lie between 0\.01 and 1000, got"):
-        noise_for(Promise(epsilon=epsilon, n_expected=100), 0.1, 10)
+        noise_multiplier_for(Guarantee(epsilon=epsilon, n_expected=100), 0.1, 10)
 
 
 @pytest.mark.parametrize("delta", [0.0, -1e-5, math.nan, 0.01, 1.0, 1e308])
 def test_a_delta_of_one_in_n_or_more_is_refused(delta: float) -> None:
     with pytest.raises(InvalidInputError, match="delta must lie between 0 and 1/n"):
-        noise_for(Promise(epsilon=1.0, delta=delta, n_expected=100), 0.1, 10)
+        noise_multiplier_for(Guarantee(epsilon=1.0, delta=delta, n_expected=100), 0.1, 10)
 
 
 def test_what_no_noise_can_keep_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="there must be a step"):
-        noise_for(Promise(epsilon=1.0, n_expected=100), 0.1, 0)
-    with pytest.raises(InvalidInputError, match="Make fewer steps"):
-        noise_for(Promise(epsilon=0.01, n_expected=100), 1.0, 10**13)
+    with pytest.raises(InvalidInputError, match="with at least one step"):
+        noise_multiplier_for(Guarantee(epsilon=1.0, n_expected=100), 0.1, 0)
+    with pytest.raises(InvalidInputError, match="Use fewer steps"):
+        noise_multiplier_for(Guarantee(epsilon=0.01, n_expected=100), 1.0, 10**13)
 
 
 def test_a_missing_accountant_is_said_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     with pytest.raises(MissingDependencyError, match=r"`dp-accounting`.*pip install opacus=="):
-        accounts_of(1.0, 0.1, 10)
+        compute_epsilons(1.0, 0.1, 10)
     monkeypatch.setitem(sys.modules, "opacus", None)
     with pytest.raises(MissingDependencyError, match=r"`opacus`.*pip install opacus=="):
-        noise_for(Promise(epsilon=1.0, n_expected=100), 0.1, 10)
+        noise_multiplier_for(Guarantee(epsilon=1.0, n_expected=100), 0.1, 10)
 
 
 def stepped(clipping: str, sigma: float, n: int, C_: float = 0.5) -> tuple[Any, nn.Linear]:
     torch.manual_seed(0)
     network = nn.Linear(4, 2)
-    noising = Noising(promise=None, learning_rate=0.1, clip_norm=C_, clipping=clipping)
-    return private._opacus(network, noising, sigma, n, NoiseSource(0).generator), network
+    noising = DPSettings(promise=None, learning_rate=0.1, clip_norm=C_, clipping=clipping)
+    return private._wrap_with_opacus(network, noising, sigma, n, NoiseSource(0).generator), network
 
 
 @pytest.mark.parametrize("clipping", CLIPPINGS)
@@ -246,8 +269,10 @@ def test_noise_and_batches_follow_from_every_bit_of_the_seed(other: int) -> None
     assert not np.allclose(one["last.weight"], two["last.weight"])
     again = fit_head(vectors, labels, C, settings, other).weights
     assert np.array_equal(two["last.weight"], again["last.weight"]), "studies repeat theirs"
-    loops = [Poisson(n=N, epochs=1, batch_size=9, seed=0, identity={}, rate=0.5, secret=seed)
-             for seed in (5, other)]  # fmt: skip
+    loops = [
+        PoissonLoop(n=N, epochs=1, batch_size=9, seed=0, identity={}, rate=0.5, secret=seed)
+        for seed in (5, other)
+    ]
     assert not np.array_equal(loops[0].batches(0)[0], loops[1].batches(0)[0])
 
 
@@ -278,7 +303,7 @@ def test_noise_goes_on_where_a_checkpoint_says_and_an_older_one_is_refused() -> 
 
 
 def test_batches_take_each_sample_by_itself_and_follow_from_seed_and_epoch() -> None:
-    loop = Poisson(n=2000, epochs=1, batch_size=100, seed=1, identity={}, rate=0.05)
+    loop = PoissonLoop(n=2000, epochs=1, batch_size=100, seed=1, identity={}, rate=0.05)
     batches = loop.batches(0)
     sizes = np.array([len(rows) for rows in batches])
     assert len(batches) == 20 and 85 < sizes.mean() < 115 and sizes.std() > 4
@@ -287,6 +312,7 @@ def test_batches_take_each_sample_by_itself_and_follow_from_seed_and_epoch() -> 
     assert not np.array_equal(batches[0], loop.batches(1)[0])
 
 
+@pytest.mark.slow
 def test_the_training_spends_what_its_steps_cost_and_learns() -> None:
     vectors, labels = problem()
     found = fitted()
@@ -294,7 +320,7 @@ def test_the_training_spends_what_its_steps_cost_and_learns() -> None:
     assert privacy is not None and privacy.n_steps == 20 and privacy.sample_rate == 0.25
     assert 3.9 < privacy.epsilon <= 4.0
     steps = [(privacy.noise_multiplier, 0.25, 20)]
-    assert privacy.epsilon == epsilon_of(steps)
+    assert privacy.epsilon == epsilon_spent(steps)
     assert (found.probabilities(vectors).argmax(1) == labels).mean() > 0.6
     assert fitted(epsilon=0.0).privacy is None
 
@@ -311,6 +337,7 @@ told.fitted(Path(sys.argv[1]), on_progress=kill)
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_with_its_accountant_and_ends_alike(tmp_path: Path) -> None:
     """It is killed within an epoch, so that steps are lost with the weights that they made."""
     whole = fitted()
@@ -319,7 +346,7 @@ def test_a_run_that_was_killed_goes_on_with_its_accountant_and_ends_alike(tmp_pa
         [sys.executable, "-c", KILLED, str(tmp_path), str(here)], cwd=here.parent, check=False
     )
     assert died.returncode == -signal.SIGKILL
-    from core.store import load_artifact
+    from leakscope.core.storage.artifacts import load_artifact
 
     _, meta = load_artifact(tmp_path)
     counted = sum(n for _, _, n in meta["extra"]["steps"])
@@ -339,6 +366,7 @@ def stop_at(share: float) -> Callable[[float, str], None]:
     return report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["before", "after"])
 def test_steps_that_were_not_counted_are_found_out(
     lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -347,23 +375,23 @@ def test_steps_that_were_not_counted_are_found_out(
     with pytest.raises(KeyboardInterrupt):
         fitted(tmp_path, on_progress=stop_at(0.5))
     if lost == "before":
-        monkeypatch.setattr(Ledger, "load_state", lambda self, arrays, meta: self)
+        monkeypatch.setattr(PrivacyLedger, "load_state", lambda self, arrays, meta: self)
     else:
-        counting = Ledger.load_state
+        counting = PrivacyLedger.load_state
 
         def forget(self: Any, arrays: Any, meta: Any) -> Any:
             found = counting(self, arrays, meta)
             self.accountant.step = lambda **told: None
             return found
 
-        monkeypatch.setattr(Ledger, "load_state", forget)
-    with pytest.raises(ArtifactError, match="what it says of ε does not hold"):
+        monkeypatch.setattr(PrivacyLedger, "load_state", forget)
+    with pytest.raises(ArtifactError, match="so its ε does not hold"):
         fitted(tmp_path)
 
 
 def test_a_step_that_is_made_twice_is_counted_twice(tmp_path: Path) -> None:
     """Stopped between the noise and the note of it: more is told than was spent, never less."""
-    ledger = Ledger()
+    ledger = PrivacyLedger()
     for _ in range(21):
         ledger.accountant.step(noise_multiplier=2.0, sample_rate=0.25)
     ledger.check(2.0, 0.25, 20)
@@ -374,6 +402,7 @@ def test_a_step_that_is_made_twice_is_counted_twice(tmp_path: Path) -> None:
         ledger.check(2.1, 0.25, 20)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_promise_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         fitted(tmp_path, on_progress=stop_at(0.5))
@@ -381,34 +410,27 @@ def test_a_checkpoint_of_another_promise_is_refused(tmp_path: Path) -> None:
         fitted(tmp_path, epsilon=8.0)
 
 
-@pytest.mark.parametrize("promise", [None, Promise(epsilon=4.0, n_expected=100)])
+@pytest.mark.slow
+@pytest.mark.parametrize("promise", [None, Guarantee(epsilon=4.0, n_expected=100)])
 def test_a_training_that_diverges_is_stopped_and_leaves_nothing(
-    promise: Promise | None, tmp_path: Path
+    promise: Guarantee | None, tmp_path: Path
 ) -> None:
     network, x = nn.Linear(4, 1), torch.randn(100, 4)
-    loop = Poisson(n=100, epochs=9, batch_size=50, seed=0, identity={}, rate=0.5, keep_best=False,
-                   is_half=False, checkpoint_dir=tmp_path / "run")  # fmt: skip
-    noising = Noising(promise=promise, learning_rate=50.0)
+    loop = PoissonLoop(
+        n=100,
+        epochs=9,
+        batch_size=50,
+        seed=0,
+        identity={},
+        rate=0.5,
+        keep_best=False,
+        is_half=False,
+        checkpoint_dir=tmp_path / "run",
+    )
+    noising = DPSettings(promise=promise, learning_rate=50.0)
     with pytest.raises(DivergedError, match=r"diverged.*nothing is stored.*learning_rate"):
         train_private(network, lambda net, rows: net(x[rows])[:, 0].exp(), noising, loop)
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"epsilon": math.nan}, "epsilon must lie in"),
-        ({"epsilon": -1.0}, "epsilon must lie in"),
-        ({"epsilon": 1e308}, "epsilon must lie in"),
-        ({"epsilon": 1e-4}, "epsilon must lie between"),
-        ({"delta": 0.01}, "delta must lie between"),
-        ({"delta": 0.0}, "delta must lie in"),
-        ({"clip_norm": math.inf}, "clip_norm must lie in"),
-    ],
-)
-def test_settings_of_a_head_out_of_range_are_refused(change: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidInputError, match=said):
-        fitted(**change)
 
 
 def test_texts_that_a_head_cannot_learn_from_are_refused() -> None:
@@ -426,7 +448,7 @@ def test_texts_that_a_head_cannot_learn_from_are_refused() -> None:
 
 def test_a_vector_is_standardised_by_itself() -> None:
     vectors, _ = problem()
-    assert np.allclose(standardised(vectors)[:3], standardised(vectors[:3]))
+    assert np.allclose(standardise(vectors)[:3], standardise(vectors[:3]))
 
 
 class _Toy:
@@ -441,10 +463,15 @@ class _Toy:
         return problem()[0][[int(text) for text in texts]]
 
 
+@pytest.mark.slow
 def test_a_private_classifier_is_stored_without_its_seed_and_answers_alike(tmp_path: Path) -> None:
-    from core.defences.trained.private import PRIVATE_TRAININGS, PrivateTraining, make_training
-    from core.protocols import Restorable
-    from core.store import load_artifact, save_artifact
+    from leakscope.core.defences.trained.private import (
+        PRIVATE_TRAININGS,
+        PrivateTraining,
+        make_training,
+    )
+    from leakscope.core.protocols import Restorable
+    from leakscope.core.storage.artifacts import load_artifact, save_artifact
 
     texts, labels = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
     made = make_training("head", {"epsilon": 8.0, **SMALL})
@@ -468,10 +495,11 @@ def test_a_private_classifier_is_stored_without_its_seed_and_answers_alike(tmp_p
         assert entry.title and entry.summary and entry.reference and entry.formula and entry.cost
 
 
+@pytest.mark.slow
 def test_a_killed_private_classifier_goes_on_with_the_seed_that_nobody_knows(
     tmp_path: Path,
 ) -> None:
-    from core.defences.trained.private import make_training
+    from leakscope.core.defences.trained.private import make_training
 
     texts, labels = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
     run: dict[str, Any] = {"checkpoint_dir": str(tmp_path)}
@@ -493,16 +521,17 @@ def files_of(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
+@pytest.mark.slow
 def test_a_training_whose_seed_is_gone_is_refused_with_its_remedy(tmp_path: Path) -> None:
     """As older releases left one that had ended: the checkpoint stayed, with all that it tells."""
-    from core.defences.trained.private import make_training
+    from leakscope.core.defences.trained.private import make_training
 
     texts, labels = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
     run: dict[str, Any] = {"checkpoint_dir": str(tmp_path)}
     with pytest.raises(KeyboardInterrupt):
         make_training("head", SMALL).fit(_Toy(), texts, labels, on_progress=stop_at(0.5), **run)
     (tmp_path / "seed.json").unlink()
-    with pytest.raises(ArtifactError, match=r"whose seed is gone.*Remove .*run"):
+    with pytest.raises(ArtifactError, match=r"without its seed.*Remove .*run"):
         make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
     assert not (tmp_path / "seed.json").exists(), "no new seed is left for a run that is not its"
     shutil.rmtree(tmp_path / "run")
@@ -510,10 +539,10 @@ def test_a_training_whose_seed_is_gone_is_refused_with_its_remedy(tmp_path: Path
 
 
 def test_a_private_classifier_needs_two_classes_and_a_seed_that_can_be() -> None:
-    from core.defences.trained.private import make_training
+    from leakscope.core.defences.trained.private import make_training
 
     texts = [str(i) for i in range(N)]
-    with pytest.raises(InvalidInputError, match="two classes or more"):
+    with pytest.raises(InvalidInputError, match="at least two classes"):
         make_training("head", SMALL).fit(_Toy(), texts, ["one"] * N)
     with pytest.raises(InvalidInputError, match="seed must be 0 or more"):
         make_training("head", {**SMALL, "seed": -1}).fit(_Toy(), texts, ["a", "b"] * (N // 2))
@@ -522,14 +551,14 @@ def test_a_private_classifier_needs_two_classes_and_a_seed_that_can_be() -> None
 def test_a_private_classifier_that_diverges_leaves_neither_checkpoint_nor_seed(
     tmp_path: Path,
 ) -> None:
-    from core.defences.trained.private import make_training
+    from leakscope.core.defences.trained.private import make_training
 
     texts, labels = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
     (tmp_path / "notes.txt").write_text("not ours")
     made = make_training("head", {**SMALL, "learning_rate": 1e6, "hidden": 4, "clip_norm": 1e6})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accounting, "noise_for", None)
-        patch.setattr(private, "noise_for", lambda *given: 1e36)
+        patch.setattr(accounting, "noise_multiplier_for", None)
+        patch.setattr(private, "noise_multiplier_for", lambda *given: 1e36)
         with pytest.raises(DivergedError, match="Lower learning_rate"):
             made.fit(_Toy(), texts, labels, checkpoint_dir=str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
@@ -540,4 +569,4 @@ def test_a_private_classifier_that_diverges_leaves_neither_checkpoint_nor_seed(
 def test_privacy_tells_what_both_packages_say() -> None:
     pytest.importorskip("dp_accounting")
     told = Privacy(epsilon=1.0, delta=1e-5, noise_multiplier=5.0, sample_rate=0.1, n_steps=300)
-    assert told.accounts() == accounting.accounts_of(5.0, 0.1, 300, 1e-5)
+    assert told.epsilons() == accounting.compute_epsilons(5.0, 0.1, 300, 1e-5)

@@ -13,14 +13,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_heart import Parrot, WordsByHeart, classifier_entry_of, is_a_guess
+from memorising_models import (
+    MemorisingClassifier,
+    MemorisingWordEncoder,
+    classifier_entry_of,
+    is_at_chance,
+)
 
-from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.attacks.membership.classifiers.targets import private
-from core.results import Score
-from core.studies import private_training, tradeoff_use
-from core.studies.private_training import PrivateTrainingStudy
-from core.tasks.labelled import LabelledTask
+from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from leakscope.core.attacks.membership.classifiers.targets import private
+from leakscope.core.results import Score
+from leakscope.core.studies.tradeoff import use as tradeoff_use
+from leakscope.core.studies.training import private_training
+from leakscope.core.studies.training.private_training import PrivateTrainingStudy
+from leakscope.core.tasks.labelled import LabelledTask
 
 
 class HeadByHeart:
@@ -29,7 +35,7 @@ class HeadByHeart:
     privacy = None
 
     def __init__(self, vectors: Any, ids: Any, n_classes: int, *_: object) -> None:
-        self.parrot, self.n_classes = Parrot().fit(vectors, ids), n_classes
+        self.parrot, self.n_classes = MemorisingClassifier().fit(vectors, ids), n_classes
 
     def probabilities(self, vectors: Any) -> Any:
         return np.eye(self.n_classes, dtype=np.float32)[self.parrot.predict(vectors)]
@@ -57,15 +63,25 @@ def measured(
 ) -> Callable[[], dict[str, Score]]:
     """Measure the study's own cell with heads and an attack that know by heart."""
     for module in (private_training, private):
-        monkeypatch.setattr(module, "load_encoder", lambda name: WordsByHeart())
+        monkeypatch.setattr(module, "load_encoder", lambda name: MemorisingWordEncoder())
         monkeypatch.setattr(module, "fit_head", HeadByHeart)
-    for cached in (private_training._opened, private_training._ridge, tradeoff_use._labelled):
+    for cached in (
+        private_training._open_task,
+        private_training._ridge_hits,
+        tradeoff_use._labelled,
+    ):
         cached.cache_clear()
     entry = classifier_entry_of("sample", "the same samples")
     monkeypatch.setitem(CLASSIFIER_ATTACKS, "records", entry)  # type: ignore[arg-type]
     monkeypatch.setattr(private_training, "ATTACKS", ("records",))
-    study = PrivateTrainingStudy(tasks=(f"lot={task}",), epsilons=(0.0,), hidden=(0,),
-                                 n_attacked=200, n_shadows=4, seeds=(0,))  # fmt: skip
+    study = PrivateTrainingStudy(
+        tasks=(f"lot={task}",),
+        epsilons=(0.0,),
+        hidden=(0,),
+        n_attacked=200,
+        n_shadows=4,
+        seeds=(0,),
+    )
 
     def scores() -> dict[str, Score]:
         (cell,) = study.cells()
@@ -81,7 +97,7 @@ def test_heads_and_attacks_that_know_by_heart_guess(
     scores = measured()
     assert scores["accuracy"].value == pytest.approx(scores["accuracy"].chance, abs=10)
     assert scores["auc"].value == pytest.approx(0.5, abs=0.1)
-    assert is_a_guess(scores["accuracy"]) and is_a_guess(scores["auc"])
+    assert is_at_chance(scores["accuracy"]) and is_at_chance(scores["auc"])
 
 
 def test_texts_that_are_trained_on_and_tested_would_be_known(
@@ -95,13 +111,13 @@ def test_texts_that_are_trained_on_and_tested_would_be_known(
 
     monkeypatch.setattr(LabelledTask, "parts", leaking)
     accuracy = measured()["accuracy"]
-    assert not is_a_guess(accuracy) and accuracy.value > accuracy.chance + 15
+    assert not is_at_chance(accuracy) and accuracy.value > accuracy.chance + 15
 
 
 def test_a_shadow_that_is_trained_as_the_target_is_would_tell_its_members(
     measured: Callable[[], dict[str, Score]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn = private_training.drawn_lesson
+    drawn = private_training.draw_training_batch
 
     def leaking(*given: Any) -> Any:
         lesson = drawn(*given)
@@ -109,5 +125,5 @@ def test_a_shadow_that_is_trained_as_the_target_is_would_tell_its_members(
         trained[1] = trained[0]
         return replace(lesson, trained=trained)
 
-    monkeypatch.setattr(private_training, "drawn_lesson", leaking)
+    monkeypatch.setattr(private_training, "draw_training_batch", leaking)
     assert measured()["auc"].value == 1.0

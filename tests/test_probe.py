@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from core.attacks.inversion.probe import ProbeAttack
-from core.errors import InvalidInputError
+from leakscope.core.attacks.inversion.probe import ProbeAttack
+from leakscope.core.errors import InvalidInputError
 
 WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven", "ivory", "jetty"]
 

@@ -8,14 +8,19 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness as sklearn_trustworthiness
 
-from core.errors import ArtifactError, InvalidInputError, StoppedError
-from core.projection import METHODS, Layout, ProjectionSpec, project
-from core.projection.cached import layout_key, load_layout, project_cached, save_layout
-from core.projection.neighbours import nearest
-from core.projection.principal import principal_components
-from core.projection.quality import neighbour_agreement, trustworthiness
-from core.projection.umap_method import memberships
-from core.vectors import unit
+from leakscope.core.errors import ArtifactError, InvalidInputError, StoppedError
+from leakscope.core.projection import METHODS, Layout, ProjectionSpec, project
+from leakscope.core.projection.layout_cache import (
+    layout_key,
+    load_layout,
+    project_cached,
+    save_layout,
+)
+from leakscope.core.projection.neighbours import nearest
+from leakscope.core.projection.principal import principal_components
+from leakscope.core.projection.quality import neighbour_agreement, trustworthiness
+from leakscope.core.projection.umap_method import fitted_curve, fuzzy_graph, memberships
+from leakscope.core.vectors import unit
 
 SPECS = [ProjectionSpec(method=m, n_components=c) for m in METHODS for c in (2, 3)]
 N, DIMENSION, N_CLASSES = 240, 32, 4
@@ -57,7 +62,7 @@ def test_nearest_is_exact_and_sorted() -> None:
 def test_principal_components_equal_those_of_scikit_learn(vectors: np.ndarray) -> None:
     ours, theirs = principal_components(vectors, 3), PCA(3, svd_solver="full").fit(vectors)
     assert ours.kept == pytest.approx(theirs.explained_variance_ratio_, abs=1e-5)
-    assert np.abs(ours.places(vectors)) == pytest.approx(
+    assert np.abs(ours.project(vectors)) == pytest.approx(
         np.abs(theirs.transform(vectors)), abs=1e-3
     )
 
@@ -65,7 +70,7 @@ def test_principal_components_equal_those_of_scikit_learn(vectors: np.ndarray) -
 def test_fewer_dimensions_than_the_map_has() -> None:
     line = np.linspace(0, 1, 20, dtype=np.float32)[:, None]
     found = principal_components(line, 2)
-    assert found.places(line).shape == (20, 2) and found.kept == pytest.approx((1, 0))
+    assert found.project(line).shape == (20, 2) and found.kept == pytest.approx((1, 0))
 
 
 def test_trustworthiness_is_that_of_the_paper() -> None:
@@ -116,6 +121,7 @@ def test_agreement_counts_no_point_as_its_own_neighbour() -> None:
     assert neighbour_agreement(same, [None] * 28 + ["a", "b"]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS, ids=name_of)
 def test_a_map_keeps_neighbours(
     spec: ProjectionSpec, layouts: dict[str, Layout], classes: list[int]
@@ -128,6 +134,7 @@ def test_a_map_keeps_neighbours(
     assert told is not None and told.score.value > 8 > told.score.chance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS[::2], ids=name_of)
 def test_a_map_is_repeated_by_its_seed(
     spec: ProjectionSpec, layouts: dict[str, Layout], vectors: np.ndarray
@@ -136,6 +143,7 @@ def test_a_map_is_repeated_by_its_seed(
     assert (again.coordinates == layouts[name_of(spec)].coordinates).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS, ids=name_of)
 def test_new_vectors_land_among_their_class(
     spec: ProjectionSpec, layouts: dict[str, Layout], vectors: np.ndarray, classes: list[int]
@@ -158,6 +166,33 @@ def test_memberships_sum_to_the_logarithm_before_they_are_scaled() -> None:
     assert np.ptp(sigma) < 1e-3 and weights[1:] == pytest.approx(0.25)
 
 
+def test_the_graph_of_neighbours_by_hand() -> None:
+    """Three points: 0 has 1 at 1 and 2 at 3; 1 has 0 at 1 and 2 at 2; 2 has 1 at 2 and 0 at 3."""
+    near = np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]])
+    graph = fuzzy_graph(near, np.array([[0, 1, 3], [0, 1, 2], [0, 2, 3]], float)).toarray()
+    second = np.log2(3) - 1  # the nearest counts 1, both together log₂ 3
+    either = second + second - second**2
+    assert graph == pytest.approx(np.array([[0, 1, either], [1, 0, 1], [either, 1, 0]]), abs=1e-6)
+
+
+@pytest.mark.slow
+def test_the_graph_of_neighbours_is_that_of_umap_learn(vectors: np.ndarray) -> None:
+    from umap.umap_ import find_ab_params, fuzzy_simplicial_set
+
+    known = unit(vectors).astype(np.float32)
+    known[:40] = known[0]  # more doubles than neighbours
+    found, far = nearest(known, known, 14, is_self=True)
+    own = np.arange(len(known))[:, None]
+    near = np.hstack([own, found]).astype(np.int32)
+    far = np.hstack([np.zeros_like(own, np.float32), far])
+    theirs, *_ = fuzzy_simplicial_set(
+        known, 15, np.random.RandomState(0), "euclidean", knn_indices=near, knn_dists=far
+    )
+    assert abs(fuzzy_graph(near, far) - theirs).max() < 1e-4
+    assert fitted_curve(1.0, 0.1) == pytest.approx(find_ab_params(1.0, 0.1), rel=1e-6)
+
+
+@pytest.mark.slow
 def test_places_are_where_the_transform_of_umap_starts(vectors: np.ndarray) -> None:
     import warnings
 
@@ -196,12 +231,12 @@ def test_cosine_forgets_lengths(vectors: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda v: v[:5], "10 to 50,000"),
+        (lambda v: v[:5], "10 to 250,000"),
         (lambda v: v[0], "shape"),
         (lambda v: np.where(np.arange(N)[:, None] == 3, np.nan, v), "finite"),
         (lambda v: np.ones_like(v), "the same"),
         (lambda v: v.astype(str), "finite"),
-        (lambda v: np.zeros((50_001, 1), np.float32), "sample"),
+        (lambda v: np.zeros((250_001, 1), np.float32), "sample"),
     ],
 )
 def test_vectors_that_cannot_be_drawn(vectors: np.ndarray, change, told: str) -> None:
@@ -211,26 +246,36 @@ def test_vectors_that_cannot_be_drawn(vectors: np.ndarray, change, told: str) ->
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"method": "isomap"}, {"n_components": 4}, {"n_neighbors": 1}, {"min_dist": 2.0},
-     {"perplexity": 0.5}, {"seed": -1}, {"metric": "manhattan"}],
+    [
+        {"method": "isomap"},
+        {"n_components": 4},
+        {"n_neighbors": 1},
+        {"min_dist": 2.0},
+        {"perplexity": 0.5},
+        {"seed": -1},
+        {"metric": "manhattan"},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_settings_out_of_range(vectors: np.ndarray, wrong: dict) -> None:
     with pytest.raises(InvalidInputError, match=next(iter(wrong))):
         project(vectors, ProjectionSpec(**wrong))
 
 
+@pytest.mark.slow
 def test_vectors_of_another_encoder_are_refused(layouts: dict[str, Layout]) -> None:
-    with pytest.raises(InvalidInputError, match=f"of {DIMENSION} numbers"):
+    with pytest.raises(InvalidInputError, match=f"have {DIMENSION} dimensions"):
         layouts["umap-2d"].transform(np.zeros((1, 5), np.float32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_ten_points_with_doubles(method: str) -> None:
     few = np.repeat(np.eye(5, 8, dtype=np.float32), 2, axis=0)
     assert np.isfinite(project(few, ProjectionSpec(method=method)).coordinates).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_drawing_tells_progress_and_stops(vectors: np.ndarray, method: str) -> None:
     seen: list[float] = []
@@ -278,19 +323,24 @@ def test_a_map_that_cannot_be_kept_is_shown(vectors: np.ndarray, tmp_path: Path)
     assert len(drawn.coordinates) == N
 
 
+@pytest.mark.slow
 def test_a_map_of_something_else_is_refused(
     vectors: np.ndarray, layouts: dict[str, Layout], tmp_path: Path
 ) -> None:
     save_layout(tmp_path / "map", layouts["umap-2d"])
     for asked, spec in ((vectors, ProjectionSpec(n_neighbors=9)), (vectors[1:], ProjectionSpec())):
-        with pytest.raises(ArtifactError, match="another map"):
+        with pytest.raises(ArtifactError, match="a different map"):
             load_layout(tmp_path / "map", asked, spec)
 
 
 def test_the_key_knows_what_decides_a_map(vectors: np.ndarray) -> None:
     pca, umap = ProjectionSpec(method="pca"), ProjectionSpec()
     assert layout_key(vectors, pca) == layout_key(vectors, replace(pca, n_neighbors=50))
-    keys = {layout_key(vectors, umap), layout_key(vectors, replace(umap, n_neighbors=50)),
-            layout_key(vectors, replace(umap, seed=1)), layout_key(vectors + 1, umap),
-            layout_key(vectors, pca)}  # fmt: skip
+    keys = {
+        layout_key(vectors, umap),
+        layout_key(vectors, replace(umap, n_neighbors=50)),
+        layout_key(vectors, replace(umap, seed=1)),
+        layout_key(vectors + 1, umap),
+        layout_key(vectors, pca),
+    }
     assert len(keys) == 5

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.figures.projection import hover_texts, map_figure
-from core.projection import Layout, ProjectionSpec, project
-from core.projection.looks import MISSING, Looks, is_numeric, looks_of
-from core.projection.points import corpus_points
+from leakscope.core.figures.projection import hover_texts, map_figure
+from leakscope.core.projection import Layout, ProjectionSpec, project
+from leakscope.core.projection.grouping import MISSING, Grouping, group_column, is_numeric
+from leakscope.core.projection.points import corpus_points
 
 N = 60
 
@@ -17,8 +17,8 @@ def layout(request: pytest.FixtureRequest) -> Layout:
     return project(vectors, ProjectionSpec(method="pca", n_components=request.param))
 
 
-COLOUR = looks_of([("news", "essay", "law")[i % 3] for i in range(N)])
-SHAPE = looks_of([("ada", None)[i % 2] for i in range(N)])
+COLOUR = group_column([("news", "essay", "law")[i % 3] for i in range(N)])
+SHAPE = group_column([("ada", None)[i % 2] for i in range(N)])
 HOVER = hover_texts([f"text {i}" for i in range(N)])
 
 
@@ -43,8 +43,15 @@ def test_colour_is_never_alone(layout: Layout) -> None:
 def test_what_is_found_typed_and_moved_lies_on_top(layout: Layout) -> None:
     place = layout.coordinates[:1] + 1
     moved = layout.coordinates[:5], layout.coordinates[5:10]
-    figure = map_figure(layout, HOVER, title="A map", colour=COLOUR, found=np.array([3, 4]),
-                        typed=place, moved=moved)  # fmt: skip
+    figure = map_figure(
+        layout,
+        HOVER,
+        title="A map",
+        colour=COLOUR,
+        found=np.array([3, 4]),
+        typed=place,
+        moved=moved,
+    )
     by_name = {trace.name: trace for trace in figure.data}
     assert list(by_name["found (2)"].x) == pytest.approx(list(layout.coordinates[[3, 4], 0]))
     assert by_name["your sentence"].x[0] == pytest.approx(place[0, 0])
@@ -52,18 +59,6 @@ def test_what_is_found_typed_and_moved_lies_on_top(layout: Layout) -> None:
     assert lines[0::3] == pytest.approx(moved[0][:, 0])
     assert lines[1::3] == pytest.approx(moved[1][:, 0]) and np.isnan(lines[2::3]).all()
     assert list(by_name)[-1] == "your sentence"
-
-
-def test_the_typed_sentence_has_a_symbol_that_nothing_else_has(layout: Layout) -> None:
-    many = looks_of([f"class {i % 9}" for i in range(N)])
-    places = layout.coordinates[:5], layout.coordinates[5:10]
-    figure = map_figure(layout, HOVER, title="A map", colour=many, found=np.array([3]),
-                        typed=layout.coordinates[:1], moved=places)  # fmt: skip
-    symbols = {t.name: t.marker.symbol for t in figure.data if t.mode == "markers"}
-    typed = symbols.pop("your sentence")
-    assert len(symbols) == 9 and typed not in symbols.values()
-    groups = [symbol for name, symbol in symbols.items() if name.startswith(("class", "other"))]
-    assert len(set(groups)) == len(groups) == 7
 
 
 def test_a_map_in_three_dimensions_fills_its_frame_however_its_axes_spread() -> None:
@@ -81,45 +76,24 @@ def test_texts_are_no_markup() -> None:
     assert label == "&lt;b&gt;x&lt;/b&gt; &#37;{y} &amp; more"
 
 
-def test_long_texts_are_cut_and_wrapped() -> None:
-    (label,) = hover_texts(["word " * 20_000])
-    lines = label.split("<br>")
-    assert len(lines) <= 6 and max(map(len, lines)) <= 48 and label.endswith("…")
-    assert hover_texts([" \n\t "]) == [""]
-
-
 def test_names_of_groups_are_no_markup(layout: Layout) -> None:
-    colour = looks_of(["<i>a</i>", "b"] * (N // 2))
+    colour = group_column(["<i>a</i>", "b"] * (N // 2))
     names = [t.name for t in map_figure(layout, HOVER, title="<u>t</u>", colour=colour).data]
     assert names[0].startswith("&lt;i&gt;a")
 
 
-def test_the_title_says_what_is_seen(layout: Layout) -> None:
-    figure = map_figure(layout, HOVER, title="60 sentences, coloured by <class>", colour=COLOUR)
-    assert "60 sentences" in figure.layout.title.text
-    assert "&lt;class&gt;" in figure.layout.title.text
-
-
 def test_rare_values_are_put_together() -> None:
     values = [f"v{i:02}" for i in range(20) for _ in range(20 - i)]
-    looks = looks_of(values)
+    looks = group_column(values)
     assert looks.groups == ("v00", "v01", "v02", "v03", "v04", "v05", "other (14 values)")
-    assert looks.is_plain(6) and not looks.is_plain(5) and looks.n_merged == 14
+    assert looks.is_rest(6) and not looks.is_rest(5) and looks.n_merged == 14
     assert np.bincount(looks.of).tolist() == [20, 19, 18, 17, 16, 15, sum(range(1, 15))]
 
 
 def test_missing_values_have_a_group_of_their_own() -> None:
-    looks = looks_of(["a", None, "b", None])
+    looks = group_column(["a", None, "b", None])
     assert looks.groups == ("a", "b", MISSING) and looks.of.tolist() == [0, 2, 1, 2]
-    assert looks.is_plain(2)
-
-
-def test_numbers_are_coloured_by_fifths() -> None:
-    values = [str(i) for i in range(100)] + [None]
-    looks = looks_of(values)
-    assert is_numeric(values) and looks.groups[-1] == MISSING
-    assert np.bincount(looks.of).tolist() == [20, 20, 20, 20, 20, 1]
-    assert looks.groups[0].startswith("0 to ")
+    assert looks.is_rest(2)
 
 
 @pytest.mark.parametrize(
@@ -127,10 +101,10 @@ def test_numbers_are_coloured_by_fifths() -> None:
 )
 def test_not_every_column_is_numbers(values: list[str | None]) -> None:
     assert not is_numeric(values)
-    assert isinstance(looks_of(values), Looks)
+    assert isinstance(group_column(values), Grouping)
 
 
 def test_numbers_of_documents_are_names() -> None:
     points = corpus_points("lee", 200)
     assert not is_numeric(points.columns["document"]) and is_numeric(points.columns["words"])
-    assert points.told == "200 of 2,454 sentences, drawn at random (seed 0)"
+    assert points.told == "200 of 2,454 sentences, chosen at random (seed 0)"

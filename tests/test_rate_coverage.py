@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.store import read_json
+from leakscope.core.storage.artifacts import read_json
 from tools.rate_coverage import OUT, Setting, markdown, measured, settings
 
 LEAST = 0.93

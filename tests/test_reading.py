@@ -8,24 +8,30 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.attacks.inversion.lifted import Lift, LiftedEncoder
-from core.attacks.inversion.prior import PriorAttack
-from core.attacks.inversion.reading import Mark, Reading, TokenScores, prior_words, read_vector
-from core.attacks.inversion.released import ReleasedTokens
-from core.attacks.inversion.sentence import check_sentence
-from core.cli.defended import _Recalled
-from core.defences.registry import make_defence
-from core.encoders.cache import CachedEncoder
-from core.encoders.transformer import TransformerEncoder
-from core.encoders.white_box import parts_read, read_and_unread
-from core.errors import InvalidInputError
-from core.projection.moves import _KnownVectors
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.results import RecoveredWord, Recovery
-from core.specs import DefenceSpec
-from core.studies.tradeoff_tried import _Known
-from core.studies.trained_defences import Remembered
-from core.text import STOP_WORDS, Vocabulary
+from leakscope.core.attacks.inversion.lifted import Lift, LiftedEncoder
+from leakscope.core.attacks.inversion.prior import PriorAttack
+from leakscope.core.attacks.inversion.reading import (
+    Mark,
+    Reading,
+    TokenScores,
+    prior_words,
+    read_vector,
+)
+from leakscope.core.attacks.inversion.released_tokens.released import ReleasedTokens
+from leakscope.core.attacks.inversion.sentence import check_sentence
+from leakscope.core.defences.adaptive_attack import KnownVectors
+from leakscope.core.defences.registry import make_defence
+from leakscope.core.defences.tried import _FixedVectors
+from leakscope.core.encoders.cache import CachedEncoder
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.encoders.white_box import parts_read, read_and_unread
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.projection.displacement import _PrecomputedEncoder
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.results import RecoveredWord, Recovery
+from leakscope.core.specs import DefenceSpec
+from leakscope.core.studies.tradeoff.trained_defences import MemoizedEncoder
+from leakscope.core.text import STOP_WORDS, Vocabulary
 
 VOCABULARY = Vocabulary(
     ("minister", "river", "garden", "money", "doctor"), (5, 4, 3, 2, 1), 10, STOP_WORDS
@@ -137,7 +143,7 @@ def test_marks_and_scores_agree_for_any_text(read, text: str, said: set[str]) ->
         ("\N{GRINNING FACE}\N{SNOWMAN}", "no word"),
         ("a b c !?", "no word"),
         ("null\0byte", "null byte"),
-        ("the and of", "stop words alone"),
+        ("the and of", "only stop words"),
     ],
 )
 def test_bad_sentences_are_refused_with_the_reason(text: str, message: str) -> None:
@@ -195,16 +201,17 @@ def test_what_wraps_an_encoder_reads_as_far_as_it_does(tiny_encoder: Transformer
         CachedEncoder(make_defence(DefenceSpec.of("rounding")).protect(tiny_encoder)),
         LiftedEncoder(tiny_encoder, tiny_encoder, lift),
         ReleasedTokens(tiny_encoder, lambda ids: ids, identity="same"),
-        Remembered(tiny_encoder),
-        _Recalled(tiny_encoder, ["a"], vectors),
-        _KnownVectors(tiny_encoder, ["a"], vectors),
-        _Known(tiny_encoder, vectors),
+        MemoizedEncoder(tiny_encoder),
+        KnownVectors(tiny_encoder, ["a"], vectors),
+        _PrecomputedEncoder(tiny_encoder, ["a"], vectors),
+        _FixedVectors(tiny_encoder, vectors),
     ]
     assert unread == {"garden", "doctor"}
     for encoder in wrapped:
         assert read_and_unread(encoder, text) == (read, unread), type(encoder).__name__
 
 
+@pytest.mark.slow
 def test_no_encoder_that_wraps_another_hides_how_far_that_reads() -> None:
     for path in Path("core").rglob("*.py"):
         for kind in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

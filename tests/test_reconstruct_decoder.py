@@ -10,13 +10,13 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from core.attacks.inversion import load_attack, save_attack
-from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
-from core.attacks.inversion.reconstruct.attack import ReconstructAttack
-from core.attacks.inversion.reconstruct.decoder import Decoder, DecoderNetwork
-from core.attacks.inversion.reconstruct.decoder_training import DecoderPlan, train_decoder
-from core.attacks.inversion.reconstruct.evidence import Evidence, Told
-from core.attacks.inversion.reconstruct.tokens import (
+from leakscope.core.attacks.inversion import load_attack, save_attack
+from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
+from leakscope.core.attacks.inversion.reconstruct.attack import ReconstructAttack
+from leakscope.core.attacks.inversion.reconstruct.decoder import Decoder, DecoderNetwork
+from leakscope.core.attacks.inversion.reconstruct.decoder_training import DecoderPlan, train_decoder
+from leakscope.core.attacks.inversion.reconstruct.evidence import ClassifierEvidence, TokenEvidence
+from leakscope.core.attacks.inversion.reconstruct.tokens import (
     BEGIN,
     END,
     N_SPECIAL,
@@ -24,20 +24,25 @@ from core.attacks.inversion.reconstruct.tokens import (
     Lexicon,
     tokens_of,
 )
-from core.attacks.inversion.shipped import text_mark
-from core.errors import ArtifactError, InvalidInputError, StoppedError
-from core.protocols import Vectors
-from core.text import Vocabulary
+from leakscope.core.errors import ArtifactError, InvalidInputError, StoppedError
+from leakscope.core.protocols import Vectors
+from leakscope.core.text import Vocabulary
 from tests.test_reconstruct import TEXTS, OrderEncoder, read
-from tools.reconstruction import taught_by
 
 HELD = [text for i, text in enumerate(TEXTS) if i % 8 == 0]
 KNOWN = [text for i, text in enumerate(TEXTS) if i % 8]
 LEXICON = Lexicon.count(map(tokens_of, KNOWN), 100)
 PLAN = DecoderPlan(
-    size=len(LEXICON), epochs=60, width=64, n_layers=2, longest=16, batch_size=32, warm_up=20,
-    learning_rate=3e-3, dropout=0.0,
-)  # fmt: skip
+    size=len(LEXICON),
+    epochs=60,
+    width=64,
+    n_layers=2,
+    longest=16,
+    batch_size=32,
+    warm_up=20,
+    learning_rate=3e-3,
+    dropout=0.0,
+)
 
 
 def small(size: int = 7, longest: int = 4) -> DecoderNetwork:
@@ -49,20 +54,25 @@ def small(size: int = 7, longest: int = 4) -> DecoderNetwork:
 
 
 VECTORS = np.random.default_rng(1).standard_normal((3, 5)).astype(np.float32)
-TOLD = Told(np.array([[4, 6], [5, 3], [3, 5]]), np.array([[3, 1], [2, 2], [5, 0]], np.float32))
+TOLD = TokenEvidence(
+    np.array([[4, 6], [5, 3], [3, 5]]), np.array([[3, 1], [2, 2], [5, 0]], np.float32)
+)
 
 
-def some(told: Told, rows: slice) -> Told:
-    return Told(told.tokens[rows], told.nats[rows])
+def some(told: TokenEvidence, rows: slice) -> TokenEvidence:
+    return TokenEvidence(told.tokens[rows], told.nats[rows])
 
 
 @torch.inference_mode()
 def logs_of(
-    network: DecoderNetwork, vector: Vectors, ids: tuple[int, ...], told: Told | None = None
+    network: DecoderNetwork,
+    vector: Vectors,
+    ids: tuple[int, ...],
+    told: TokenEvidence | None = None,
 ) -> NDArray[np.float64]:
     """Return log P of every token in each place of a sentence, all places at once."""
     known = network(torch.from_numpy(vector[None]), torch.tensor([ids]))[0]
-    told = told or Told.nothing(1)
+    told = told or TokenEvidence.empty(1)
     rows = [0] * len(known)
     heard = torch.from_numpy(told.tokens[rows]), torch.from_numpy(told.nats[rows])
     scores = torch.log_softmax(network.scores(known, *heard).double(), -1)
@@ -116,7 +126,7 @@ def test_it_writes_no_unknown_word_and_never_nothing():
     for own in Decoder(network).write(VECTORS, TOLD, n_beams=3):
         assert 1 <= len(own) <= 3
         assert all(1 <= len(ids) <= 3 and ids.min() >= N_SPECIAL for ids in own)
-    assert Decoder(network).write(VECTORS[:0], Told.nothing(0)) == []
+    assert Decoder(network).write(VECTORS[:0], TokenEvidence.empty(0)) == []
 
 
 def test_a_word_that_is_told_is_written_the_likelier_the_more_is_told():
@@ -126,7 +136,7 @@ def test_a_word_that_is_told_is_written_the_likelier_the_more_is_told():
         network.listen.bias.fill_(0.25)
     for place in (0, 1):  # of 8 nats a quarter, at each place
         plain = logs_of(network, VECTORS[0], (3,))[place]
-        one = Told(np.array([[4, UNKNOWN]]), np.array([[8, 0]], np.float32))
+        one = TokenEvidence(np.array([[4, UNKNOWN]]), np.array([[8, 0]], np.float32))
         told = logs_of(network, VECTORS[0], (3,), one)[place]
         gain = (told - plain) - (told - plain)[3]
         np.testing.assert_allclose(gain, [0, 0, 0, 0, 2, 0, 0], atol=1e-5)
@@ -141,13 +151,13 @@ def test_what_is_told_is_what_the_vector_adds_to_how_usual_a_word_is():
     base.vocabulary_ = Vocabulary(("stone", "tree", "river", "zyx"), (40, 20, 10, 5), 100)
     base.model_ = Reader()  # type: ignore[assignment]
     lexicon = Lexicon(("<begin>", "<end>", "<unknown>", "the", "river", "tree", "stone"))
-    told = Evidence(base, lexicon, 7).of(VECTORS[:2])
+    told = ClassifierEvidence(base, lexicon, 7).of(VECTORS[:2])
     usual = dict(zip(base.vocabulary_.words, base.vocabulary_.log_odds, strict=True))
     assert told.tokens.tolist() == [[5, 6, 4]] * 2, "zyx is no token; the likeliest come first"
     wanted = [np.log(9) - usual["tree"], 0 - usual["stone"], 0.0]  # .01 is less than usual
     np.testing.assert_allclose(told.nats, [wanted] * 2, rtol=1e-4)
-    assert Evidence(base, lexicon, 6).of(VECTORS[:1]).tokens.tolist() == [[5, 4]]
-    none = Evidence(base, lexicon, 4).of(VECTORS)
+    assert ClassifierEvidence(base, lexicon, 6).of(VECTORS[:1]).tokens.tolist() == [[5, 4]]
+    none = ClassifierEvidence(base, lexicon, 4).of(VECTORS)
     assert (none.tokens == UNKNOWN).all() and not none.nats.any()
 
 
@@ -157,7 +167,7 @@ def taught(sentences: list[str], vectors: Vectors, plan: DecoderPlan = PLAN) -> 
 
 def share_written(decoder: Decoder, texts: list[str]) -> float:
     vectors = OrderEncoder().encode(texts)
-    found = decoder.write(vectors, Told.nothing(len(vectors)), n_beams=4)
+    found = decoder.write(vectors, TokenEvidence.empty(len(vectors)), n_beams=4)
     told = [tokens_of(LEXICON.text(own[0])) for own in found]
     return float(np.mean([a == tokens_of(b) for a, b in zip(told, texts, strict=True)]))
 
@@ -167,10 +177,12 @@ def decoder() -> Decoder:
     return taught(KNOWN, OrderEncoder().encode(KNOWN))
 
 
+@pytest.mark.slow
 def test_it_writes_sentences_that_it_never_saw_from_their_vectors(decoder: Decoder):
     assert share_written(decoder, HELD) > 0.6
 
 
+@pytest.mark.slow
 def test_taught_with_vectors_of_other_texts_it_reads_nothing():
     turned = np.random.default_rng(0).permutation(len(KNOWN))
     astray = taught(KNOWN, OrderEncoder().encode(KNOWN)[turned])
@@ -181,11 +193,12 @@ def test_a_sentence_too_long_or_with_an_unknown_word_is_no_obstacle():
     texts = [*KNOWN[:40], "the " * 30, "zyx saw the bridge."]
     plan = DecoderPlan(**{**vars(PLAN), "epochs": 1})
     once = taught(texts, OrderEncoder().encode(texts), plan)
-    assert once.write(VECTORS.repeat(52, 1)[:, :256], Told.nothing(3))
+    assert once.write(VECTORS.repeat(52, 1)[:, :256], TokenEvidence.empty(3))
     with pytest.raises(InvalidInputError, match="decoder_epochs=0"):
         taught(["the " * 30] * 20, OrderEncoder().encode(["the"] * 20), plan)
 
 
+@pytest.mark.slow
 def test_one_seed_one_decoder_whatever_stops_it(tmp_path: Path):
     ids = [LEXICON.ids(tokens_of(text)) for text in KNOWN]
     vectors = OrderEncoder().encode(KNOWN)
@@ -206,11 +219,12 @@ def test_one_seed_one_decoder_whatever_stops_it(tmp_path: Path):
         train_decoder(ids, vectors, plan, checkpoint_dir=tmp_path, identity={"texts": "others"})
 
 
+@pytest.mark.slow
 def test_kept_in_a_byte_each_it_writes_the_same(decoder: Decoder):
     arrays = decoder.arrays()
     assert all(arrays[n].dtype == np.int8 for n in arrays if n.endswith(".codes"))
     again = Decoder.from_arrays(arrays, 256)
-    vectors, told = OrderEncoder().encode(HELD), Told.nothing(len(HELD))
+    vectors, told = OrderEncoder().encode(HELD), TokenEvidence.empty(len(HELD))
     for one, other in zip(decoder.write(vectors, told), again.write(vectors, told), strict=True):
         assert [ids.tolist() for ids in one] == [ids.tolist() for ids in other]
 
@@ -230,17 +244,24 @@ def test_arrays_that_do_not_fit_are_refused(decoder: Decoder, damage: str):
 
 @pytest.fixture(scope="module")
 def attack() -> ReconstructAttack:
-    made = ReconstructAttack(n_queries=40, vocabulary_size=60, lexicon_size=60, base_epochs=8,
-                             decoder_epochs=3, n_beams=4)  # fmt: skip
+    made = ReconstructAttack(
+        n_queries=40,
+        vocabulary_size=60,
+        lexicon_size=60,
+        base_epochs=8,
+        decoder_epochs=3,
+        n_beams=4,
+    )
     return made.fit(OrderEncoder(), KNOWN)
 
 
+@pytest.mark.slow
 def test_the_attack_begins_with_what_the_decoder_writes(attack: ReconstructAttack, tmp_path: Path):
     encoder = OrderEncoder()
     vectors = encoder.encode(HELD[:8])
     answers = attack.invert(encoder, vectors)
     assert attack.decoder_ is not None
-    told = Evidence(attack.base_, attack.model_.lexicon, attack.decoder_.size).of(vectors)
+    told = ClassifierEvidence(attack.base_, attack.model_.lexicon, attack.decoder_.size).of(vectors)
     first = [own[0] for own in attack.decoder_.write(vectors, told, n_beams=4)]
     assert told.nats.max() > 1 and (told.tokens >= N_SPECIAL).all()
     for answer, tokens in zip(answers, first, strict=True):
@@ -256,9 +277,3 @@ def test_the_attack_begins_with_what_the_decoder_writes(attack: ReconstructAttac
 def vars_of(attack: ReconstructAttack) -> dict[str, int]:
     names = ("n_queries", "vocabulary_size", "lexicon_size", "base_epochs", "n_beams")
     return {name: getattr(attack, name) for name in names}
-
-
-def test_the_tool_takes_what_weights_may_learn_from():
-    rows = [("one", "wikipedia"), ("two", "reuters21578"), ("three", "tatoeba_tanaka"),
-            ("four", "wikipedia")]  # fmt: skip
-    assert taught_by(rows, frozenset({text_mark("four")})) == ["one", "three"]

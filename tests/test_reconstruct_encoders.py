@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def known(tmp_path: Path, small_texts: list[str]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(FITTED))
 def test_another_encoder_needs_no_more_than_the_attack_of_words(
     core: Any, known: Path, tmp_path: Path, name: str
@@ -37,10 +39,16 @@ def test_another_encoder_needs_no_more_than_the_attack_of_words(
     encoder = f"{name}:{own}"
     small = ("vocabulary_size=80", "lexicon_size=80", "base_epochs=20")
     settings = [part for told in small for part in ("--set", told)]
-    core("train", "--encoder", encoder, "--attack", "reconstruct", "--corpus", known,
-         "--out", weights, *settings, "--json").json()  # fmt: skip
-    read = ("invert", "--encoder", encoder, "--attack", "reconstruct", "--weights", weights,
-            "--text", HELD, "--json")  # fmt: skip
+    core(
+        f"train --encoder {encoder} --attack reconstruct --corpus {known} --out {weights}",
+        *settings,
+        "--json",
+    ).json()
+    read = [
+        *shlex.split(f"invert --encoder {encoder} --attack reconstruct --weights {weights} --text"),
+        HELD,
+        "--json",
+    ]
     (unasked,) = core(*read, "--set", "n_queries=0").json()
     (asked,) = core(*read, "--set", "n_queries=600").json()
     assert unasked["n_queries"] == 0 and 0 < asked["n_queries"] <= 600
@@ -54,12 +62,38 @@ def test_vectors_of_another_encoder_are_refused_by_name(
     core: Any, known: Path, tmp_path: Path
 ) -> None:
     for name, n in (("one", "40"), ("two", "20")):
-        core("fit", "--encoder", "lsa_tfidf", "--corpus", known, "--out", tmp_path / name,
-             "--set", f"n_components={n}", "--json").json()  # fmt: skip
+        core(
+            f"fit --encoder lsa_tfidf --corpus {known} --out {tmp_path / name} "
+            f"--set n_components={n} --json"
+        ).json()
     weights = tmp_path / "weights"
-    core("train", "--encoder", f"lsa_tfidf:{tmp_path / 'one'}", "--attack", "reconstruct",
-         "--corpus", known, "--out", weights, "--set", "vocabulary_size=80",
-         "--set", "lexicon_size=80", "--set", "base_epochs=1", "--json").json()  # fmt: skip
-    outcome = core("invert", "--encoder", f"lsa_tfidf:{tmp_path / 'two'}", "--attack",
-                   "reconstruct", "--weights", weights, "--text", HELD)  # fmt: skip
+    core(
+        "train",
+        "--encoder",
+        f"lsa_tfidf:{tmp_path / 'one'}",
+        "--attack",
+        "reconstruct",
+        "--corpus",
+        known,
+        "--out",
+        weights,
+        "--set",
+        "vocabulary_size=80",
+        "--set",
+        "lexicon_size=80",
+        "--set",
+        "base_epochs=1",
+        "--json",
+    ).json()
+    outcome = core(
+        "invert",
+        "--encoder",
+        f"lsa_tfidf:{tmp_path / 'two'}",
+        "--attack",
+        "reconstruct",
+        "--weights",
+        weights,
+        "--text",
+        HELD,
+    )
     assert outcome.status == 2 and "belong together" in outcome.err, outcome.err

@@ -7,13 +7,23 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from core.attacks.inversion.reconstruct.edits import Edit, Expansion, Step, _all_moves, merged
-from core.attacks.inversion.reconstruct.language_model import LanguageModel
-from core.attacks.inversion.reconstruct.prior import Prior
-from core.attacks.inversion.reconstruct.search import Plan, Quest, Try
-from core.attacks.inversion.reconstruct.start import Heard, length_heard
-from core.attacks.inversion.reconstruct.tokens import N_SPECIAL, tokens_of
-from core.attacks.inversion.reconstruct.unions import unions
+from leakscope.core.attacks.inversion.reconstruct.edits import (
+    Edit,
+    Expansion,
+    Step,
+    _all_moves,
+    apply_edits,
+)
+from leakscope.core.attacks.inversion.reconstruct.language_model import LanguageModel
+from leakscope.core.attacks.inversion.reconstruct.prior import Prior
+from leakscope.core.attacks.inversion.reconstruct.search import (
+    Candidate,
+    Plan,
+    SearchState,
+    combined_edits,
+)
+from leakscope.core.attacks.inversion.reconstruct.start import WordPosterior, expected_length
+from leakscope.core.attacks.inversion.reconstruct.tokens import N_SPECIAL, tokens_of
 
 TEXTS = [
     "the minister saw the bridge in london.",
@@ -71,11 +81,11 @@ def test_all_moves_of_a_long_sentence_are_weighed_and_none_twice():
 def test_several_edits_of_one_sentence_are_made_at_once():
     sentence = np.array([10, 11, 12, 13], np.int32)
     edits = [Edit(3, 4, (8,)), Edit(0, 0, (9,)), Edit(1, 3)]
-    together = merged(sentence, *edits)
+    together = apply_edits(sentence, *edits)
     assert together is not None and together.tolist() == [9, 10, 8]
-    assert merged(sentence, *edits, Edit(2, 3, (7,))) is None
-    assert merged(sentence, Edit(0, 0, (9,)), Edit(3, 4), Edit(0, 0, (8,))) is None
-    assert merged(sentence, Edit(0, 0, (9,)), Edit(0, 2, to=1)) is None
+    assert apply_edits(sentence, *edits, Edit(2, 3, (7,))) is None
+    assert apply_edits(sentence, Edit(0, 0, (9,)), Edit(3, 4), Edit(0, 0, (8,))) is None
+    assert apply_edits(sentence, Edit(0, 0, (9,)), Edit(0, 2, to=1)) is None
 
 
 def _step(tokens: list[int], parts: np.ndarray, target: np.ndarray) -> Step:
@@ -91,7 +101,7 @@ def test_edits_that_gain_are_joined_as_long_as_they_bring_it_further():
     helps = [(Edit(i, i, (20 + k,)), axes[[0, k]]) for i, k in ((0, 1), (1, 2), (2, 3))]
     same_place = (Edit(0, 0, (24,)), axes[[0, 4]] * [[1], [0.9]])
     children = [(e, _step([0], parts, target)) for e, parts in [*helps, same_place]]
-    found = [(value, tokens.tolist()) for value, tokens in unions(target, parent, children)]
+    found = [(value, tokens.tolist()) for value, tokens in combined_edits(target, parent, children)]
     values, sentences = zip(*found, strict=True)
     assert [21, 10, 22, 11, 23] in sentences
     assert max(values) > max(child.value for _, child in children) + 0.05
@@ -100,35 +110,35 @@ def test_edits_that_gain_are_joined_as_long_as_they_bring_it_further():
 
 def test_a_token_costs_less_up_to_the_length_expected():
     prior = Prior(0.001, n_expected=10)
-    assert prior.more(4, 3) > prior.more(9, 3) > prior.more(12, 3) == 0
+    assert prior.length_gain(4, 3) > prior.length_gain(9, 3) > prior.length_gain(12, 3) == 0
     for n, k in ((4, 3), (9, 2), (12, -5)):
-        assert prior.more(n, k) == pytest.approx(prior.of(-30, n + k) - prior.of(-30, n))
+        assert prior.length_gain(n, k) == pytest.approx(prior.of(-30, n + k) - prior.of(-30, n))
     assert Prior(0.0, 10).of(-30, 12) == 0
 
 
 def test_the_more_words_are_half_believed_in_the_longer_is_what_is_expected():
     few, many = np.full(50, 0.01), np.full(50, 0.01)
     few[:2], many[:10] = 0.5, 0.5
-    assert 3 < length_heard(few) < length_heard(many) < 40
-    assert length_heard(np.full(5000, 0.5)) == 40  # where a defence leaves nothing to believe
+    assert 3 < expected_length(few) < expected_length(many) < 40
+    assert expected_length(np.full(5000, 0.5)) == 40  # where a defence leaves nothing to believe
 
 
 def test_words_that_disappointed_wait_behind_others():
     plan = Plan(n_queries=100, width=4, n_states=4, patience=8)
     target = np.eye(4, dtype=np.float32)[0]
     start = np.array([10], np.int32)
-    quest = Quest(target, [start], Heard(start, np.ones(1)), Prior(0.0, 1.0))
-    (first,) = quest.next_round(plan)
+    search = SearchState(target, [start], WordPosterior(start, np.ones(1)), Prior(0.0, 1.0))
+    (first,) = search.next_round(plan)
     parent = Step(start, np.eye(4, dtype=np.float32)[1], 0.0, 0.0, 0.5)
-    quest.learn([(first, parent)], plan)
+    search.update([(first, parent)], plan)
     words = [20, 20, 21, 21]
     edits = [(0.1 - 0.001 * i, Edit(i % 2, i % 2, (word,))) for i, word in enumerate(words)]
-    quest.take_up(parent, Expansion(edits, []))
+    search.queue_edits(parent, Expansion(edits, []))
     narrow = Plan(n_queries=100, width=1, n_states=4, patience=8)
-    (tried,) = quest.next_round(narrow)
+    (tried,) = search.next_round(narrow)
     assert tried.edit == Edit(0, 0, (20,)) and tried.foreseen == pytest.approx(0.6)
     failed = Step(tried.tokens, parent.vector, 0.0, 0.0, 0.3)
-    quest.learn([(tried, failed)], narrow)
-    order = [quest.next_round(narrow)[0].edit for _ in range(3)]
+    search.update([(tried, failed)], narrow)
+    order = [search.next_round(narrow)[0].edit for _ in range(3)]
     assert order == [Edit(0, 0, (21,)), Edit(1, 1, (21,)), Edit(1, 1, (20,))]
-    assert isinstance(tried, Try)
+    assert isinstance(tried, Candidate)

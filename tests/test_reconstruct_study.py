@@ -9,17 +9,30 @@ from statistics import fmean
 
 import pytest
 
-from core.attacks.inversion.reconstruct.blind import likeliest_sentence, sentences_between
-from core.attacks.inversion.reconstruct.scores import MEASURES, rouge_l, score_sentences, spoken
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
-from core.figures.reconstruct import reconstruct_figure
-from core.results import Interval, Score
-from core.studies import reconstruct
-from core.studies.reconstruct import ReconstructStudy, markdown, measure, targets, uses
-from core.studies.reconstruct_tables import READERS, pooled
-from core.studies.rows import Row
-from core.studies.runner import run_cells
+from leakscope.core.attacks.inversion.reconstruct.baselines import (
+    most_typical_sentence,
+    sentences_between,
+)
+from leakscope.core.attacks.inversion.reconstruct.scores import (
+    MEASURES,
+    rouge_l,
+    score_sentences,
+    word_tokens,
+)
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.figures.reconstruct import reconstruct_figure
+from leakscope.core.results import Interval, Score
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.inversion import reconstruct
+from leakscope.core.studies.inversion.reconstruct import (
+    ReconstructStudy,
+    draw_targets,
+    measure,
+    uses,
+)
+from leakscope.core.studies.inversion.reconstruct_tables import READERS, markdown, pooled_score
+from leakscope.core.studies.runner import run_cells
 
 CHAIN = "truncation:dimension=96+int8"
 SENTENCES = [
@@ -44,6 +57,7 @@ def target(tmp_path: Path, minilm: TransformerEncoder, monkeypatch: pytest.Monke
     return str(path)
 
 
+@pytest.mark.slow
 def test_each_reader_answers_as_they_are_and_behind_a_chain(target: str, tmp_path: Path) -> None:
     study = ReconstructStudy(
         target=target, n=2, near=1.0, lengths=("4-8",), budgets=(0, 40), defences=("none", CHAIN)
@@ -67,8 +81,11 @@ def test_each_reader_answers_as_they_are_and_behind_a_chain(target: str, tmp_pat
     ), "of all words the attack can write each"
     read = {(r["guarded_by"], r["reader"], r["budget"]): r.scores["rouge_l"].value for r in rows}
     assert read["none", "reconstruct", 40] > read["none", "blind", rows[0]["budget"]]
-    cosine = {r["budget"]: r.scores["cosine"].value for r in rows if r["guarded_by"] == "none"
-              and r["reader"] == "reconstruct"}  # fmt: skip
+    cosine = {
+        r["budget"]: r.scores["cosine"].value
+        for r in rows
+        if r["guarded_by"] == "none" and r["reader"] == "reconstruct"
+    }
     assert cosine[40] > 30 and math.isnan(cosine[0]), "of no query nothing is known"
     for row in rows:
         if row["reader"] == "reconstruct" and row["budget"]:
@@ -83,13 +100,14 @@ def test_short_sentences_of_every_document_are_attacked(target: str) -> None:
     Path(target).write_text("\n".join([*SENTENCES, *short]), encoding="utf-8")
     study = ReconstructStudy(target=target, n=100, near=1.0, lengths=("3-4", "4-8"))
     few, all_of_them = (
-        targets(cell, reconstruct._encoder("float32")).sentences.texts for cell in study.cells()
+        draw_targets(cell, reconstruct._encoder("float32")).sentences.texts
+        for cell in study.cells()
     )
     assert sorted(few) == sorted(short)
     assert sorted(all_of_them) == sorted(SENTENCES)
     (none,) = ReconstructStudy(target=target, lengths=("20-30",)).cells()
     with pytest.raises(InvalidInputError, match="20 to 30 words"):
-        targets(none, reconstruct._encoder("float32"))
+        draw_targets(none, reconstruct._encoder("float32"))
 
 
 def test_intervals_are_of_what_sentences_come_from(target: str, tmp_path: Path) -> None:
@@ -99,17 +117,18 @@ def test_intervals_are_of_what_sentences_come_from(target: str, tmp_path: Path) 
     given = {"target": f"{path}#text", "n": 100, "near": 1.0, "lengths": ("4-8",)}
     for column, n_groups in (("review", 5), ("", None)):
         study = ReconstructStudy(**given, group_column=column)
-        found = targets(study.cells()[0], reconstruct._encoder("float32"))
+        found = draw_targets(study.cells()[0], reconstruct._encoder("float32"))
         assert len(found.sentences.texts) == len(SENTENCES)
         documents = found.documents
         assert (None if documents is None else len(set(documents))) == n_groups
         assert study.columns == ((column,) if column else ())
 
 
+@pytest.mark.slow
 def test_without_the_vector_one_sentence_is_answered_for_all() -> None:
     short = sentences_between(4, 8, 500)
-    assert {len(spoken(text)) for text in short} == {4, 5, 6, 7, 8}
-    best = likeliest_sentence(tuple(short))
+    assert {len(word_tokens(text)) for text in short} == {4, 5, 6, 7, 8}
+    best = most_typical_sentence(tuple(short))
     others = [text for text in short[400:500] if text != best]
 
     def near(guess: str) -> float:
@@ -119,7 +138,7 @@ def test_without_the_vector_one_sentence_is_answered_for_all() -> None:
     with pytest.raises(InvalidInputError, match="60 to 70 words"):
         sentences_between(60, 70, 5)
     with pytest.raises(InvalidInputError, match="no sentence"):
-        likeliest_sentence(())
+        most_typical_sentence(())
 
 
 def test_no_interval_leaves_what_a_measure_can_be() -> None:
@@ -138,10 +157,10 @@ def test_lengths_are_told_together_up_to_16_and_up_to_32_words() -> None:
         return Row({"guarded_by": "none", "length": length}, scores, facts)
 
     told = markdown([row("4-8", 10, 80.0), row("9-16", 10, 40.0), row("17-32", 20, 20.0)])
-    assert "| up to 16, together | 20 | **60.0** [58.6, 61.4] |" in told
-    assert "| up to 32, together | 40 | **40.0** [38.8, 41.2] |" in told
-    assert told.count("together") == 2
-    assert markdown([row("4-8", 10, 80.0), row("9-16", 10, 40.0)]).count("together") == 1
+    assert "| up to 16, pooled | 20 | **60.0** [58.6, 61.4] |" in told
+    assert "| up to 32, pooled | 40 | **40.0** [38.8, 41.2] |" in told
+    assert told.count("pooled") == 2
+    assert markdown([row("4-8", 10, 80.0), row("9-16", 10, 40.0)]).count("pooled") == 1
 
 
 def test_its_key_names_every_stage_of_a_chain(target: str) -> None:
@@ -154,10 +173,10 @@ def test_the_interval_over_lengths_stays_where_scores_can_be() -> None:
         Row({}, {"exact": Score(0.0, Interval(0.0, 0.0), 30, 0.0)}),
         Row({}, {"exact": Score(4.0, Interval(0.0, 10.0), 30, 0.0)}),
     ]
-    found = pooled(rows, "exact")
+    found = pooled_score(rows, "exact")
     assert (found.value, found.n) == (2.0, 60)
     assert (found.ci95.low, found.ci95.high) == pytest.approx((0.0, 5.0))
-    both = pooled([rows[1], rows[1]], "exact")  # half of each, added as independent errors
+    both = pooled_score([rows[1], rows[1]], "exact")  # half of each, added as independent errors
     assert both.ci95.low == pytest.approx(4 - 2 * math.sqrt(2))
     assert both.ci95.high == pytest.approx(4 + 3 * math.sqrt(2))
 

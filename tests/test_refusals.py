@@ -11,12 +11,18 @@ import numpy as np
 import pytest
 from command_line import ROOT
 
-from core.corpora import Columns
-from core.corpora.files import load_file, read_texts
-from core.errors import ArtifactError, InvalidInputError
-from core.store import load_artifact, read_json, read_record, save_artifact, write_json
-from core.studies.rows import Row
-from core.studies.runner import cell_key, run_cells
+from leakscope.core.corpora import Columns
+from leakscope.core.corpora.files import load_file, read_texts
+from leakscope.core.errors import ArtifactError, InvalidInputError
+from leakscope.core.results.rows import Row
+from leakscope.core.storage.artifacts import (
+    load_artifact,
+    read_json,
+    read_record,
+    save_artifact,
+    write_json,
+)
+from leakscope.core.studies.runner import cell_key, run_cells
 
 DEEP = "[" * 100_000 + "]" * 100_000
 MANY = "9" * 20
@@ -60,7 +66,7 @@ def test_a_model_may_be_no_pipe_and_no_endless_file(
 ) -> None:
     with pytest.raises(ArtifactError, match="not an ordinary file"):
         read_json(pipe)
-    monkeypatch.setattr("core.store.MOST_JSON_BYTES", 100)
+    monkeypatch.setattr("leakscope.core.storage.artifacts.MOST_JSON_BYTES", 100)
     write_json(tmp_path / "long.json", "x" * 100)
     with pytest.raises(ArtifactError, match="more than 100 bytes"):
         read_json(tmp_path / "long.json")
@@ -109,6 +115,7 @@ def test_a_cell_that_holds_no_rows_is_refused_and_the_others_are_kept(
     assert [row.facts["n"] for row in run_cells(cells, measure, tmp_path)] == [0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -139,8 +146,8 @@ def test_plain_text_with_returns_alone_is_refused(tmp_path: Path) -> None:
         ('{"text": "One text", "text": "Another text"}', "'text' twice"),
         ('{"text": {}}', "'text' is not text but dict"),
         ('{"text": []}', "'text' is not text but list"),
-        ('{"text": "One text", "label": {}}', "a label is no word but an object"),
-        ('{"text": "One text", "label": []}', "a label is no word but a list"),
+        ('{"text": "One text", "label": {}}', "a label is an object, not a word"),
+        ('{"text": "One text", "label": []}', "a label is a list, not a word"),
         ('{"text": "A \\ud800 text"}', "lone surrogate"),
         ('{"text": "One text", "label": "\\udfff"}', "lone surrogate"),
         ('{"text": "One text", "author": "\\udfff"}', "lone surrogate"),
@@ -177,11 +184,20 @@ NUMBERS = [
     ["evaluate", "--attack", "probe", "--texts", "{corpus}", "--limit", MANY],
     ["evaluate", "--attack", "probe", "--texts", "{corpus}", "--seed", MANY],
     ["fit", "--encoder", "tfidf", "--corpus", "{corpus}", "--out", "{out}", "--limit", MANY],
-    ["fit", "--encoder", "lsa_tfidf", "--corpus", "{corpus}", "--out", "{out}",
-     "--set", f"seed={MANY}"],
+    [
+        "fit",
+        "--encoder",
+        "lsa_tfidf",
+        "--corpus",
+        "{corpus}",
+        "--out",
+        "{out}",
+        "--set",
+        f"seed={MANY}",
+    ],
     ["fit", "--encoder", "lsa_tfidf", "--corpus", "{corpus}", "--out", "{out}", "--set", "seed=-1"],
     ["study", "encoders", "--target", "{corpus}", "--out", "{out}", "--n-targets", MANY],
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("command", NUMBERS, ids=[f"{c[0]} {c[-1]}" for c in NUMBERS])
@@ -194,8 +210,9 @@ def test_numbers_that_cannot_be_counted_with_are_refused(
 
 
 @pytest.mark.parametrize("seed", [MANY, "-1", f"-{MANY}"])
-@pytest.mark.parametrize("command", [["tune", "--attack", "mlc", "--seed"],
-                                     ["study", "encoders", "--seeds"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "command", [["tune", "--attack", "mlc", "--seed"], ["study", "encoders", "--seeds"]]
+)
 def test_the_range_of_a_seed_is_told_whichever_end_is_passed(
     core: Any, corpus: Path, tmp_path: Path, command: list[str], seed: str
 ) -> None:
@@ -225,7 +242,7 @@ def test_what_a_system_refuses_is_no_fault_of_ours(
     core: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for error, told in [
-        (MemoryError(), "memory is not enough"),
+        (MemoryError(), "not enough memory"),
         (OSError(28, "No space left on device"), "No space left on device"),
         (RecursionError(), "nested too deeply"),
     ]:
@@ -233,7 +250,7 @@ def test_what_a_system_refuses_is_no_fault_of_ours(
         def fails(_: object, error: BaseException = error) -> None:
             raise error
 
-        monkeypatch.setattr("core.cli.listing.run", fails)
+        monkeypatch.setattr("leakscope.core.cli.listing.run", fails)
         assert told in core("list").refusal()
 
 

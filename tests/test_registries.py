@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
+from types import SimpleNamespace
+
 import pytest
 
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.attacks.membership.classifiers.targets.registry import TARGETS
-from core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
-from core.attacks.membership.words.registry import WORD_ATTACKS
-from core.defences.registry import DEFENCES
-from core.defences.trained.registry import TRAINED_DEFENCES
-from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
-from core.encoders.registry import ENCODERS
-from core.registry import Entry
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.attacks.membership.classifiers.targets.registry import TARGETS
+from leakscope.core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
+from leakscope.core.attacks.membership.words.registry import WORD_ATTACKS
+from leakscope.core.defences.registry import DEFENCES
+from leakscope.core.defences.trained.registry import TRAINED_DEFENCES, make_trained_defence
+from leakscope.core.defences.trained.under_noise.registry import OBJECTIVES, READERS
+from leakscope.core.encoders.registry import ENCODERS
+from leakscope.core.errors import NotFittedError
+from leakscope.core.registry import Entry
+from leakscope.core.specs import settings_of
 
 FAMILIES = (
     INVERSION_ATTACKS,
@@ -37,6 +42,14 @@ def test_an_entry_tells_what_a_reader_needs(name: str) -> None:
     for opened, closed in ("{}", "()"):
         assert entry.formula.count(opened) == entry.formula.count(closed)
     assert entry.formula.count(r"\big(") == entry.formula.count(r"\big)")
+    if is_dataclass(entry.kind):
+        assert all(field.metadata["help"] for field in settings_of(entry.kind).values())
+
+
+@pytest.mark.parametrize("name", TRAINED_DEFENCES)
+def test_a_defence_that_has_not_learnt_protects_nothing(name: str) -> None:
+    with pytest.raises(NotFittedError):
+        make_trained_defence(name).protect(SimpleNamespace(name="e", fingerprint="f", dimension=4))
 
 
 def test_no_name_stands_in_two_registries() -> None:
@@ -49,6 +62,6 @@ def test_a_strength_says_its_own_value() -> None:
     for name in told:
         _, strength = DEFENCES[name].strength or ("", None)
         assert strength is not None
-        assert len({strength.said.format(value) for value in strength.steps_for(384)}) == len(
+        assert len({strength.pattern.format(value) for value in strength.steps_for(384)}) == len(
             strength.steps_for(384)
         ), f"two steps of {name} are named alike"

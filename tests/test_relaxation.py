@@ -1,22 +1,24 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 
-from core.attacks.inversion.relaxation import batches
-from core.attacks.inversion.relaxation.attack import RelaxationAttack
-from core.attacks.inversion.relaxation.soft_tokens import Schedule, mix_tokens, relax_tokens
-from core.attacks.inversion.relaxation.staged import StagedAttack
-from core.attacks.inversion.token_words import regular_token_ids, whole_words
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError, NotFittedError, StoppedError
-from core.figures.layers import layers_figure
-from core.studies import layers
-from core.studies.domains import Domain
-from core.text import STOP_WORDS, words
+from leakscope.core.attacks.inversion.relaxation import relaxed_search
+from leakscope.core.attacks.inversion.relaxation.attack import RelaxationAttack
+from leakscope.core.attacks.inversion.relaxation.soft_tokens import (
+    Schedule,
+    mix_tokens,
+    relax_tokens,
+)
+from leakscope.core.attacks.inversion.relaxation.staged import StagedAttack
+from leakscope.core.attacks.inversion.released_tokens.token_words import (
+    regular_token_ids,
+    whole_words,
+)
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError, NotFittedError
+from leakscope.core.text import STOP_WORDS, words
 
 TEXTS = [
     "the minister and the river with the silver engine.",
@@ -97,6 +99,7 @@ def relax(targets: torch.Tensor, vectors: torch.Tensor, n_steps: int, steps: lis
     )
 
 
+@pytest.mark.slow
 def test_finds_the_two_tokens_of_a_mean_and_stops_on_a_plateau() -> None:
     vectors = 3 * torch.eye(6)
     targets = torch.stack([(vectors[1] + vectors[4]) / 2, vectors[3]])
@@ -137,7 +140,7 @@ def test_of_several_starts_the_nearest_is_answered(
         made.append(relax_tokens(*args, **kwargs))
         return made[-1]
 
-    monkeypatch.setattr(batches, "relax_tokens", remember)
+    monkeypatch.setattr(relaxed_search, "relax_tokens", remember)
     attack = RelaxationAttack(n_restarts=3, keep_stop_words=True, **FAST)
     attack.fit(tiny_encoder, small_texts[:50])
     answers = attack.invert(tiny_encoder, tiny_encoder.encode(small_texts[300:304]))
@@ -156,22 +159,10 @@ def test_vectors_that_no_text_comes_near_are_refused_by_their_place(
 ) -> None:
     vectors = tiny_encoder.encode(TEXTS)
     vectors[1] = 3e38  # its square is beyond float32
-    with pytest.raises(InvalidInputError, match=r"Vector 1 is so far .* Check the vectors"):
+    with pytest.raises(
+        InvalidInputError, match=r"The loss of vector 1 is not finite.* Check the vectors"
+    ):
         RelaxationAttack(**FAST).fit(tiny_encoder, TEXTS).invert(tiny_encoder, vectors)
-
-
-def test_repeats_under_a_seed_whatever_the_batch(
-    attack: RelaxationAttack, tiny_encoder: TransformerEncoder, small_texts: list[str]
-) -> None:
-    vectors = tiny_encoder.encode(small_texts[300:303])
-    first = attack.invert(tiny_encoder, vectors)
-    assert first == attack.invert(tiny_encoder, vectors)
-    # Few steps: products of other shapes round otherwise, and every step makes more of it.
-    brief = type(attack)(**{**FAST, "n_steps": 3}).load_state(*attack.state())
-    (alone,) = brief.invert(tiny_encoder, vectors[:1])
-    assert alone.word_set == brief.invert(tiny_encoder, vectors)[0].word_set
-    other = type(attack)(**FAST, seed=5).load_state(*attack.state())
-    assert other.invert(tiny_encoder, vectors) != first
 
 
 def test_a_shortlist_of_everything_changes_nothing(
@@ -182,21 +173,6 @@ def test_a_shortlist_of_everything_changes_nothing(
     assert everything.invert(tiny_encoder, vectors) == attack.invert(tiny_encoder, vectors)
     short = type(attack)(**FAST, shortlist=3).load_state(*attack.state())
     assert all(len(a.words) <= 3 for a in short.invert(tiny_encoder, vectors))
-
-
-def test_stops_through_progress_and_reports_within_bounds(
-    attack: RelaxationAttack, tiny_encoder: TransformerEncoder, small_texts: list[str]
-) -> None:
-    vectors = tiny_encoder.encode(small_texts[300:302])
-    seen: list[float] = []
-    attack.invert(tiny_encoder, vectors, lambda fraction, _: seen.append(fraction))
-    assert seen == sorted(seen) and seen[0] > 0 and seen[-1] == pytest.approx(1.0)
-
-    def stop(fraction: float, message: str) -> None:
-        raise StoppedError("enough")
-
-    with pytest.raises(StoppedError):
-        attack.invert(tiny_encoder, vectors, stop)
 
 
 def test_relaxation_needs_no_training_and_staged_does(tiny_encoder: TransformerEncoder) -> None:
@@ -248,30 +224,3 @@ def test_tokens_and_the_words_they_stand_for(minilm: TransformerEncoder) -> None
     ids = regular_token_ids(minilm, words_only=True, without={"minister"})
     assert tokens.index("minister") not in ids and tokens.index("river") in ids
     assert all(names[i] for i in ids)
-
-
-def test_a_layer_is_attacked_by_either_equation_and_drawn(
-    tiny_bert, small_texts: list[str]
-) -> None:
-    settings = {"Eq. 5": FAST, "Eq. 7": {"penalty": 0.001}}
-    known, targets = tuple(small_texts[:200]), tuple(small_texts[300:303])
-    rows = []
-    for layer in (0, 3):
-        encoder = TransformerEncoder(
-            tiny_bert, name=f"mlm:tiny@{layer}", layer=layer, max_length=64, device="cpu"
-        )
-        for equation, own in settings.items():
-            row = layers.attack_layer(
-                equation, encoder, Domain(known, targets), seed=0, settings=own
-            )
-            rows.append(replace(row, cell={"encoder": "tiny", "domain": "cross", "seed": 0,
-                                           "layer": layer, "equation": equation}))  # fmt: skip
-    assert all(0 <= row["token_set_f1"] <= 100 and row["n"] == 3 for row in rows)
-    figure = layers_figure(rows)
-    assert [trace.name for trace in figure.data] == ["relaxation, Eq. 5", "sparse, Eq. 7"]
-    for trace, equation in zip(figure.data, layers.EQUATIONS, strict=True):
-        scores = [row.scores["token_set_f1"] for row in rows if row["equation"] == equation]
-        assert list(trace.x) == [0, 3]
-        assert list(trace.y) == [score.value for score in scores]
-        tops = [y + up for y, up in zip(trace.y, trace.error_y.array, strict=True)]
-        np.testing.assert_allclose(tops, [score.ci95.high for score in scores])

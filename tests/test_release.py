@@ -12,22 +12,22 @@ from releases import release_in_float32
 from scipy import sparse
 from torch import Tensor
 
-from core.attacks.inversion.rounding_grid import RoundingGrid, lowest_bits
-from core.defences.metric_dp.audit.pairs import audit_pair, half_spaces
-from core.defences.metric_dp.mechanisms import SequenceRepresentation, TokenRepresentation
-from core.defences.metric_dp.noise import draw_noise
-from core.defences.metric_dp.release import (
+from leakscope.core.attacks.inversion.rounding_grid import RoundingGrid, lowest_bits
+from leakscope.core.defences.metric_dp.audit.pairs import audit_pair, half_spaces
+from leakscope.core.defences.metric_dp.mechanisms import SequenceRepresentation, TokenRepresentation
+from leakscope.core.defences.metric_dp.noise import draw_noise
+from leakscope.core.defences.metric_dp.release import (
     FINEST_STEP,
     STEPS_PER_SCALE,
     grid_step,
     release,
     release_under_noise,
 )
-from core.defences.trained.under_noise.user_side import UserSide
-from core.defences.vectors import GaussianNoise
-from core.encoders.transformer import TransformerEncoder
-from core.encoders.white_box import token_table
-from core.errors import InvalidInputError
+from leakscope.core.defences.trained.under_noise.user_side import UserSide
+from leakscope.core.defences.vectors import GaussianNoise
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.encoders.white_box import token_table
+from leakscope.core.errors import InvalidInputError
 
 ETAS = (0.5, 1.0, 5.0)
 Release = Callable[[np.ndarray, float, np.random.Generator], np.ndarray]
@@ -100,12 +100,13 @@ def everything_that_releases(
     return {
         "token_representation": (np.concatenate(seen), 1 / eta),
         "sequence_representation": (
-            SequenceRepresentation(eta=eta, seed=1).protect(encoder).encode(texts), 1 / eta,
+            SequenceRepresentation(eta=eta, seed=1).protect(encoder).encode(texts),
+            1 / eta,
         ),
         "gaussian": (GaussianNoise(sigma=1 / eta, seed=1).protect(encoder).encode(texts), 1 / eta),
         "training under noise": (side.vectors(ids, rng)[0], 1 / eta),
         "training under noise, on a GPU": (there.vectors(ids, rng)[0], 1 / eta),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("eta", [0.5, 75.0, 3000.0])
@@ -157,9 +158,12 @@ def observed(
             seen = [look(y) for y in draws]
             one, two = iter(seen[:2]), iter(seen[2:])
             found = audit_pair(
-                lambda _, one=one: next(one), lambda _, two=two: next(two), eta * distance,
-                n_runs=40_000, alpha=0.01,
-            )  # fmt: skip
+                lambda _, one=one: next(one),
+                lambda _, two=two: next(two),
+                eta * distance,
+                n_runs=40_000,
+                alpha=0.01,
+            )
             runs[f"{name}, {i}"] = found.lower_bound, found.promised
     return runs
 

@@ -5,21 +5,28 @@ from __future__ import annotations
 import argparse
 import ast
 import re
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 
 from browsing import ROOT
 
-from core.cli import build_parser
-from core.cli.study import options_of, study_name
-from core.errors import PINS, install
-from core.studies.registry import STUDIES
+from leakscope.core.cli import build_parser
+from leakscope.core.cli.study import options_of
+from leakscope.core.errors import PINS, install
+from leakscope.core.studies.registry import STUDIES
+from tools.pins import CONSTRAINTS, pins_of
 
-LAYERS = ("core", "dashboard", "pages")
+LAYERS = ("core", "dashboard", "leakscope", "pages")
 PASSED_ON = {"LEAKSCOPE_NEEDS_KEY"}
 """What the program itself tells processes of a cluster; nobody sets it."""
-DOCUMENTS = ("README.md", "SECURITY.md", "docs/deployment.md", "docs/settings.md", "docs/data.md")
+DOCUMENTS = (
+    "README.md",
+    "docs/commands.md",
+    "SECURITY.md",
+    "docs/deployment.md",
+    "docs/settings.md",
+    "docs/data.md",
+)
 
 
 @cache
@@ -56,11 +63,8 @@ def found(pattern: str) -> list[tuple[str, re.Match[str]]]:
 
 
 def test_versions_that_messages_name_are_those_that_are_tested() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    pinned = {line.split("#")[0].strip() for line in lines}
-    pinned |= {pin for extra in project["optional-dependencies"].values() for pin in extra}
-    assert {f"{name}=={version}" for name, version in PINS.items()} <= pinned
+    pinned = pins_of(CONSTRAINTS.read_text(encoding="utf-8"))
+    assert PINS.items() <= pinned.items()
     assert install("ray", is_there=True).endswith("--force-reinstall --no-deps ray==2.60.0")
 
 
@@ -74,12 +78,22 @@ def test_nobody_is_told_to_install_a_name_that_no_index_has() -> None:
         assert not re.search(r"leakscope(\[|$| )", line), f"{place}: {hit.group(0)}"
 
 
+def test_modules_that_are_named_can_be_run() -> None:
+    for place, hit in found(
+        r"python3? -m ((?:leakscope|scripts|tools)(?:\.\w+)+)((?: --[a-z-]+ \S+)*)"
+    ):
+        name, rest = hit.groups()
+        path = ROOT.joinpath(*name.removeprefix("leakscope.").split("."))
+        file = path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
+        source = file.read_text(encoding="utf-8")
+        assert '__name__ == "__main__"' in source, f"{place}: {hit.group(0)}"
+        assert all(f'"{word}"' in source for word in rest.split() if word.startswith("--")), place
+
+
 def test_commands_that_are_named_exist_with_their_options() -> None:
     parser = build_parser()
     (choice,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    for place, hit in found(
-        r"(?:python -m core|(?:`|^)leakscope) ([a-z][a-z-]+)((?: [^`\n|#…]+)?)"
-    ):
+    for place, hit in found(r"(?<![\w/])(?<!from )leakscope ([a-z][a-z-]+)((?: [^`\n|#…]+)?)"):
         name, rest = hit.groups()
         if name == "serve":
             continue
@@ -88,7 +102,7 @@ def test_commands_that_are_named_exist_with_their_options() -> None:
         words = rest.split()
         known = set(options(command, words))
         if name == "study":  # of any, where the command says NAME
-            studies = [study for study in map(study_name, words[:1]) if study in STUDIES]
+            studies = [study for study in words[:1] if study in STUDIES]
             known = {option for study in studies or STUDIES for option in options_of(study)}
         for option in re.findall(r"(?<!\S)(--[a-z][\w-]*)", rest.split(" && ")[0]):
             assert option in known, f"{place}: {name} has no {option}: {hit.group(0)}"
@@ -105,7 +119,7 @@ def options(command: argparse.ArgumentParser, words: list[str]) -> Iterator[str]
 
 
 def test_files_that_are_named_exist() -> None:
-    for place, hit in found(r"(?<![\w/{…])(?:docs|assets|benchmarks|tools)/[\w./-]*[\w/]"):
+    for place, hit in found(r"(?<![\w/{…])(?:docs|assets|benchmarks|scripts|tools)/[\w./-]*[\w/]"):
         path = hit.group(0).rstrip(".")
         is_there = (ROOT / path).exists() or any(ROOT.glob(f"{path}*"))
         assert is_there, f"{place}: there is no {path}"

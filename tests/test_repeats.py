@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from core.errors import InvalidInputError
-from core.protocols import OnProgress, Vectors, no_progress
-from core.tasks.labelled import LabelledTask
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.tasks.labelled import LabelledTask
 from tools.repeats import OUT, markdown, measured
 
 

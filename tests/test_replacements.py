@@ -8,34 +8,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.defences.metric_dp.candidates import candidate_ids
-from core.defences.metric_dp.replaced import ReplacementRanks, bundled_tokens
-from core.errors import InvalidInputError
-from core.figures.replacements import replacements_figure
-from core.intervals import percent_interval, wilson_interval
-from core.results import Interval, Score
-from core.studies import replacements
-from core.studies.replacements import (
+from leakscope.core.defences.metric_dp.candidates import candidate_ids
+from leakscope.core.defences.metric_dp.replacement_ranks import ReplacementRanks, bundled_tokens
+from leakscope.core.intervals import percent_interval, wilson_interval
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.deniability import replacements
+from leakscope.core.studies.deniability.replacements import (
     CLASSES,
     ReplacementStudy,
-    markdown,
     measure,
-    middle_said,
-    setting_said,
-    shares_said,
 )
-from core.studies.rows import Row
 
 
 @pytest.fixture(scope="module")
 def rows(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
     asked = ReplacementStudy(
         defences=("santext:epsilon=0.01", "santext:epsilon=500", "custext:epsilon=2,k=8"),
-        encoder=f"mlm:{tiny_bert}", n_texts=30,
-    )  # fmt: skip
+        encoder=f"mlm:{tiny_bert}",
+        n_texts=30,
+    )
     folder = tmp_path_factory.mktemp("cells")
-    return [Row(cell, row.scores, row.facts)
-            for cell in asked.cells() for row in measure(cell, folder)]  # fmt: skip
+    return [
+        Row(cell, row.scores, row.facts) for cell in asked.cells() for row in measure(cell, folder)
+    ]
 
 
 def test_classes_are_shares_of_all_tokens_beside_what_an_even_draw_gives(rows: list[Row]) -> None:
@@ -79,40 +74,9 @@ def test_intervals_are_over_sentences_and_not_over_tokens(
     assert found.ci95 == percent_interval(held, groups=texts.tolist(), seed=0)
 
 
-def test_what_replaces_no_tokens_is_refused_by_name() -> None:
-    with pytest.raises(InvalidInputError, match="gaussian does not replace token for token"):
-        ReplacementStudy(defences=("gaussian",)).cells()
-    with pytest.raises(InvalidInputError, match=r"text_to_text\+int8 does not"):
-        ReplacementStudy(defences=("text_to_text:eta=60+int8",)).cells()
-
-
-def test_the_table_and_the_figure_are_of_the_rows_and_tell_what_failed(rows: list[Row]) -> None:
-    failed = Row(rows[0].cell, error="no memory")
-    told = markdown([*rows, failed])
-    assert "| SanText | ε 500 |" in told and "failed: no memory" in told
-    assert f"{rows[0].scores['0'].n:,} tokens of 30 sentences" in told
-    figure = replacements_figure([*rows, failed])
-    assert [bar.name for bar in figure.data] == [*CLASSES.values()]
-    own = figure.data[0]
-    assert list(own.y) == [", ".join(setting_said(row)) for row in rows]
-    assert list(own.x) == [row.scores["0"].value for row in rows]
-    assert np.array([bar.x for bar in figure.data]).sum(0) == pytest.approx([100] * 3)
-    assert len({bar.marker.pattern.shape for bar in figure.data}) == 5, "colour is not alone"
-    assert markdown([failed]).startswith("# What replaces a token")
-
-
 def test_where_no_token_is_of_a_class_its_share_may_be_above_none() -> None:
     held, groups = np.zeros(600, np.bool_), [i // 20 for i in range(600)]
     assert replacements._interval(held, groups, 0) == wilson_interval(0, 30)
     assert replacements._interval(~held, groups, 0) == wilson_interval(30, 30)
     held[:9] = True
     assert replacements._interval(held, groups, 0).high > 1.5
-
-
-def test_where_all_became_near_ones_there_is_no_rank_beyond(rows: list[Row]) -> None:
-    near = ReplacementRanks(np.array([0, 3, 10]), 50)
-    assert near.middle is None and "none one farther away" in near.said
-    told = Row(rows[0].cell, rows[0].scores, {**rows[0].facts, "middle": None, "n_beyond": 0})
-    assert middle_said(told) == "–" and "| – |" in markdown([told])
-    few = {**rows[0].scores, "0": Score(0.02, Interval(0.0, 0.05), 10_000, 1.0)}
-    assert shares_said(Row(rows[0].cell, few, rows[0].facts))["0"] == "0.02 [0.00, 0.05]"

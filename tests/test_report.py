@@ -13,12 +13,13 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from core.store import write_json
-from core.story.deck import Deck, make_deck
-from core.story.drawing import plain_figure
-from core.story.format import Pin, Slide, Story, Table
-from core.story.html import html_report
-from core.story.shipped import open_story
+from leakscope.core.findings.drawing import plain_figure
+from leakscope.core.findings.finding import Finding, Table
+from leakscope.core.storage.artifacts import write_json
+from leakscope.core.story.deck import Deck, make_deck
+from leakscope.core.story.format import Pin, Story
+from leakscope.core.story.html import html_report
+from leakscope.core.story.shipped import open_story
 
 EVIL = '"><script>alert(1)</script><img src="http://a.example/x.png" onerror=alert(1)>'
 VOID = {"meta", "br", "img", "input", "link"}
@@ -72,6 +73,7 @@ def document(board: Deck) -> str:
     return html_report(board)
 
 
+@pytest.mark.slow
 def test_a_report_is_small_and_whole_and_fetches_nothing(board: Deck, document: str) -> None:
     assert len(document.encode()) <= 3_000_000
     found = Document(document)
@@ -84,14 +86,23 @@ def test_a_report_is_small_and_whole_and_fetches_nothing(board: Deck, document: 
     assert "default-src 'none'" in unescape(document)
 
 
+@pytest.mark.slow
 def test_a_report_tells_date_version_facts_limits_questions_and_commands(
     board: Deck, document: str
 ) -> None:
     text = Document(document).text
     for told in ("2026-03-01", board.version, *board.limits, *board.commands):
         assert told in text
-    for clause in ("Article 32", "Articles 33 and 34", "Article 35", "28/2024", "AML.T0024.001",
-                   "LLM08 in the 2025", "LLM09 in the 2026", "11.2.1 to 11.2.5"):  # fmt: skip
+    for clause in (
+        "Article 32",
+        "Articles 33 and 34",
+        "Article 35",
+        "28/2024",
+        "AML.T0024.001",
+        "LLM08 in the 2025",
+        "LLM09 in the 2026",
+        "11.2.1 to 11.2.5",
+    ):
         assert clause in text
     for clause in board.clauses:
         assert clause.source in text
@@ -114,7 +125,7 @@ def test_every_number_of_a_slide_stands_in_the_report(board: Deck, document: str
 
 
 def hostile() -> Story:
-    slide = Slide(
+    slide = Finding(
         title=EVIL,
         body=EVIL,
         sentence=((EVIL, "recovered"), (EVIL, EVIL)),
@@ -147,6 +158,7 @@ def test_a_hostile_story_is_shown_as_plain_text() -> None:
     assert found.text.count(EVIL) >= 8
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_report(core: Any, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     n = len(open_story("safe-to-store").pins)

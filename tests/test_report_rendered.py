@@ -32,8 +32,16 @@ pytestmark = [
 def rendered(content: bytes, folder: Path) -> Path:
     """Return the slides as PDF, a page each."""
     (folder / "show.pptx").write_bytes(content)
-    command = [str(OFFICE), "--headless", f"-env:UserInstallation=file://{folder}/profile",
-               "--convert-to", "pdf", "--outdir", str(folder), "show.pptx"]  # fmt: skip
+    command = [
+        str(OFFICE),
+        "--headless",
+        f"-env:UserInstallation=file://{folder}/profile",
+        "--convert-to",
+        "pdf",
+        "--outdir",
+        str(folder),
+        "show.pptx",
+    ]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=240)
     return folder / "show.pdf"
 

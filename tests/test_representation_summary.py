@@ -1,64 +1,98 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.encoders.registry import ENCODERS, FITTED_ENCODERS
-from core.errors import ArtifactError
-from core.figures.label_places import place_labels
-from core.figures.representations import representations_figure
-from core.studies import more_texts
-from core.studies.representation_order import (
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.encoders.registry import ENCODERS, FITTED_ENCODERS
+from leakscope.core.errors import ArtifactError
+from leakscope.core.results.tables import rows_to_json
+from leakscope.core.studies.inversion import more_texts
+from leakscope.core.studies.inversion.representation_order import (
     Verdict,
     compare_pairs,
     least_leaking,
-    paper_points,
     strongest,
 )
-from core.studies.representation_summary import (
+from leakscope.core.studies.inversion.representation_summary import (
     FILES,
     MORE_TEXTS,
     SHIPPED,
     load_representations,
 )
-from core.studies.tables import table_of
+from scripts.more_texts import collect
 
 BROKEN = ["{", "[]", "{}", '{"study": "x", "rows": [1]}', '{"rows": []}']
 
 
 def leak(encoder: str, f1: float, half: float = 2.0, **more: Any) -> dict[str, Any]:
-    row = {"encoder": encoder, "attack": "msp", "domain": "in", "n_auxiliary": 100, "seed": 0,
-           "settings": {}, "target": "news.parquet", "n_fitted_on": 100, "n": 50,
-           "precision": 50.0, "recall": 40.0, "weighted_f1": 30.0, "own_vocabulary_f1": 20.0,
-           "prior_f1": 5.0}  # fmt: skip
+    row = {
+        "encoder": encoder,
+        "attack": "msp",
+        "domain": "in",
+        "n_auxiliary": 100,
+        "seed": 0,
+        "settings": {},
+        "target": "news.parquet",
+        "n_fitted_on": 100,
+        "n": 50,
+        "precision": 50.0,
+        "recall": 40.0,
+        "weighted_f1": 30.0,
+        "own_vocabulary_f1": 20.0,
+        "prior_f1": 5.0,
+    }
     return row | {"token_set_f1": f1, "token_set_f1_ci95": [f1 - half, f1 + half]} | more
 
 
 def use(encoder: str, value: float, half: float = 2.0, **more: Any) -> dict[str, Any]:
-    row = {"encoder": encoder, "view": "titles", "domain": "in", "seed": 0, "n": 60,
-           "target": "news.parquet", "prior_macro_f1": 8.0}  # fmt: skip
+    row = {
+        "encoder": encoder,
+        "view": "titles",
+        "domain": "in",
+        "seed": 0,
+        "n": 60,
+        "target": "news.parquet",
+        "prior_macro_f1": 8.0,
+    }
     return row | {"macro_f1": value, "macro_f1_ci95": [value - half, value + half]} | more
 
 
 def taught(encoder: str, f1: float, n: int, **more: Any) -> dict[str, Any]:
-    row = {"encoder": encoder, "attack": "msp", "domain": "in", "n": 500, "seed": 0,
-           "n_fitted_on": n, "prior_f1": 4.0, "token_set_f1": f1}  # fmt: skip
+    row = {
+        "encoder": encoder,
+        "attack": "msp",
+        "domain": "in",
+        "n": 500,
+        "seed": 0,
+        "n_fitted_on": n,
+        "prior_f1": 4.0,
+        "token_set_f1": f1,
+    }
     return row | {"token_set_f1_ci95": [f1 - 1, f1 + 1]} | more
 
 
 TAUGHT = [taught("minilm", 85, 9000), taught("minilm", 95, 9000, attack="search")]
 LEAKS = [
-    leak("tfidf", 90), leak("hashing", 91), leak("lsa_tfidf", 60), leak("lsa_hashing", 58),
-    leak("doc2vec", 59, 1.0), leak("minilm", 70), leak("tfidf", 40, attack="probe"),
+    leak("tfidf", 90),
+    leak("hashing", 91),
+    leak("lsa_tfidf", 60),
+    leak("lsa_hashing", 58),
+    leak("doc2vec", 59, 1.0),
+    leak("minilm", 70),
+    leak("tfidf", 40, attack="probe"),
     leak("minilm", 75, attack="probe", prior_f1=7.0),
-]  # fmt: skip
-USES = [use("tfidf", 80), use("hashing", 79), use("lsa_tfidf", 60), use("lsa_hashing", 77),
-        use("minilm", 82, domain="cross")]  # fmt: skip
+]
+USES = [
+    use("tfidf", 80),
+    use("hashing", 79),
+    use("lsa_tfidf", 60),
+    use("lsa_hashing", 77),
+    use("minilm", 82, domain="cross"),
+]
 
 
 def written(
@@ -101,8 +135,10 @@ def test_the_f1_of_every_word_is_kept_where_each_row_holds_it(tmp_path: Path) ->
     ]
     more = [taught("tfidf", 60, 9000, unrestricted_f1=51.0)]
     found = load_representations(written(tmp_path, leaks, USES, more))
-    every = {p.leak.encoder: p.leak.all_words
-             for p in found.points(["tfidf", "hashing"], ["msp"], "in", "titles")}  # fmt: skip
+    every = {
+        p.leak.encoder: p.leak.all_words
+        for p in found.points(["tfidf", "hashing"], ["msp"], "in", "titles")
+    }
     assert every == {"tfidf": 17.0, "hashing": None}
     assert [score.all_words for score in found.more_texts] == [51.0]
 
@@ -130,31 +166,8 @@ def test_a_missing_or_damaged_file_is_told_with_its_command(
 ) -> None:
     path = folder / FILES[study]
     path.unlink() if content is None else path.write_text(content)
-    with pytest.raises(ArtifactError, match=f"python -m core study {study} --target FILE --out"):
+    with pytest.raises(ArtifactError, match=f"leakscope study {study} --target FILE --out"):
         load_representations(folder)
-
-
-@pytest.mark.parametrize("content", [None, *BROKEN])
-def test_a_missing_or_damaged_file_of_more_texts_is_told_with_its_command(
-    folder: Path, content: str | None
-) -> None:
-    path = folder / MORE_TEXTS
-    path.unlink() if content is None else path.write_text(content)
-    with pytest.raises(ArtifactError, match=re.escape(more_texts.COMMAND)):
-        load_representations(folder)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"token_set_f1": 101}, {"attack": "nonsense"}, {"n": None}, {"domain": "elsewhere"},
-     {"n_fitted_on": "many"}],
-    ids=str,
-)  # fmt: skip
-def test_rows_of_more_texts_that_make_no_sense_are_refused(
-    tmp_path: Path, wrong: dict[str, Any]
-) -> None:
-    with pytest.raises(ArtifactError, match=r"Make (it|them)"):
-        load_representations(written(tmp_path, LEAKS, USES, [TAUGHT[0] | wrong]))
 
 
 def test_attacks_that_learnt_from_more_are_named_where_they_read_more(tmp_path: Path) -> None:
@@ -162,7 +175,7 @@ def test_attacks_that_learnt_from_more_are_named_where_they_read_more(tmp_path: 
     more = [*TAUGHT, taught("tfidf", 99, 100), taught("hashing", 93, 9000)]
     found = load_representations(written(tmp_path, LEAKS, USES, more))
     told = {
-        name: [(s.attack, s.f1.value, s.n_fitted_on) for s in found.taught_more(leak)]
+        name: [(s.attack, s.f1.value, s.n_fitted_on) for s in found.better_trained(leak)]
         for (name, attack, _), leak in found.leaks.items()
         if attack == "msp"
     }
@@ -174,35 +187,36 @@ def test_attacks_that_learnt_from_more_are_named_where_they_read_more(tmp_path: 
 
 
 def test_what_ships_of_more_texts_is_what_was_measured() -> None:
-    results = Path(__file__).parents[1] / "docs" / "results" / "inversion-bbc.json"
+    results = Path(__file__).parents[1] / "results" / "inversion-bbc.json"
     shipped = json.loads((SHIPPED / MORE_TEXTS).read_text())
-    assert shipped["rows"] == table_of(more_texts.STUDY, more_texts.collect(results))["rows"]
+    assert shipped["rows"] == rows_to_json(more_texts.STUDY, collect(results))["rows"]
     found = load_representations(SHIPPED)
     leak = found.leaks["minilm", "probe_mlc", "cross"]
-    same, most = found.taught_more(leak)
+    same, most = found.better_trained(leak)
     assert (same.attack, most.attack) == ("probe_mlc", "search")
     assert leak.f1.ci95.high < same.f1.ci95.low < most.f1.ci95.low
     assert leak.n_fitted_on < same.n_fitted_on == most.n_fitted_on
-    assert not found.taught_more(found.leaks["glove", "probe_mlc", "cross"])
-
-
-@pytest.mark.parametrize("content", BROKEN)
-def test_results_of_another_study_are_refused(tmp_path: Path, content: str) -> None:
-    (tmp_path / "rows.json").write_text(content)
-    with pytest.raises(ArtifactError):
-        more_texts.main(["--results", str(tmp_path / "rows.json"), "--out", str(tmp_path / "o")])
+    assert not found.better_trained(found.leaks["glove", "probe_mlc", "cross"])
 
 
 @pytest.mark.parametrize(
     "row",
-    [leak("tfidf", float("nan")), leak("tfidf", 101), leak("nonsense", 50),
-     leak("tfidf", 50, attack="nonsense"), leak("tfidf", 50, domain="elsewhere"),
-     leak("tfidf", 50, token_set_f1_ci95=[1]), leak("tfidf", 50, n_auxiliary=None),
-     leak("tfidf", 50, prior_f1="5"), leak("tfidf", 50, settings=None), {"encoder": "tfidf"}],
+    [
+        leak("tfidf", float("nan")),
+        leak("tfidf", 101),
+        leak("nonsense", 50),
+        leak("tfidf", 50, attack="nonsense"),
+        leak("tfidf", 50, domain="elsewhere"),
+        leak("tfidf", 50, token_set_f1_ci95=[1]),
+        leak("tfidf", 50, n_auxiliary=None),
+        leak("tfidf", 50, prior_f1="5"),
+        leak("tfidf", 50, settings=None),
+        {"encoder": "tfidf"},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_rows_that_make_no_sense_are_refused(tmp_path: Path, row: dict[str, Any]) -> None:
-    with pytest.raises(ArtifactError, match=r"Make (it|them)"):
+    with pytest.raises(ArtifactError, match=r"Create (it|them)"):
         load_representations(written(tmp_path, [row], USES))
 
 
@@ -210,9 +224,13 @@ def test_the_finding_is_the_least_leak_of_the_most_useful(folder: Path) -> None:
     found = load_representations(folder)
     points = found.points(found.encoders, found.attacks, "in", "titles")
     assert {p.leak.encoder: p.leak.attack for p in strongest(points)} == {
-        "tfidf": "msp", "hashing": "msp", "lsa_tfidf": "msp", "lsa_hashing": "msp",
-        "doc2vec": "msp", "minilm": "probe",
-    }  # fmt: skip
+        "tfidf": "msp",
+        "hashing": "msp",
+        "lsa_tfidf": "msp",
+        "lsa_hashing": "msp",
+        "doc2vec": "msp",
+        "minilm": "probe",
+    }
     best = least_leaking(points)
     assert best is not None
     # 77 ± 2 does not reach 82 ± 2; tf-idf and hashing do.
@@ -244,38 +262,11 @@ def test_the_order_is_checked_step_by_step_on_the_rows_shown(folder: Path) -> No
     assert one == [], "the two do not follow each other"
 
 
-def test_the_thesis_pairs_its_leakage_with_the_cross_domain_usefulness() -> None:
-    (point,) = paper_points(["tfidf", "word2vec"], "in", "text")
-    assert (point.encoder, point.useful, point.leak) == ("tfidf", 84.67, 89.05)
-
-
-def test_the_figure_draws_what_it_is_given(folder: Path) -> None:
-    found = load_representations(folder)
-    points = found.points(found.encoders, found.attacks, "in", "titles")
-    paper = paper_points(found.encoders, "in", "titles")
-    figure = representations_figure(points, paper, view="titles ")
-    drawn = {(x, y) for t in figure.data if t.error_y.array for x, y in zip(t.x, t.y, strict=True)}
-    assert drawn == {(80, 90), (79, 91), (60, 60), (77, 58), (82, 70), (80, 40), (82, 75)}
-    names, theirs = [trace for trace in figure.data if trace.mode == "markers+text"]
-    assert len(theirs.text) == 6 and {"<i>tf-idf</i>", "<i>Sentence-BERT</i>"} <= {*theirs.text}
-    assert set(names.text) == {"tf-idf", "hashing", "LSA tf-idf", "LSA hashing", "MiniLM"}
-    (hollow,) = [trace for trace in figure.data if trace.marker.symbol == "diamond-open"]
-    assert len(hollow.x) == 6 and 89.05 in hollow.y
-    assert "up to 7.0" in " ".join(a.text for a in figure.layout.annotations)
-    assert len(representations_figure([]).layout.annotations) == 0
-
-
 def test_every_encoder_and_attack_has_a_look_of_its_own() -> None:
     shown = {name: ENCODERS[name] for name in (*FITTED_ENCODERS, "minilm")}
     assert all(entry.colour and entry.label for entry in shown.values())
     assert len({entry.colour for entry in shown.values()}) == len(shown)
     assert len({entry.symbol for entry in INVERSION_ATTACKS.values()}) == len(INVERSION_ATTACKS)
-
-
-def test_names_of_near_points_go_to_different_sides() -> None:
-    sides = place_labels([(0.5, 0.5)] * 4, ["four", "four", "four", "four"])
-    assert len(set(sides)) == 4
-    assert place_labels([(0.99, 0.5)], ["at the right edge"])[0].endswith("left")
 
 
 def test_what_ships_can_be_read_and_answers_the_question() -> None:

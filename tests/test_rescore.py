@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from core.attacks.inversion.rescore import held_out_of, rescore
-from core.attacks.inversion.shipped import WEIGHTS, load_attack, text_mark
-from core.attacks.inversion.train import HeldOut
-from core.corpora import bundled_sentences
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
-from core.store import read_json
+from leakscope.core.attacks.inversion.shipped import WEIGHTS, load_attack, text_mark
+from leakscope.core.attacks.inversion.train import HeldOut
+from leakscope.core.corpora import bundled_sentences
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.storage.artifacts import read_json
+from scripts.rescore import held_out_of, rescore
 
 OWN = "The ferry to the northern island leaves at seven in the morning from the old harbour."
 NEAR = "The ferry to the northern island leaves at eight in the morning from the old harbour."

@@ -5,23 +5,18 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from source_files import offenders, parse_file, python_files, relative_name
 
-from core.results import Interval, Score
-from core.studies.rows import Row
+from leakscope.core.results import Interval, Score
+from leakscope.core.results.rows import Row
 
-ROOT = Path(__file__).parent.parent
-FILES = sorted(p for layer in ("core", "dashboard", "pages") for p in (ROOT / layer).rglob("*.py"))
+FILES = python_files("core", "dashboard", "leakscope", "pages")
 KEPT = {"Score", "Scores"}
 """The number with its interval, and the flat record of an evaluation, whose JSON stays."""
 _DOUBT = re.compile(r"ci95|(^|_)interval($|_)")
 _IN_HOVER = re.compile(r"\[%\{[^}]+\}, ?%\{[^}]+\}\]")
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(ROOT))
 
 
 def doubles(tree: ast.AST) -> list[str]:
@@ -78,25 +73,27 @@ def spelt(tree: ast.AST) -> list[str]:
     return found
 
 
-def parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), name_of(path))
+@pytest.mark.slow
+def test_a_number_with_its_interval_is_a_score() -> None:
+    found = offenders(FILES, lambda path: doubles(parse_file(path)))
+    assert found == {}, "let it hold a leakscope.core.results.Score"
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_a_number_with_its_interval_is_a_score(path: Path) -> None:
-    assert doubles(parse(path)) == [], "let it hold a core.results.Score"
-
-
-@pytest.mark.parametrize("path", [p for p in FILES if name_of(p) != "core/results.py"], ids=name_of)
-def test_an_interval_is_written_by_its_own_class(path: Path) -> None:
-    assert spelt(parse(path)) == [], "take Score.said, Interval.said or str(Interval)"
+def test_an_interval_is_written_by_its_own_class() -> None:
+    files = [path for path in FILES if relative_name(path) != "core/results/scores.py"]
+    found = offenders(files, lambda path: spelt(parse_file(path)))
+    assert found == {}, "take Score.format, Interval.format or str(Interval)"
 
 
 @pytest.mark.parametrize(
     "fields",
-    ["value: float\n ci95: Interval", "value: float | None\n ci95: tuple[float, float]",
-     "bounds: Interval | None\n share: float", "linked: float\n linked_ci95: Interval"],
-)  # fmt: skip
+    [
+        "value: float\n ci95: Interval",
+        "value: float | None\n ci95: tuple[float, float]",
+        "bounds: Interval | None\n share: float",
+        "linked: float\n linked_ci95: Interval",
+    ],
+)
 def test_another_class_for_it_is_found(fields: str) -> None:
     assert doubles(ast.parse(f"class Other:\n {fields}")) == ["Other"]
     assert doubles(ast.parse(f"class Score:\n {fields}")) == []
@@ -109,16 +106,21 @@ def test_bounds_and_scores_alone_are_no_second_class() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['f"{score.ci95.low:.1f} to"', 'f"from {a.low} on"', 'f"{v:.1f} [{lo:.1f}, {hi:.1f}] of"',
-     'f"95 % interval {lo:.0%} to {hi:.0%}"', 'f"{100 * x.high:.0f}"',
-     '"F1 %{y} [%{customdata[1]:.1f}, %{customdata[2]:.1f}]"'],
-)  # fmt: skip
+    [
+        'f"{score.ci95.low:.1f} to"',
+        'f"from {a.low} on"',
+        'f"{v:.1f} [{lo:.1f}, {hi:.1f}] of"',
+        'f"95 % interval {lo:.0%} to {hi:.0%}"',
+        'f"{100 * x.high:.0f}"',
+        '"F1 %{y} [%{customdata[1]:.1f}, %{customdata[2]:.1f}]"',
+    ],
+)
 def test_an_interval_written_by_hand_is_found(text: str) -> None:
     assert spelt(ast.parse(text))
 
 
 @pytest.mark.parametrize(
-    "text", ['f"{low:g} to {high:g}"', 'f"{score.said()}, {name.lower()}"', '"[%{y}]"']
+    "text", ['f"{low:g} to {high:g}"', 'f"{score.format()}, {name.lower()}"', '"[%{y}]"']
 )
 def test_other_texts_may_hold_two_numbers(text: str) -> None:
     assert spelt(ast.parse(text)) == []

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from core.attacks.inversion.retrieval import RetrievalAttack
-from core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.attacks.inversion.retrieval import RetrievalAttack
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
 
 POOL = {
     "copper kettle": 0.0,

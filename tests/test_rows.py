@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.results import Interval, Score
-from core.studies.rows import Row, mean_row_score
+from leakscope.core.results import Interval, Score
+from leakscope.core.results.rows import ResultTable, Row
 
 
 def mean_of(measure: str, *values: float) -> Interval:
@@ -13,7 +13,7 @@ def mean_of(measure: str, *values: float) -> Interval:
         Row({"seed": seed}, {measure: Score(value, Interval(value - 0.01, value), 50, 0.0)})
         for seed, value in enumerate(values)
     ]
-    return mean_row_score(rows, measure).ci95
+    return ResultTable(rows).mean(measure).ci95
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,18 @@ def test_the_interval_of_a_change_is_not_cut() -> None:
 
 def test_a_row_tells_no_interval_beyond_what_a_score_can_be() -> None:
     row = Row({}, {"kendall_tau": Score(42.9, Interval(-39.2, 125.0), 24, 0.0)})
-    assert row.said("kendall_tau") == "42.9 [-39.2, 100.0]"
+    assert row.format("kendall_tau") == "42.9 [-39.2, 100.0]"
+
+
+def test_an_entry_is_there_where_the_flat_form_has_it() -> None:
+    score = Score(43.0, Interval(39.0, 47.0), 24, 5.0)
+    for row in (
+        Row({"seed": 0}, {"token_set_f1": score, "accuracy": score}, {"n": 24}, 3.0),
+        Row({"seed": 0}, {"token_set_f1": score}, {"n": 20}),
+        Row({"seed": 0}, {}, {}, 3.0, "it failed"),
+    ):
+        flat = row.to_dict()
+        names = {*flat, "prior_f1", "prior_macro_f1", "token_set_f1_ci95", "accuracy_chance"}
+        names |= {"accuracy", "error", "cell_seconds", "seed_ci95", "nothing"}
+        assert {name for name in names if name in row} == flat.keys()
+        assert 3 not in row

@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import runs, started, wait_until
+from processes import is_running, running_process, wait_until
 
-from core.errors import InvalidInputError, StoppedError
-from core.store import read_json
-from core.studies.rows import Cell, Row, failures
-from core.studies.runner import cell_key, run_cells
+from leakscope.core.errors import InvalidInputError, StoppedError
+from leakscope.core.results.rows import Cell, ResultTable, Row
+from leakscope.core.storage.artifacts import read_json
+from leakscope.core.studies.runner import cell_key, run_cells
 
 ROOT = Path(__file__).parents[1]
 
@@ -56,6 +56,7 @@ def trace(folder: Path) -> list[str]:
     return (folder / "trace.txt").read_text().split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_rows_come_in_the_order_of_the_cells_and_once(tmp_path: Path, n_jobs: int) -> None:
     cells = [{"x": x} for x in range(5)]
@@ -72,16 +73,17 @@ def test_a_bad_cell_loses_nothing_and_is_tried_again(tmp_path: Path, n_jobs: int
     cells = [{"x": 1}, {"x": 2, "is_bad": True}, {"x": 3}]
     rows = run_cells(cells, squared, tmp_path, n_jobs=n_jobs, n_tries=2)
     assert [row.get("y") for row in rows] == [1, None, 9]
-    assert "cannot measure 2" in failures(rows)[0]["error"]
+    assert "cannot measure 2" in ResultTable(rows).failed[0]["error"]
     assert trace(tmp_path).count("2") == 2
     run_cells(cells, squared, tmp_path, n_tries=1)
     assert trace(tmp_path).count("2") == 3 and trace(tmp_path).count("1") == 1
 
 
 def test_a_failure_that_passes_is_retried(tmp_path: Path) -> None:
-    assert not failures(run_cells([{"x": 1}], flaky, tmp_path, n_tries=2))
+    assert not ResultTable(run_cells([{"x": 1}], flaky, tmp_path, n_tries=2)).failed
 
 
+@pytest.mark.slow
 def test_a_cell_that_kills_its_process_loses_nothing_else(tmp_path: Path) -> None:
     cells = [{"x": x} for x in range(8)]
     cells[1]["dies"] = "always"  # type: ignore[assignment]
@@ -122,7 +124,7 @@ def test_mistakes_are_refused(tmp_path: Path) -> None:
 LEFT_ALONE = """
 import os, sys, time
 from pathlib import Path
-from core.studies.runner import run_cells
+from leakscope.core.studies.runner import run_cells
 
 def endless(cell, folder):
     (folder / f"pid-{os.getpid()}").touch()
@@ -133,15 +135,16 @@ run_cells([{"x": 1}, {"x": 2}, {"x": 3}], endless, Path(sys.argv[1]), n_jobs=2)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_workers_end_with_their_study(tmp_path: Path, how: signal.Signals) -> None:
-    with started([sys.executable, "-c", LEFT_ALONE, tmp_path], cwd=ROOT) as study:
+    with running_process([sys.executable, "-c", LEFT_ALONE, tmp_path], cwd=ROOT) as study:
         wait_until(lambda: len(list(tmp_path.glob("pid-*"))) == 2, seconds=120)
         study.send_signal(how)
         study.wait(60)
         for mark in tmp_path.glob("pid-*"):
             pid = int(mark.name.removeprefix("pid-"))
-            wait_until(lambda pid=pid: not runs(pid), seconds=120)  # type: ignore[misc]
+            wait_until(lambda pid=pid: not is_running(pid), seconds=120)  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -149,8 +152,8 @@ def test_a_killed_study_goes_on_where_it_was(tmp_path: Path, n_jobs: int) -> Non
     code = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from core.studies.rows import Row\n"
-        "from core.studies.runner import run_cells\n"
+        "from leakscope.core.results.rows import Row\n"
+        "from leakscope.core.studies.runner import run_cells\n"
         "def slow(cell, folder):\n"
         "    with (folder / 'trace.txt').open('a') as file: file.write(f\"{cell['x']}\\n\")\n"
         "    time.sleep(0.2)\n"
@@ -158,7 +161,7 @@ def test_a_killed_study_goes_on_where_it_was(tmp_path: Path, n_jobs: int) -> Non
         "run_cells([{'x': x} for x in range(12)], slow, Path(sys.argv[1]), n_jobs=int(sys.argv[2]))"
     )
     command = [sys.executable, "-c", code, str(tmp_path), str(n_jobs)]
-    with started(command, cwd=ROOT) as process:
+    with running_process(command, cwd=ROOT) as process:
         cells = tmp_path / "cells"
         wait_until(lambda: len(list(cells.glob("*.json"))) >= 3, process, seconds=120)
         process.kill()

@@ -1,26 +1,34 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from processes import started, wait_until
 
-from core.attacks.inversion.registry import make_attack
-from core.encoders.sbert.encoder import SentenceBERT
-from core.encoders.sbert.pairs import ScoredPairs, say_spearman, spearman_score
-from core.encoders.sbert.training import cosine_loss, warm_up_and_decay
-from core.errors import ArtifactError, InvalidInputError, NotFittedError, StoppedError
-from core.protocols import Encoder, WhiteBoxEncoder
-from core.specs import AttackSpec
-from core.store import load_artifact, save_artifact
+from leakscope.core.attacks.inversion.registry import make_attack
+from leakscope.core.encoders.sbert.encoder import SentenceBERT, cosine_loss, warm_up_and_decay
+from leakscope.core.encoders.sbert.pairs import ScoredPairs, format_spearman, spearman_score
+from leakscope.core.errors import ArtifactError, InvalidInputError, NotFittedError, StoppedError
+from leakscope.core.specs import AttackSpec
+from leakscope.core.storage.artifacts import load_artifact, save_artifact
 
 Pairs = tuple[list[str], list[str], list[float]]
-WORDS = ["money", "river", "doctor", "garden", "winter", "letter", "bridge", "market", "teacher",
-         "window", "engine", "forest"]  # fmt: skip
+WORDS = [
+    "money",
+    "river",
+    "doctor",
+    "garden",
+    "winter",
+    "letter",
+    "bridge",
+    "market",
+    "teacher",
+    "window",
+    "engine",
+    "forest",
+]
 SMALL: dict[str, Any] = {"epochs": 3, "learning_rate": 1e-3, "max_length": 32, "device": "cpu"}
 
 
@@ -65,9 +73,10 @@ def test_spearman_is_that_of_cosines_and_scores() -> None:
     score = spearman_score(Known(), pairs)  # type: ignore[arg-type]
     assert score.value == pytest.approx(80.0)  # ranks 4 3 2 1 and 4 2 3 1: 1 − 6·2/60
     assert score.ci95.low <= score.value <= score.ci95.high
-    assert say_spearman(score) == f"Spearman {score.said()} on 4 pairs"
+    assert format_spearman(score) == f"Spearman {score.format()} on 4 pairs"
 
 
+@pytest.mark.slow
 def test_fine_tuning_teaches_what_the_scores_say(tiny_bert: Path) -> None:
     validation = scored(200, seed=5)
     before = SentenceBERT(base=str(tiny_bert), **SMALL | {"learning_rate": 1e-8})
@@ -76,17 +85,6 @@ def test_fine_tuning_teaches_what_the_scores_say(tiny_bert: Path) -> None:
     assert one.validation_.n == two.validation_.n == 200
     assert two.validation_.ci95.low > one.validation_.ci95.high
     assert two.validation_.value == max(two.log_.validation)
-
-
-def test_a_fitted_encoder_keeps_the_contract(trained: SentenceBERT) -> None:
-    texts = ["The river", "Rain 😀", "مرحبا بالعالم", "money " * 300, "The river"]
-    vectors = trained.encode(texts)
-    assert isinstance(trained, Encoder)
-    assert isinstance(trained, WhiteBoxEncoder)
-    assert (vectors.shape, vectors.dtype) == ((5, trained.dimension), np.float32)
-    np.testing.assert_array_equal(vectors[0], vectors[4])
-    np.testing.assert_allclose(trained.encode_layer(texts, 3), vectors, atol=1e-6)
-    assert trained.validation_.n == 12
 
 
 def test_state_comes_back_without_the_base(trained: SentenceBERT, tmp_path: Path) -> None:
@@ -112,7 +110,7 @@ def test_altered_states_are_refused(trained: SentenceBERT) -> None:
     with pytest.raises(ArtifactError):
         SentenceBERT().load_state(arrays, meta | {"files": {}})
     files = meta["files"] | {"config.json": "{"}
-    with pytest.raises(ArtifactError, match="cannot be opened"):
+    with pytest.raises(ArtifactError, match="cannot be loaded"):
         SentenceBERT().load_state(arrays, meta | {"files": files})
     with pytest.raises(ArtifactError, match="dual_lstm"):
         SentenceBERT().load_state(arrays, meta | {"encoder": "dual_lstm"})
@@ -155,28 +153,6 @@ def test_a_stopped_training_resumes_to_the_same_weights(
     assert any("Epoch 3" in m and "on 12 pairs" in m and "pairs/s" in m for m in said)
     with pytest.raises(ArtifactError, match="another run"):
         new(seed=4).fit_pairs(*scored(), checkpoint_dir=str(tmp_path))
-
-
-KILLED = """
-import sys
-sys.path[:0] = ["tests"]
-from test_sbert import SMALL, SentenceBERT, scored
-small = SMALL | {"epochs": 30}
-SentenceBERT(base=sys.argv[1], **small).fit_pairs(*scored(), checkpoint_dir=sys.argv[2])
-"""
-
-
-def test_a_killed_training_resumes_to_the_same_weights(tiny_bert: Path, tmp_path: Path) -> None:
-    root = Path(__file__).parent.parent
-    with started([sys.executable, "-c", KILLED, tiny_bert, tmp_path], cwd=root) as process:
-        wait_until((tmp_path / "model.json").exists, process, seconds=200)
-        process.kill()
-    small = SMALL | {"epochs": 30}
-    resumed = SentenceBERT(base=str(tiny_bert), **small)
-    resumed.fit_pairs(*scored(), checkpoint_dir=str(tmp_path))
-    whole = SentenceBERT(base=str(tiny_bert), **small).fit_pairs(*scored())
-    assert resumed.log_.n_resumed == 1
-    assert resumed.fingerprint == whole.fingerprint
 
 
 def test_unusable_input_is_refused_by_name(tiny_bert: Path) -> None:

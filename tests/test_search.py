@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from core.attacks.inversion import INVERSION_ATTACKS
-from core.attacks.inversion.augmentation import substitute_words
-from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
-from core.attacks.inversion.search.attack import SearchAttack
-from core.attacks.inversion.search.evidence import (
+from leakscope.core.attacks.inversion import INVERSION_ATTACKS
+from leakscope.core.attacks.inversion.search.evidence import (
     BagMap,
     Toggles,
     WordJudge,
     features,
     toggle_candidates,
 )
-from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError
+from leakscope.core.errors import ArtifactError
 
 WORDS = ("cat", "dog", "fish", "bird")
 EYE = np.eye(4, dtype=np.float32)
@@ -123,15 +117,6 @@ def test_the_map_undoes_a_linear_change():
     assert np.abs(mapped - truth).max() < 0.01
 
 
-def test_the_judge_survives_storage():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(400, 15))
-    judge = WordJudge.fit(rows, rows[:, 0] + rng.normal(size=400) > 0)
-    again = WordJudge.from_list(judge.to_list())
-    assert np.allclose(judge(rows), again(rows))
-    assert judge(rows)[rows[:, 0] > 1].mean() > 0.7
-
-
 # Learning to judge
 
 
@@ -142,47 +127,3 @@ def test_a_judge_of_another_size_or_of_no_numbers_is_refused(stored: list[float]
     assert (again.weights == judge.weights).all() and again.intercept == judge.intercept
     with pytest.raises(ArtifactError, match="not 16 finite ones"):
         WordJudge.from_list(stored)
-
-
-def former_judges(search: SearchAttack, encoder: Any, vectors: Any, targets: Any) -> Any:
-    """Learn as it once was done: each round begins anew, with all rounds before it."""
-    search.judges_ = []
-    for number in range(search.n_rounds):
-        steps: list[Toggles] = []
-        for start in range(0, len(vectors), 16):
-            block = search._first(encoder, vectors[start : start + 16])
-            for earlier in range(number):
-                block = search._revise(encoder, block, earlier)
-            steps += search._try(encoder, block, number)
-        rows = np.concatenate([features(s) for s in steps])
-        right = np.concatenate(
-            [[s.words[i] in t for i in s.tried] for s, t in zip(steps, targets, strict=True)]
-        )
-        search.judges_.append(WordJudge.fit(rows, right))
-    return search.judges_
-
-
-def test_no_round_is_tried_twice_and_judges_are_what_they_were(
-    tiny_encoder: TransformerEncoder, small_texts: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    base = ProbeMLCAttack(vocabulary_size=40, epochs=2, hidden=8, device="cpu")
-    base.fit(tiny_encoder, small_texts[:150])
-    search = SearchAttack(n_rounds=3, n_corrections=1, corrector_hidden=8, corrector_epochs=1)
-    search.fit_corrections(tiny_encoder, base, small_texts[:60])
-    tried: list[int] = []
-    whole = SearchAttack._try
-
-    def counted(self: SearchAttack, encoder: Any, block: Any, number: int) -> Any:
-        tried.append(number)
-        return whole(self, encoder, block, number)
-
-    monkeypatch.setattr(SearchAttack, "_try", counted)
-    held = small_texts[150:190]
-    search.fit_judgement(tiny_encoder, held, small_texts[:60])
-    assert tried == [0] * 3 + [1] * 3 + [2] * 3, "forty texts are three blocks"
-    found = [judge.to_list() for judge in search.judges_]
-    changed = substitute_words(held[20:], base.vocabulary_, seed=search.seed + 11)
-    texts = [t for t in [*held[:20], *changed] if base.vocabulary_.targets(t)]
-    targets = [base.vocabulary_.targets(t) for t in texts]
-    former = former_judges(search, tiny_encoder, tiny_encoder.encode(texts), targets)
-    assert [judge.to_list() for judge in former] == found and len(found) == 3

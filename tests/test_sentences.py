@@ -8,10 +8,10 @@ import sentencex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpora import detokenise, sentences, wikitext
-from core.corpora.detokenise import paragraphs_of_lines
-from core.corpora.sentences import MAX_SEGMENT_CHARACTERS, sentence_spans, split_sentences
-from core.corpora.wikitext import article_paragraphs
+from leakscope.core.corpora import nltk_corpora, sentences, wikipedia
+from leakscope.core.corpora.nltk_corpora import paragraphs_of_lines
+from leakscope.core.corpora.sentences import MAX_SEGMENT_CHARACTERS, sentence_spans, split_sentences
+from leakscope.core.corpora.wikipedia import article_paragraphs
 
 LONG = "It began here and " + "went on and on " * 12 + "until noon"
 
@@ -100,7 +100,7 @@ def test_spans_follow_each_other_and_cover_the_text(text: str) -> None:
     assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
 
 
-@pytest.mark.parametrize("module", [sentences, wikitext, detokenise], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [sentences, wikipedia, nltk_corpora], ids=lambda m: m.__name__)
 def test_examples_in_docstrings(module: object) -> None:
     result = doctest.testmod(module)  # type: ignore[arg-type]
     assert result.attempted > 0
@@ -118,7 +118,7 @@ def test_examples_in_docstrings(module: object) -> None:
     ],
 )
 def test_tokens_become_prose(tokens: str, expected: str) -> None:
-    assert detokenise.detokenise(tokens.split()) == expected
+    assert nltk_corpora.detokenise(tokens.split()) == expected
 
 
 def test_wrapped_lines_are_one_paragraph_and_long_lines_are_one_each() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dashboard import serve
+from leakscope.dashboard import serve
 
 PAGE = b"<!DOCTYPE html><html><head><title>x</title></head><body></body></html>"
 
@@ -35,7 +35,7 @@ def ask(
         "type": "http",
         "headers": [(b"accept", accept.encode()), (b"accept-encoding", b"gzip")],
     }
-    asyncio.run(serve.NameTheServer(inner)(scope, None, send))  # type: ignore[arg-type]
+    asyncio.run(serve.InjectServerAddress(inner)(scope, None, send))  # type: ignore[arg-type]
     headers = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
     return headers, b"".join(m.get("body", b"") for m in sent[1:]), seen
 
@@ -61,7 +61,9 @@ def test_a_fault_outside_a_page_shows_our_message_and_not_its_text(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     shown: list[str] = []
-    monkeypatch.setattr("dashboard.calm.st.error", lambda text, **_: shown.append(text))
+    monkeypatch.setattr(
+        "leakscope.dashboard.ui.errors.st.error", lambda text, **_: shown.append(text)
+    )
     assert serve._on_script_error(ValueError("typed secret")) is True
-    assert "fault of ours" in shown[0]
+    assert "bug in Leakscope" in shown[0]
     assert "secret" not in shown[0] + caplog.text and "ValueError" in caplog.text

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
-import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-import benchmarks
-from benchmarks.sessions import Wave, held_gigabytes, is_mixed, measure, name, rows, sentence
+from benchmarks import benchmark_modules
+from benchmarks.dashboard.sessions import (
+    Wave,
+    is_mixed,
+    measure,
+    name,
+    rows,
+    sentence,
+    used_gigabytes,
+)
 
 
 def test_every_visitor_has_a_sentence_of_its_own() -> None:
@@ -51,17 +60,23 @@ def test_waiting_is_held_against_one_visitor_and_the_cores(
 
 
 def test_memory_counts_the_processes_that_were_started() -> None:
-    alone = held_gigabytes(os.getpid())
+    alone = used_gigabytes(os.getpid())
     block = "import sys; held = b'x' * 200_000_000; print(flush=True); sys.stdin.read()"
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", block], stdin=pipe, stdout=pipe) as other:
         assert other.stdout and other.stdout.readline()
-        assert held_gigabytes(os.getpid()) > alone + 0.15
+        assert used_gigabytes(os.getpid()) > alone + 0.15
         other.communicate()
 
 
 def test_twelve_and_thirty_come_at_once_unless_told_otherwise() -> None:
     asked = inspect.signature(measure).parameters
     assert (asked["n_few"].default, asked["n_sessions"].default) == (12, 30)
-    names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
-    assert "sessions" in names  # what `python -m benchmarks` finds
+
+
+def test_every_benchmark_is_found_by_its_name() -> None:
+    modules = benchmark_modules()
+    assert {"alignment", "sessions"} < modules.keys()
+    results = Path(__file__).parents[1] / "benchmarks" / "results.json"
+    recorded = json.loads(results.read_text(encoding="utf-8"))
+    assert recorded.keys() <= modules.keys(), "what was measured can be measured again"

@@ -18,8 +18,15 @@ def test_each_is_still_a_setting_with_that_value(chosen: Chosen) -> None:
     assert (DOCS / chosen.why).exists() and chosen.seen and chosen.flatters
 
 
-@pytest.mark.parametrize("where", ["weights msp", "attack msp", "encoder doc2vec",
-                                   "module core.studies.tradeoff_attack"])  # fmt: skip
+@pytest.mark.parametrize(
+    "where",
+    [
+        "weights msp",
+        "attack msp",
+        "encoder doc2vec",
+        "module leakscope.core.studies.tradeoff.attack",
+    ],
+)
 def test_a_setting_that_is_none_is_noticed(where: str) -> None:
     with pytest.raises(KeyError):
         value_of(where, "nonsense")

@@ -9,13 +9,13 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from served import Server, serving
+from served import Server, serve_recorded
 from starlette.datastructures import Headers
 from websockets.exceptions import InvalidStatus
 
-from dashboard import policy
-from dashboard.policy import Policy
-from dashboard.visitor import SHARE, KnowTheVisitor, share_of
+from leakscope.dashboard.server import policy
+from leakscope.dashboard.server.policy import Policy
+from leakscope.dashboard.server.visitor import SHARE, IdentifyVisitor, share_of
 
 PROXY = "10.0.0.2"
 
@@ -44,15 +44,16 @@ def test_only_a_proxy_is_believed_for_whom_it_asks(
 
 def test_the_proxy_is_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(policy.PROXY, f"{PROXY}, 10.0.0.3")
-    assert policy.in_force().proxies == (PROXY, "10.0.0.3")
+    assert policy.current_policy().proxies == (PROXY, "10.0.0.3")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("served"), LEAKSCOPE_MAX_SESSIONS="4") as running:
+    with serve_recorded(tmp_path_factory.mktemp("served"), LEAKSCOPE_MAX_SESSIONS="4") as running:
         yield running
 
 
+@pytest.mark.slow
 def test_one_address_leaves_room_for_others(server: Server) -> None:
     def come(address: str, stack: ExitStack, **more: str) -> None:
         sent = {"X-Forwarded-For": address, **more}
@@ -67,6 +68,7 @@ def test_one_address_leaves_room_for_others(server: Server) -> None:
         come("192.0.2.8", stack)
 
 
+@pytest.mark.slow
 def test_what_a_request_says_of_its_share_is_dropped_and_no_page_sees_the_address() -> None:
     seen: list[Headers] = []
 
@@ -76,7 +78,7 @@ def test_what_a_request_says_of_its_share_is_dropped_and_no_page_sees_the_addres
     sent = [(SHARE.encode(), b"mine"), (b"x-forwarded-for", b"192.0.2.7")]
     for client in ("127.0.0.1", "127.0.0.1", "192.0.2.9"):
         scope = {"type": "websocket", "client": (client, 1), "headers": sent, "path": "/"}
-        asyncio.run(KnowTheVisitor(app)(scope, None, None))  # type: ignore[arg-type]
+        asyncio.run(IdentifyVisitor(app)(scope, None, None))  # type: ignore[arg-type]
     one, same, other = (headers.getlist(SHARE) for headers in seen)
     assert one == same != other and len(one) == 1
     assert re.fullmatch("[0-9a-f]{64}", one[0]) and re.fullmatch("[0-9a-f]{64}", other[0])

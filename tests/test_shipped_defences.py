@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.corpora import bundled_sentences
-from core.defences import shipped
-from core.defences.shipped import SHIPPED, find_shipped, shipped_names, with_trained
-from core.defences.trained.adversarial import AdversarialAdapter
-from core.encoders import load_encoder
-from core.errors import ArtifactError, EncoderMismatchError, InvalidInputError
-from core.protocols import Encoder
-from core.specs import EncoderSpec
-from core.studies.tradeoff_setting import read_setting, why_not_tried
-from core.studies.tradeoff_tried import defended, way_back
+from leakscope.core.corpora import bundled_sentences
+from leakscope.core.defences import shipped
+from leakscope.core.defences.setting import read_setting, why_not_tried
+from leakscope.core.defences.shipped import SHIPPED, find_shipped, shipped_names, with_trained
+from leakscope.core.defences.trained.adversarial import AdversarialAdapter
+from leakscope.core.defences.tried import defend_sentence, fit_inverse_map
+from leakscope.core.encoders import load_encoder
+from leakscope.core.errors import ArtifactError, EncoderMismatchError, InvalidInputError
+from leakscope.core.protocols import Encoder
+from leakscope.core.specs import EncoderSpec
 
 CHAIN = "adversarial:weight=1+gaussian:sigma=0.05"
 
@@ -55,18 +55,22 @@ def test_those_that_hide_an_attribute_ship_and_change_vectors(told: str, minilm:
 
 def test_what_ships_can_be_tried_and_what_does_not_says_so() -> None:
     assert why_not_tried(read_setting(CHAIN), "minilm") == ""
-    assert "none ships" in why_not_tried(read_setting("adversarial:weight=3+int8"), "minilm")
-    assert "none ships" in why_not_tried(read_setting("adversarial"), "lsa")
+    assert "no trained one ships" in why_not_tried(
+        read_setting("adversarial:weight=3+int8"), "minilm"
+    )
+    assert "no trained one ships" in why_not_tried(read_setting("adversarial"), "lsa")
 
 
 @pytest.mark.parametrize(
     ("told", "why"),
-    [("int8+adversarial", "Put it first"),
-     ("text_to_text:eta=60+adversarial", "cannot stand with Text to text. Take one"),
-     ("adversarial+text_to_text", "cannot stand with Text to text. Take one"),
-     ("leace+adversarial", "cannot stand with Adversarial training. Take one"),
-     ("adversarial+leace", "cannot stand with LEACE. Take one")],
-)  # fmt: skip
+    [
+        ("int8+adversarial", "Put it first"),
+        ("text_to_text:eta=60+adversarial", "cannot be chained with Text to text. Choose one"),
+        ("adversarial+text_to_text", "cannot be chained with Text to text. Choose one"),
+        ("leace+adversarial", "cannot be chained with Adversarial training. Choose one"),
+        ("adversarial+leace", "cannot be chained with LEACE. Choose one"),
+    ],
+)
 def test_what_is_trained_stands_first_and_alone_of_its_kind(told: str, why: str) -> None:
     with pytest.raises(InvalidInputError, match=why):
         read_setting(told, "point")
@@ -87,12 +91,13 @@ def test_it_changes_vectors_stays_useful_and_is_one_stage_of_a_chain(minilm: Enc
     assert np.allclose(chained, np.sign(changed) / np.sqrt(384), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_sentence_goes_through_it_and_is_led_back(minilm: Encoder) -> None:
     text, known = "The harbour master counted twelve ships.", list(bundled_sentences()[:1500])
     vectors, spec = minilm.encode(known), read_setting("adversarial:weight=1")
     (own,) = minilm.encode([text])
-    found = defended(minilm, spec, text, 7)
-    back = way_back(minilm, spec, vectors, 7)
+    found = defend_sentence(minilm, spec, text, 7)
+    back = fit_inverse_map(minilm, spec, vectors, 7)
     assert found.text is None and back is not None
     (led,) = back(found.vector)
     nearer = np.linalg.norm(led - own) < np.linalg.norm(found.vector[0] - own)
@@ -116,6 +121,6 @@ def test_a_damaged_one_is_told(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError):
         find_shipped(read_setting("adversarial"), "minilm", tmp_path)
     path.write_text("{", encoding="utf-8")
-    shipped._told.cache_clear()
+    shipped._list_shipped.cache_clear()
     assert find_shipped(read_setting("adversarial"), "minilm", tmp_path) is None
     assert shipped_names("minilm", tmp_path) == []

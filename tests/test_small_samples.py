@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from core.intervals import bootstrap_interval
-from core.studies import small_samples
-from core.studies.small_samples import half_width, measured_spread, notes_on_size
+from leakscope.core.intervals import bootstrap_interval
+from leakscope.core.studies import small_samples
+from leakscope.core.studies.small_samples import half_width, measured_spread, notes_on_size
 
 
 def test_what_is_expected_is_what_the_bootstrap_gives() -> None:
@@ -35,8 +36,11 @@ def test_the_spread_is_read_from_what_ships(
 
 
 def test_few_targets_are_told_with_what_is_to_be_expected() -> None:
-    cells: list[dict[str, Any]] = [{"attack": "msp", "n_targets": 500},
-                                   {"attack": "relaxation", "n_targets": 50}, {}]  # fmt: skip
+    cells: list[dict[str, Any]] = [
+        {"attack": "msp", "n_targets": 500},
+        {"attack": "relaxation", "n_targets": 50},
+        {},
+    ]
     (note,) = notes_on_size(cells)
     assert note.startswith("n = 50 texts at most for relaxation")
     assert f"± {half_width(50, measured_spread()):.1f} points" in note
@@ -47,17 +51,19 @@ def test_the_command_line_says_it_before_the_study_runs(
     core: Any, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr("core.cli.study.show_note", said.append)
+    monkeypatch.setattr("leakscope.core.cli.study.show_note", said.append)
 
     def run(*_: Any, **__: Any) -> None:
         assert len(said) == 1
         raise KeyboardInterrupt
 
-    study = ("study", "encoders", "--target", corpus, "--other", corpus, "--encoders", "hashing",
-             "--attacks", "probe", "--domains", "in", "--n-targets", 20)  # fmt: skip
+    study = shlex.split(
+        f"study encoders --target {corpus} --other {corpus} --encoders hashing "
+        "--attacks probe --domains in --n-targets 20"
+    )
     out = tmp_path / "table.json"
     with monkeypatch.context() as patch:
-        patch.setattr("core.studies.registry.run_study", run)
+        patch.setattr("leakscope.core.studies.registry.run_study", run)
         core(*study, "--out", out)
     answer = core(*study, "--out", out, "--json").json()
     assert answer["notes"] == said[1:] and said[0].startswith("n = 20 texts at most: ")

@@ -6,19 +6,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Lasso
 
-from core.attacks.inversion.sparse.attack import SparseCodingAttack
-from core.attacks.inversion.sparse.solvers import (
+from leakscope.core.attacks.inversion.sparse.attack import (
+    SparseCodingAttack,
+    tune_penalty,
+    words_of_codes,
+)
+from leakscope.core.attacks.inversion.sparse.solvers import (
     SOLVERS,
     kkt_residual,
     objective,
     projected_adam,
     working_set,
 )
-from core.attacks.inversion.sparse.tuning import tune
-from core.attacks.inversion.sparse.words import words_of_codes
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError, StoppedError
-from core.text import STOP_WORDS, words
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.text import STOP_WORDS, words
 
 
 def problem(seed: int, n_tokens: int = 60, dimension: int = 12, n_targets: int = 4):
@@ -140,7 +142,7 @@ def test_reads_words_and_leaves_stop_words_out_unless_kept(
 def test_tuning_finds_the_best_of_the_grid(
     fitted: SparseCodingAttack, tiny_encoder: TransformerEncoder, small_texts: list[str]
 ) -> None:
-    best = tune(
+    best = tune_penalty(
         fitted, tiny_encoder, small_texts[300:330], penalties=(5.0, 0.001), thresholds=(0.9, 0.02)
     )
     assert (best["penalty"], best["threshold"]) == (0.001, 0.02)
@@ -181,7 +183,7 @@ def test_the_penalties_follow_the_length_of_the_tokens(
     short = working_set(tokens, targets, 0.05, tolerance=1e-4)
     long = working_set(2 * tokens, 2 * targets, 0.2, tolerance=1e-4)
     np.testing.assert_allclose(long, short, atol=1e-4)
-    best = tune(fitted, tiny_encoder, small_texts[300:320])
+    best = tune_penalty(fitted, tiny_encoder, small_texts[300:320])
     length = tiny_encoder.token_vectors.detach().square().sum(1).mean().item()
     assert 0.005 * length < best["penalty"] < 0.3 * length
 
@@ -193,13 +195,3 @@ class BlackBox:
 def test_black_box_encoder_is_refused_by_name() -> None:
     with pytest.raises(InvalidInputError, match=r"SparseCodingAttack.*st:closed"):
         SparseCodingAttack().fit(BlackBox(), ["one text", "two texts"])  # type: ignore[arg-type]
-
-
-def test_stops_through_progress(
-    fitted: SparseCodingAttack, tiny_encoder: TransformerEncoder, small_texts: list[str]
-) -> None:
-    def stop(fraction: float, message: str) -> None:
-        raise StoppedError("enough")
-
-    with pytest.raises(StoppedError):
-        fitted.invert(tiny_encoder, tiny_encoder.encode(small_texts[:2]), stop)

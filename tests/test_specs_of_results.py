@@ -9,19 +9,17 @@ from typing import Any
 
 import pytest
 
-from core.cli import build_parser
-from core.cli.spec_file import with_spec
-from core.cli.study import study_name
-from core.cli.study_settings import spec_of, study_from
-from core.defences.registry import all_defences
-from core.defences.trained.registry import TRAINED_DEFENCES
-from core.studies.registry import STUDIES
-from core.studies.tables import read_rows
-from core.studies.tradeoff_files import SHIPPED, load_rows
+from leakscope.core.cli import build_parser
+from leakscope.core.cli.shared.spec_file import with_spec
+from leakscope.core.cli.study import spec_of, study_from
+from leakscope.core.defences.registry import all_defences
+from leakscope.core.defences.trained.registry import TRAINED_DEFENCES
+from leakscope.core.results.tables import read_rows
+from leakscope.core.studies.registry import STUDIES
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
+RESULTS = Path(__file__).parents[1] / "results"
 SPECS = sorted(RESULTS.glob("*.spec.json"))
-PRESETS = sorted((RESULTS.parent / "presets").glob("*.spec.json"))
+PRESETS = sorted((RESULTS.parent / "docs" / "presets").glob("*.spec.json"))
 """What can be asked for as it stands, and has no table in the docs."""
 FITS = sorted(RESULTS.glob("*.fit.json"))
 # What a machine decides, or the file that was read.
@@ -43,25 +41,25 @@ def name_of(path: Path) -> str:
 
 def parsed(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Any]:
     """Return the study that a specification describes, without the files that it names."""
-    monkeypatch.setattr("core.cli.study_files.checked_reference", lambda name, columns=None: name)
-    monkeypatch.setattr("core.cli.study_files.checked_columns", lambda path, columns: columns)
-    monkeypatch.setattr("core.cli.study_files.check_source", lambda name: None)
-    monkeypatch.setattr("core.cli.study_files.pair_columns", lambda path: None)
+    monkeypatch.setattr(
+        "leakscope.core.cli.shared.study_files.checked_reference", lambda name, columns=None: name
+    )
+    monkeypatch.setattr(
+        "leakscope.core.cli.shared.study_files.checked_columns", lambda path, columns: columns
+    )
+    monkeypatch.setattr("leakscope.core.cli.shared.study_files.check_source", lambda name: None)
+    monkeypatch.setattr("leakscope.core.cli.shared.study_files.pair_columns", lambda path: None)
     arguments = build_parser().parse_args(with_spec(["study", "--spec", str(path)]))
-    name = study_name(arguments.name)
+    name = arguments.name
     assert arguments.out == path.with_name(path.name.replace(".spec", ""))
     return name, study_from(arguments, STUDIES[name].kind)
-
-
-def test_there_are_specifications() -> None:
-    assert len(SPECS) > 10
 
 
 def test_every_table_of_a_study_has_its_specification() -> None:
     names = {path.name.removesuffix(".spec.json") for path in SPECS}
     tables = {path.name.removesuffix(".json") for path in RESULTS.glob("*.json")}
     tables = {name for name in tables if not name.endswith((".spec", ".fit"))}
-    of_tools = {"faults", "fuzz", "mutants", "rate-coverage", "task-repeats"}
+    of_tools = {"faults", "fuzz", "more-texts", "mutants", "rate-coverage", "task-repeats"}
     assert tables - names <= of_tools, "those are of tools, not of studies"
 
 
@@ -81,39 +79,46 @@ def test_the_preset_of_all_defences_leaves_none_out() -> None:
     assert set(stages) == set(all_defences()), "what is new has to be measured, too"
     kinds = {each.partition(",")[0] for each in named if each.startswith("adversarial:")}
     assert kinds == {"adversarial:against=words", "adversarial:against=attribute"}
-    assert any("+" in each and stage.partition(":")[0] in TRAINED_DEFENCES
-               for each in named for stage in each.split("+")[:1])  # fmt: skip
+    assert any(
+        "+" in each and stage.partition(":")[0] in TRAINED_DEFENCES
+        for each in named
+        for stage in each.split("+")[:1]
+    )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SPECS, ids=name_of)
 def test_its_table_has_the_rows_that_it_asks_for(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.studies.domains.content_of", lambda corpus: "")
-    monkeypatch.setattr("core.studies.domains._check_documents", lambda *of: None)
+    monkeypatch.setattr("leakscope.core.studies.domains.content_of", lambda corpus: "")
+    monkeypatch.setattr("leakscope.core.studies.domains._check_documents", lambda *of: None)
     name, study = parsed(path, monkeypatch)
     module = STUDIES[name].kind.__module__
     monkeypatch.setattr(f"{module}.content_of", lambda *of: "", raising=False)
     monkeypatch.setattr(f"{module}._content_of", lambda *table: "", raising=False)
     monkeypatch.setattr(f"{module}.corpus_content", lambda corpus: "", raising=False)
-    for asks in (module, "core.studies.tradeoff_cells", "core.studies.constrained"):
+    for asks in (
+        module,
+        "leakscope.core.studies.tradeoff.cells",
+        "leakscope.core.studies.training.constrained",
+    ):
         for asked_of in ("table_digest", "content_of"):
             monkeypatch.setattr(f"{asks}.{asked_of}", lambda *of: "", raising=False)
-    monkeypatch.setattr("core.studies.encoders.content_of", lambda corpus: "")
-    for asks in (module, "core.studies.tradeoff_cells"):
+    monkeypatch.setattr(
+        "leakscope.core.studies.inversion.representations.content_of", lambda corpus: ""
+    )
+    for asks in (module, "leakscope.core.studies.tradeoff.cells"):
         monkeypatch.setattr(
             f"{asks}.contents_of", lambda *texts: ["" for _ in texts[0]], raising=False
         )
-    for asks in (module, "core.studies.tradeoff_cells"):
+    for asks in (module, "leakscope.core.studies.tradeoff.cells"):
         monkeypatch.setattr(f"{asks}.auxiliary_digest", lambda reference: "", raising=False)
     table = path.with_name(path.name.replace(".spec", ""))
     # 0 asks for all texts, and rows tell how many there were.
     aside = ASIDE | {name for name in ("n_train", "n_test") if getattr(study, name, None) == 0}
     asked = [{k: v for k, v in cell.items() if k not in aside} for cell in study.cells()]
-    # The page of the trade-off has its rows among the assets.
-    kind = path.name.removeprefix("tradeoff").removesuffix(".spec.json")
-    is_shipped = name == "tradeoff" and kind in ("", "-all", "-banking")
-    rows = load_rows(SHIPPED / f"minilm{kind}.json") if is_shipped else read_rows(table, name)
+    rows = read_rows(table, name)
     kept = {key for row in rows for key in row} & asked[0].keys() - {"study", "names"}
     assert kept, "rows that say nothing of what was asked for cannot be held against it"
 
@@ -122,6 +127,14 @@ def test_its_table_has_the_rows_that_it_asks_for(
         return json.dumps(known, sort_keys=True)
 
     assert {shown(cell) for cell in asked} == {shown(row) for row in rows}
+
+
+@pytest.mark.parametrize("path", SPECS, ids=name_of)
+def test_its_table_is_rendered_from_its_rows(path: Path) -> None:
+    rows = path.with_name(path.name.replace(".spec", ""))
+    name = json.loads(path.read_text(encoding="utf-8"))["study"]
+    table = STUDIES[name].markdown(read_rows(rows, name))
+    assert table == rows.with_suffix(".md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", SPECS, ids=name_of)

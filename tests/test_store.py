@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.errors import ArtifactError, StorageError
-from core.store import (
+from leakscope.core.errors import ArtifactError, StorageError
+from leakscope.core.storage.artifacts import (
     cache_dir,
     digest_file,
     load_artifact,
@@ -67,7 +67,7 @@ def test_a_failure_before_the_seal_keeps_the_older_artifact(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("core.store.write_json", full)
+    monkeypatch.setattr("leakscope.core.storage.artifacts.write_json", full)
     with pytest.raises(StorageError, match="No space left on device"):
         save_artifact(tmp_path, {"w": np.zeros(2)}, {"n": 2})
     arrays, meta = load_artifact(tmp_path)
@@ -79,7 +79,7 @@ KILL_WHILE_SAVING = """
 import itertools, sys
 from pathlib import Path
 import numpy as np
-from core.store import save_artifact
+from leakscope.core.storage.artifacts import save_artifact
 for i in itertools.count():
     save_artifact(Path(sys.argv[1]), {"w": np.full(200_000, i, np.float32)}, {"n": i})
     if i == 2:
@@ -212,7 +212,7 @@ def test_a_write_that_fails_leaves_nothing_behind(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("core.durable.os.fsync", full)
+    monkeypatch.setattr("leakscope.core.storage.atomic_files.os.fsync", full)
     with pytest.raises(StorageError, match="No space left"):
         write_json(tmp_path / "x.json", {"n": 1})
     assert list(tmp_path.iterdir()) == []
@@ -221,7 +221,7 @@ def test_a_write_that_fails_leaves_nothing_behind(
 READ_IN_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
-from core.store import read_whole
+from leakscope.core.storage.artifacts import read_whole
 resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, resource.RLIM_INFINITY))
 print(len(read_whole(Path(sys.argv[1]), 16 * 2**30)))
 """
@@ -239,7 +239,7 @@ def test_a_file_is_read_whole_or_not_at_all(
 ) -> None:
     path = tmp_path / "a"
     path.write_bytes(bytes(range(100)))
-    monkeypatch.setattr("core.store._PIECE_BYTES", 7)
+    monkeypatch.setattr("leakscope.core.storage.artifacts._PIECE_BYTES", 7)
     for at_most in (100, 101, 1000):
         assert read_whole(path, at_most) == bytes(range(100))
     for at_most in (99, 98, 7, 6, 0):

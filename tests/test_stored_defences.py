@@ -12,13 +12,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.defences.protected import ProtectedEncoder
-from core.defences.registry import DEFENCES, DefenceEntry, make_defence
-from core.defences.stored import load_defence, save_defence
-from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError, EncoderMismatchError, InvalidInputError, NotFittedError
-from core.protocols import Encoder, OnProgress, TrainedDefence, Vectors, no_progress
-from core.specs import DefenceSpec, setting
+from leakscope.core.defences.protected import ProtectedEncoder
+from leakscope.core.defences.registry import DEFENCES, DefenceEntry, make_defence
+from leakscope.core.defences.stored import load_defence, save_defence
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import (
+    ArtifactError,
+    EncoderMismatchError,
+    InvalidInputError,
+    NotFittedError,
+)
+from leakscope.core.protocols import Encoder, OnProgress, TrainedDefence, Vectors, no_progress
+from leakscope.core.specs import DefenceSpec, setting
 
 NAME = "toy_trained"
 
@@ -111,12 +116,14 @@ def test_an_unfitted_defence_is_not_written(tmp_path: Path) -> None:
 
 
 def test_a_class_of_no_entry_is_refused(
-    tiny_encoder: TransformerEncoder, small_texts: list[str], tmp_path: Path,
+    tiny_encoder: TransformerEncoder,
+    small_texts: list[str],
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     defence = fitted(tiny_encoder, small_texts[:50])
     monkeypatch.delitem(DEFENCES, NAME)
-    with pytest.raises(InvalidInputError, match="MeanRemoval is not in the registry"):
+    with pytest.raises(InvalidInputError, match="MeanRemoval is not a registered defence"):
         save_defence(defence, tmp_path)
 
 
@@ -127,5 +134,5 @@ def test_a_folder_that_holds_something_else_is_refused(
     save_defence(fitted(tiny_encoder, small_texts[:50]), tmp_path)
     meta = json.loads((tmp_path / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps(meta | change))
-    with pytest.raises(ArtifactError, match="does not hold a trained defence"):
+    with pytest.raises(ArtifactError, match="does not contain a trained defence"):
         load_defence(tmp_path)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,16 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.corpora import Columns, load_corpus
-from core.corpora.files import read_texts
-from core.corpora.guess import facts_of
-from core.corpora.memory_file import MemoryFile
-from core.corpora.nested import leaf_names, leaf_of, set_leaf
-from core.corpora.tables import TABLE_TYPES, kind_of
-from core.corpora.uploads import read_upload, upload_facts
-from core.corpora.vector_columns import vector_columns
-from core.errors import InvalidInputError
-from core.projection.points import upload_points
+from leakscope.core.corpora import Columns, load_corpus
+from leakscope.core.corpora.files import read_texts
+from leakscope.core.corpora.guess import inspect_file
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.corpora.readers.nested import get_leaf, leaf_names, set_leaf
+from leakscope.core.corpora.readers.tables import TABLE_TYPES, table_format
+from leakscope.core.corpora.readers.vector_columns import vector_columns
+from leakscope.core.corpora.uploads import inspect_upload, read_upload
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.projection.points import upload_points
 
 CASES = Path(__file__).parent / "cases"
 STORES = {
@@ -42,7 +43,7 @@ def test_an_export_of_a_store_is_read_from_disk_and_in_an_upload(name: str) -> N
     path = CASES / "stores" / name
     text, vectors = STORES[name]
     upload = MemoryFile(name, path.read_bytes())
-    for facts in (facts_of(path), upload_facts(upload)):
+    for facts in (inspect_file(path), inspect_upload(upload)):
         assert facts.columns.text == text and facts.vectors == vectors == vector_columns(path)
     rows, is_cut, n_empty = read_upload(upload, text=text)
     texts = [row.text for row in rows]
@@ -55,13 +56,15 @@ def test_an_export_of_a_store_is_read_from_disk_and_in_an_upload(name: str) -> N
 
 def test_the_separator_line_of_excel_is_no_header() -> None:
     path = CASES / "texts" / "sep_line.csv"
-    facts = facts_of(path)
+    facts = inspect_file(path)
     assert facts.names == ("id", "author", "text") and facts.columns.text == "text"
-    assert facts.notes[-1].endswith("not written as two; they are read as part of it")
+    assert facts.notes[-1].endswith("not doubled; they are treated as part of the text")
     texts = read_texts(path, columns=Columns(label="author"))
-    assert len(texts) == 60 and texts[0].endswith('of Lincoln: "In his company, I was never '
-                                                  'reminded of my humble origin, or of my '
-                                                  'unpopular color".')  # fmt: skip
+    assert len(texts) == 60 and texts[0].endswith(
+        'of Lincoln: "In his company, I was never '
+        "reminded of my humble origin, or of my "
+        'unpopular color".'
+    )
     assert texts[11].startswith('"The issues are') and texts[11].endswith('one," Mr Dickie said.')
 
 
@@ -72,7 +75,7 @@ def test_any_separator_may_be_told(head: str, mark: str, tmp_path: Path) -> None
     path = tmp_path / "t.csv"
     rows = [["n", "body"], ["1", TEXTS[0]], ["2", TEXTS[1]]]
     path.write_text("\r\n".join([head, *map(mark.join, rows), ""]), newline="")
-    assert facts_of(path).names == ("n", "body") and read_texts(path) == TEXTS
+    assert inspect_file(path).names == ("n", "body") and read_texts(path) == TEXTS
 
 
 QUOTES = {
@@ -88,7 +91,7 @@ def test_a_plain_double_quote_in_a_quoted_text_is_read(row: str, tmp_path: Path)
     path = tmp_path / "t.csv"
     path.write_text(f"n;text\n{row}\n2;{TEXTS[0]}\n")
     assert read_texts(path) == [QUOTES[row], TEXTS[0]]
-    (_, note) = facts_of(path).notes
+    (_, note) = inspect_file(path).notes
     assert "line 2" in note or "line 3" in note
 
 
@@ -113,8 +116,15 @@ DOCUMENTS = {
     "columns over lines": json.dumps(COLUMNS, indent=2),
     "answer of a store": json.dumps(NESTED),
     "answer to two queries": json.dumps({"ids": [["a"], ["b"]], "documents": [[t] for t in TEXTS]}),
-    "hits": json.dumps({"took": 1, "hits": {"total": {"value": 2}, "hits": [
-        {"_id": "1", "_source": {"body": t}} for t in TEXTS]}}),
+    "hits": json.dumps(
+        {
+            "took": 1,
+            "hits": {
+                "total": {"value": 2},
+                "hits": [{"_id": "1", "_source": {"body": t}} for t in TEXTS],
+            },
+        }
+    ),
     "pandas": FRAME.to_json(),
     "pandas split": FRAME.to_json(orient="split"),
     "pandas index": FRAME.to_json(orient="index"),
@@ -123,7 +133,7 @@ DOCUMENTS = {
     "one record": json.dumps({"text": TEXTS[0], "tags": ["a", "b"], "sub": [{"n": 1}]}),
     "one nested record": json.dumps({"payload": {"text": TEXTS[0]}, "vector": VECTOR}),
     "later field": '{"id": 1, "note": null}\n' + json.dumps({"id": 2, "body": TEXTS[0]}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
@@ -141,8 +151,8 @@ def test_a_long_document_is_read_at_once_or_sent_to_lines(
     path = tmp_path / "t.json"
     path.write_text(json.dumps({"documents": ["word " * 1000 + str(i) for i in range(2000)]}))
     assert path.stat().st_size > 8 * 10**6 and len(read_texts(path)) == 2000
-    monkeypatch.setattr("core.corpora.raw_files._MAX_WHOLE_BYTES", 2**20)
-    with pytest.raises(InvalidInputError, match=r"Write one object a line \(JSONL\)"):
+    monkeypatch.setattr("leakscope.core.corpora.readers.raw_files._MAX_WHOLE_BYTES", 2**20)
+    with pytest.raises(InvalidInputError, match=r"Write one object per line \(JSONL\)"):
         read_texts(path)
     lines = path.with_suffix(".jsonl")
     lines.write_text("\n".join(json.dumps({"document": f"word {i}"}) for i in range(2000)))
@@ -150,17 +160,17 @@ def test_a_long_document_is_read_at_once_or_sent_to_lines(
 
 
 def test_lists_without_number_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.corpora.json_table._MOST_PARTS", 1000)
+    monkeypatch.setattr("leakscope.core.corpora.readers.json_table._MOST_PARTS", 1000)
     file = MemoryFile("t.json", b"[" + b"[]," * 2000 + b"[]]")
-    with pytest.raises(InvalidInputError, match=r"more than 1,000 lists\. Write one object a line"):
-        upload_facts(file)
+    with pytest.raises(InvalidInputError, match=r"more than 1,000 lists\. Write one object per"):
+        inspect_upload(file)
 
 
 def test_fields_of_objects_are_columns() -> None:
     record: dict[str, Any] = {"a.b": 1, "a": {"b": 2, "c": {"d": "x"}}, "e": {}}
     assert list(leaf_names(record)) == ["a.b", "a.b", "a.c.d", "e"]
-    assert leaf_of(record, "a.b") == 1 and leaf_of(record, "a.c.d") == "x"
-    assert leaf_of(record, "a.c.x") is None and leaf_of({"a": 3}, "a.b") is None
+    assert get_leaf(record, "a.b") == 1 and get_leaf(record, "a.c.d") == "x"
+    assert get_leaf(record, "a.c.x") is None and get_leaf({"a": 3}, "a.b") is None
     set_leaf(record, "a.c.d", "y")
     assert record["a"]["c"]["d"] == "y"
     with pytest.raises(KeyError):
@@ -179,7 +189,7 @@ def test_structs_and_dictionaries_of_arrow_are_read() -> None:
     deep = pa.StructArray.from_arrays([struct], ["inner"])
     for column, name in ((words, "x"), (struct, "x.body"), (deep, "x.inner.body")):
         file = written({"x": column, "v": pa.array([VECTOR] * 2, pa.list_(pa.float16()))})
-        facts = upload_facts(file)
+        facts = inspect_upload(file)
         assert facts.columns.text == name and facts.vectors == ("v",)
         assert [row.text for row in read_upload(file)[0]] == TEXTS
     large = pa.array(TEXTS, pa.large_string()).dictionary_encode()
@@ -215,7 +225,7 @@ def test_lists_of_words_colour_a_map_and_are_no_vectors() -> None:
 def refusal_of(name: str, content: bytes, column: str | None = None) -> str:
     with pytest.raises(InvalidInputError) as refused:
         file = MemoryFile(name, content)
-        upload_facts(file)
+        inspect_upload(file)
         read_upload(file, text=column)
     return str(refused.value)
 
@@ -229,86 +239,132 @@ def wide(n: int) -> bytes:
 
 
 SECOND = json_lines({"text": TEXTS[0]})
-REMEDIES: dict[str, tuple[str, bytes, str | None, str, str, bytes, str | None]] = {
-    "field of an object": (
-        "t.jsonl", json_lines(*ROWS), "payload", "Its field 'payload.text' is one",
-        "t.jsonl", json_lines(*ROWS), "payload.text"),
-    "misspelt": (
-        "t.jsonl", json_lines(*ROWS), "payload.txt", "Did you mean 'payload.text'",
-        "t.jsonl", json_lines(*ROWS), "payload.text"),
-    "no texts": (
-        "t.jsonl", json_lines({"a": 1, "b": 2}), None, "Add a column of texts.",
-        "t.jsonl", json_lines({"a": 1, "b": 2, "c": TEXTS[0]}), None),
-    "numbers alone": (
-        "t.csv", b"a,b\n1,2\n", None, "or name one to read what it holds as texts",
-        "t.csv", b"a,b\n1,2\n", "b"),
-    "not text": (
-        "t.jsonl", json_lines({"text": 1, "b": TEXTS[0]}), "text", "name another column",
-        "t.jsonl", json_lines({"text": 1, "b": TEXTS[0]}), "b"),
-    "not text, written": (
-        "t.jsonl", json_lines({"text": 1}), None, "Write texts in it",
-        "t.jsonl", SECOND, None),
-    "no header": (
-        "t.csv", f'1,{TEXTS[0]},"{VECTOR}"\n'.encode(), None, "Export the table with a header",
-        "t.csv", f'id,body,emb\n1,{TEXTS[0]},"{VECTOR}"\n'.encode(), None),
-    "list of texts": (
-        "t.json", json.dumps(TEXTS).encode(), None, 'Write a list of objects: [{"text": "…"}]',
-        "t.json", json.dumps([{"text": t} for t in TEXTS]).encode(), None),
-    "list a line": (
-        "t.jsonl", b'["a b"]\n["c d"]\n', None, "or write one object a line",
-        "t.jsonl", SECOND, None),
-    "broken document": (
-        "t.json", b'{\n "documents": ["a b",]\n}', None, "write one object a line",
-        "t.json", SECOND, None),
-    "uneven": (
-        "t.json", b'{"ids": ["a", "b"], "documents": ["a b"]}', None, "Give all the same length",
-        "t.json", b'{"ids": ["a"], "documents": ["a b"]}', None),
-    "twice in an object": (
-        "t.jsonl", b'{"text": "a b", "text": "c d"}', None, "Rename one or take it out",
-        "t.jsonl", b'{"text": "a b", "text2": "c d"}', None),
-    "twice": (
-        "t.csv", b"text,text\na b,c d\n", "text", "Rename one",
-        "t.csv", b"text,other\na b,c d\n", "text"),
-    "cells": (
-        "t.csv", b"text,n\na, b,1\n", None, "Put texts that hold commas",
-        "t.csv", b'text,n\n"a, b",1\n', None),
-    "open quote": (
-        "t.csv", b'text\n"a b\n', None, "Close every double quote",
-        "t.csv", b'text\n"a b"\n', None),
-    "too many columns": (
-        "t.csv", wide(300), None,
-        "Leave out those that are not needed",
-        "t.csv", wide(200), None),
-    "Parquet under another name": (
-        "t.csv", written({"text": TEXTS}).content, None, "give it the ending .parquet",
-        "t.parquet", written({"text": TEXTS}).content, None),
-    "not Parquet": (
-        "t.parquet", b"text\na b\n", None, "name it by what it is",
-        "t.csv", b"text\na b\n", None),
-    "null byte": (
-        "t.csv", b"text\na\0b\n", None, "Save it as UTF-8", "t.csv", b"text\na b\n", None),
-    "surrogate": (
-        "t.jsonl", b'{"text": "a \\ud800"}', None, "Write it again as UTF-8",
-        "t.jsonl", '{"text": "a é"}'.encode(), None),
-    "returns": (
-        "t.csv", b"text\ra b\r", None, "Save it with LF", "t.csv", b"text\na b\n", None),
-    "no texts at all": ("t.csv", b"text\n", None, "Give at least one", "t.csv", b"text\na\n", None),
-    "too long": (
-        "t.txt", b"a " * 500_001, None, "Write one text a row", "t.txt", b"a \na \n", None),
-}  # fmt: skip
+
+
+class Remedy(NamedTuple):
+    """A file that is refused, what the message tells to do, and the file when it is done."""
+
+    name: str
+    content: bytes
+    says: str
+    mended: bytes
+    column: str | None = None
+    chosen: str | None = None
+    then: str | None = None
+
+
+REMEDIES = {
+    "field of an object": Remedy(
+        "t.jsonl",
+        json_lines(*ROWS),
+        "Its field 'payload.text' is one",
+        json_lines(*ROWS),
+        column="payload",
+        chosen="payload.text",
+    ),
+    "misspelt": Remedy(
+        "t.jsonl",
+        json_lines(*ROWS),
+        "Did you mean 'payload.text'",
+        json_lines(*ROWS),
+        column="payload.txt",
+        chosen="payload.text",
+    ),
+    "no texts": Remedy(
+        "t.jsonl",
+        json_lines({"a": 1, "b": 2}),
+        "Add a column of texts.",
+        json_lines({"a": 1, "b": 2, "c": TEXTS[0]}),
+    ),
+    "numbers alone": Remedy(
+        "t.csv",
+        b"a,b\n1,2\n",
+        "or name the column to use as texts",
+        b"a,b\n1,2\n",
+        chosen="b",
+    ),
+    "not text": Remedy(
+        "t.jsonl",
+        json_lines({"text": 1, "b": TEXTS[0]}),
+        "name another column",
+        json_lines({"text": 1, "b": TEXTS[0]}),
+        column="text",
+        chosen="b",
+    ),
+    "not text, written": Remedy("t.jsonl", json_lines({"text": 1}), "Write texts in it", SECOND),
+    "no header": Remedy(
+        "t.csv",
+        f'1,{TEXTS[0]},"{VECTOR}"\n'.encode(),
+        "Export the table with a header",
+        f'id,body,emb\n1,{TEXTS[0]},"{VECTOR}"\n'.encode(),
+    ),
+    "list of texts": Remedy(
+        "t.json",
+        json.dumps(TEXTS).encode(),
+        'Write a list of objects: [{"text": "…"}]',
+        json.dumps([{"text": t} for t in TEXTS]).encode(),
+    ),
+    "list a line": Remedy("t.jsonl", b'["a b"]\n["c d"]\n', "or write one object per line", SECOND),
+    "broken document": Remedy(
+        "t.json", b'{\n "documents": ["a b",]\n}', "write one object per line", SECOND
+    ),
+    "uneven": Remedy(
+        "t.json",
+        b'{"ids": ["a", "b"], "documents": ["a b"]}',
+        "Make them equally long",
+        b'{"ids": ["a"], "documents": ["a b"]}',
+    ),
+    "twice in an object": Remedy(
+        "t.jsonl",
+        b'{"text": "a b", "text": "c d"}',
+        "Rename one or take it out",
+        b'{"text": "a b", "text2": "c d"}',
+    ),
+    "twice": Remedy(
+        "t.csv",
+        b"text,text\na b,c d\n",
+        "Rename one",
+        b"text,other\na b,c d\n",
+        column="text",
+        chosen="text",
+    ),
+    "cells": Remedy(
+        "t.csv", b"text,n\na, b,1\n", "Put texts that contain commas", b'text,n\n"a, b",1\n'
+    ),
+    "open quote": Remedy("t.csv", b'text\n"a b\n', "Close every double quote", b'text\n"a b"\n'),
+    "too many columns": Remedy("t.csv", wide(300), "Remove columns that are not needed", wide(200)),
+    "Parquet under another name": Remedy(
+        "t.csv",
+        written({"text": TEXTS}).content,
+        "give it the ending .parquet",
+        written({"text": TEXTS}).content,
+        then="t.parquet",
+    ),
+    "not Parquet": Remedy(
+        "t.parquet", b"text\na b\n", "give it the right file ending", b"text\na b\n", then="t.csv"
+    ),
+    "null byte": Remedy("t.csv", b"text\na\0b\n", "Save it as UTF-8", b"text\na b\n"),
+    "surrogate": Remedy(
+        "t.jsonl", b'{"text": "a \\ud800"}', "Write it again as UTF-8", '{"text": "a é"}'.encode()
+    ),
+    "returns": Remedy("t.csv", b"text\ra b\r", "Save it with LF", b"text\na b\n"),
+    "no texts at all": Remedy("t.csv", b"text\n", "Give at least one", b"text\na\n"),
+    "too long": Remedy("t.txt", b"a " * 500_001, "Write one text per row", b"a \na \n"),
+}
 
 
 @pytest.mark.parametrize("case", REMEDIES)
 def test_a_remedy_works_when_it_is_followed(case: str) -> None:
-    name, content, column, remedy, then, mended, chosen = REMEDIES[case]
-    assert remedy in refusal_of(name, content, column)
-    rows, _, _ = read_upload(MemoryFile(then, mended), text=chosen)
+    given = REMEDIES[case]
+    assert given.says in refusal_of(given.name, given.content, given.column)
+    mended = MemoryFile(given.then or given.name, given.mended)
+    rows, _, _ = read_upload(mended, text=given.chosen)
     assert rows and all(isinstance(row.text, str) for row in rows)
 
 
 def test_file_choosers_take_every_kind_of_table() -> None:
     assert {"csv", "tsv", "json", "jsonl", "parquet"} <= {*TABLE_TYPES}
-    assert all(kind_of(Path(f"t.{ending}")) for ending in TABLE_TYPES)
+    assert all(table_format(Path(f"t.{ending}")) for ending in TABLE_TYPES)
     pages = Path(__file__).parent.parent / "dashboard"
     choosers = [p for p in pages.rglob("*.py") if "with a column of texts" in p.read_text("utf-8")]
     assert len(choosers) >= 4
@@ -318,8 +374,10 @@ def test_file_choosers_take_every_kind_of_table() -> None:
 @pytest.mark.parametrize("name", [*STORES, "sep_line.csv"])
 def test_commands_read_an_export(core: Any, trained: Path, tiny_bert: Path, name: str) -> None:
     path = CASES / ("texts" if name.startswith("sep") else "stores") / name
-    given = ("evaluate", "--encoder", f"mlm:{tiny_bert}", "--attack", "prior", "--weights", trained,
-             "--texts", path, "--json")  # fmt: skip
+    given = shlex.split(
+        f"evaluate --encoder mlm:{tiny_bert} --attack prior --weights {trained} "
+        f"--texts {path} --json"
+    )
     found = core(*given)
     assert found.status == 0, found.err
     column = STORES.get(name, ("text",))[0]
@@ -338,7 +396,7 @@ def test_an_export_is_privatised_and_keeps_all_else(
     given = ("privatize", "--encoder", f"mlm:{tiny_bert}", "--in", path, "--json")
     out = tmp_path / name
     told = core(*given, "--eta", "60", "--out", out).json()
-    before, after = facts_of(path), facts_of(out)
+    before, after = inspect_file(path), inspect_file(out)
     assert before.names == after.names and after.columns.text == column
     assert told["passed_through"]["columns"] == [n for n in before.names if n != column]
     assert told["passed_through"]["vectors"] == list(vectors)
@@ -361,7 +419,7 @@ def test_an_export_is_privatised_and_keeps_all_else(
 
 
 def _cells(path: Path, column: str) -> list[Any]:
-    from core.corpora.tables import open_table
+    from leakscope.core.corpora.readers.tables import open_table
 
     table = open_table(path)
     assert table is not None

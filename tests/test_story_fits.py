@@ -6,15 +6,15 @@ import io
 from pathlib import Path
 
 import pytest
-from browsing import PATIENCE, a_page, sync_api
+from browsing import PATIENCE, open_tab, sync_api
 from pptx import Presentation
 from pptx.util import Pt
 
-from core.story import pptx, pptx_fit
-from core.story.deck import make_deck
-from core.story.html import html_report
-from core.story.prose import Block, Run
-from core.story.shipped import shipped_stories
+from leakscope.core.findings.prose import Block, Run
+from leakscope.core.story import pptx, pptx_fit
+from leakscope.core.story.deck import make_deck
+from leakscope.core.story.html import html_report
+from leakscope.core.story.shipped import shipped_stories
 
 LEAST_PIXELS, LEAST_POINTS = 14, 11
 """Of letters on a screen, and in a file for another one."""
@@ -37,7 +37,7 @@ def test_a_slide_fits_a_projector_and_its_facts_can_be_read(
     deck = make_deck(shipped_stories()[name], "2026-03-01")
     report = tmp_path / "report.html"
     report.write_text(html_report(deck), encoding="utf-8")
-    with a_page(browser, {"width": 1280, "height": 720}) as page:
+    with open_tab(browser, {"width": 1280, "height": 720}) as page:
         page.set_default_timeout(PATIENCE)
         page.goto(f"{report.as_uri()}#present")
         page.evaluate("leakscope.ready")
@@ -52,13 +52,14 @@ def test_a_slide_fits_a_projector_and_its_facts_can_be_read(
 def test_the_foot_of_a_slide_is_shared_so_that_nothing_is_cut(n_facts: int, n_doubts: int) -> None:
     facts = [Block((Run(" ".join(["evidence"] * n_facts)),))]
     doubts = [Block((Run(" ".join(["doubt"] * n_doubts)),))]
-    left, right = pptx._below(facts, doubts)
+    left, right = pptx._boxes_below(facts, doubts)
     assert left[0] + left[2] < right[0] and right[0] + right[2] <= 13.34
     for blocks, box in ((facts, left), (doubts, right)):
         texts = [block.text for block in blocks]
         assert pptx_fit.fits(texts, box, pptx_fit.LEAST)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(shipped_stories()))
 def test_what_a_slide_of_powerpoint_rests_on_is_not_too_small(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -9,17 +9,20 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from core.attacks.inversion import shipped
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
-from core.specs import AttackSpec, settings_of
-from core.store import write_json
-from core.studies import attacks, domains, more_texts
-from core.studies.registry import run_study
-from core.studies.rows import failures
-from core.studies.runner import cell_key
-from core.text import Vocabulary
+from leakscope.core.attacks.inversion import shipped
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.results.rows import ResultTable
+from leakscope.core.specs import AttackSpec, settings_of
+from leakscope.core.storage.artifacts import write_json
+from leakscope.core.studies import domains
+from leakscope.core.studies.inversion import attacks
+from leakscope.core.studies.inversion.more_texts import RECALLS
+from leakscope.core.studies.registry import run_study
+from leakscope.core.studies.runner import cell_key
+from leakscope.core.text import Vocabulary
+from scripts.more_texts import COUNTS
 
 
 @pytest.fixture
@@ -45,15 +48,22 @@ def encoder(minilm: TransformerEncoder, monkeypatch: pytest.MonkeyPatch) -> Tran
     return minilm
 
 
+@pytest.mark.slow
 def test_cells_are_measured_once_and_again_when_the_weights_change(
-    study_file: Path, weights: Path, encoder: TransformerEncoder, tmp_path: Path,
+    study_file: Path,
+    weights: Path,
+    encoder: TransformerEncoder,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     study = attacks.AttackStudy(target=str(study_file), attacks=("prior", "mlc"), n=15)
     rows = run_study("attacks", study, tmp_path)
     assert [(r["attack"], r["auxiliary"]) for r in rows] == [
-        ("prior", "cross"), ("mlc", "cross"), ("prior", "in"), ("mlc", "in")
-    ]  # fmt: skip
+        ("prior", "cross"),
+        ("mlc", "cross"),
+        ("prior", "in"),
+        ("mlc", "in"),
+    ]
     assert {r["n"] for r in rows} <= set(range(1, 16))
     assert rows[0]["n_auxiliary"] is None and rows[2]["n_auxiliary"] > 100
     assert "| mlc | cross-domain |" in attacks.markdown(rows)
@@ -64,10 +74,11 @@ def test_cells_are_measured_once_and_again_when_the_weights_change(
     monkeypatch.setattr(attacks, "evaluate", fail)
     assert run_study("attacks", study, tmp_path) == rows
     monkeypatch.setattr(attacks, "shipped_digest", lambda encoder, name: "other weights")
-    again = failures(run_study("attacks", study, tmp_path))
+    again = ResultTable(run_study("attacks", study, tmp_path)).failed
     assert {(row["attack"], row["auxiliary"]) for row in again} == {
-        ("prior", "cross"), ("mlc", "cross")
-    }  # fmt: skip
+        ("prior", "cross"),
+        ("mlc", "cross"),
+    }
     assert "measured again" in again[0].error
 
 
@@ -82,14 +93,14 @@ def test_slow_attacks_get_fewer_sentences(
 def test_slow_attacks_get_targets_of_the_whole_list() -> None:
     texts = [f"text {i}" for i in range(500)]
     cell = {"n_drawn": 400, "n_targets": 400, "seed": 0}
-    whole = attacks._drawn(texts, cell)
-    few = attacks._drawn(texts, {**cell, "n_targets": 40})
+    whole = attacks._target_rows(texts, cell)
+    few = attacks._target_rows(texts, {**cell, "n_targets": 40})
     assert len(whole) == 400 and whole == sorted(set(whole))
     assert len(few) == 40 and set(few) < set(whole) and few == sorted(few)
     for quarter in range(4):
         assert sum(row // 125 == quarter for row in few) >= 3, "not the first of the list"
-    assert few == attacks._drawn(texts, {**cell, "n_targets": 40})
-    other = attacks._drawn(texts, {**cell, "n_targets": 40, "seed": 1})
+    assert few == attacks._target_rows(texts, {**cell, "n_targets": 40})
+    other = attacks._target_rows(texts, {**cell, "n_targets": 40, "seed": 1})
     assert set(few) != set(other)
 
 
@@ -128,9 +139,13 @@ def test_a_default_that_changes_makes_another_cell(
 
 
 def test_targets_repeat_nothing_that_the_weights_were_trained_on(
-    study_file: Path, weights: Path, encoder: TransformerEncoder, tmp_path: Path,
-    bundled: list[str], monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    study_file: Path,
+    weights: Path,
+    encoder: TransformerEncoder,
+    tmp_path: Path,
+    bundled: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(attacks, "shipped_held_out", lambda encoder: frozenset[str]())
     pool = tmp_path / "pool.txt"
     pool.write_text("\n".join(f"Now {text}" for text in bundled[:400:2]), encoding="utf-8")
@@ -143,14 +158,17 @@ def test_targets_repeat_nothing_that_the_weights_were_trained_on(
     assert f"{row['n']} of {row['n_documents']} documents" in attacks.markdown([row])
     pool.write_text("Something else.", encoding="utf-8")
     domains.content_of.cache_clear()
-    with pytest.raises(InvalidInputError, match="other texts than where"):
+    with pytest.raises(InvalidInputError, match="has changed since the study"):
         attacks.measure(row.cell, tmp_path)
 
 
 def test_held_out_texts_that_nearly_repeat_others_are_left_out(
-    weights: Path, encoder: TransformerEncoder, tmp_path: Path, bundled: list[str],
+    weights: Path,
+    encoder: TransformerEncoder,
+    tmp_path: Path,
+    bundled: list[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     held = bundled[:400:10]
     texts = [*held, *(f"Now {text}" for text in held[:12]), *bundled[5:400:10]]
     path = tmp_path / "pool.parquet"
@@ -161,21 +179,24 @@ def test_held_out_texts_that_nearly_repeat_others_are_left_out(
     (row,) = run_study("attacks", study, tmp_path)
     assert row["n_near_duplicates"] == 12 and row["n"] <= 28 and row["unit"] == "sentence"
     assert row["unrestricted_f1"]["value"] <= row["token_set_f1"]
-    assert row.said("unrestricted_f1") in attacks.markdown([row])
-    for count, recall in zip(more_texts.COUNTS, more_texts.RECALLS, strict=True):
+    assert row.format("unrestricted_f1") in attacks.markdown([row])
+    for count, recall in zip(COUNTS, RECALLS, strict=True):
         n_read = row[count] * row[recall] / 100
         assert not row[count] or n_read == pytest.approx(round(n_read), abs=1e-9)
     assert row["n_rare"]
 
 
 def test_held_out_cells_take_the_marked_texts_alone(
-    study_file: Path, weights: Path, encoder: TransformerEncoder, tmp_path: Path,
+    study_file: Path,
+    weights: Path,
+    encoder: TransformerEncoder,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     study = attacks.AttackStudy(
         target=str(study_file), attacks=("mlc",), auxiliary=("held-out",), where="kind=a"
     )
-    assert "held out" in run_study("attacks", study, tmp_path)[0].error
+    assert "held-out sentences" in run_study("attacks", study, tmp_path)[0].error
     texts = pd.read_parquet(study_file)
     marked = [*texts.text[texts.kind == "a"][:9], *texts.text[texts.kind == "b"][:5]]
     monkeypatch.setattr(

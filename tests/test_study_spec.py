@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.cli import build_parser
-from core.cli.spec_file import with_spec
-from core.cli.study_settings import spec_of
-from core.errors import InvalidInputError
-from core.studies.encoders import EncoderStudy
+from leakscope.core.cli import build_parser
+from leakscope.core.cli.shared.spec_file import with_spec
+from leakscope.core.cli.study import spec_of
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.studies.inversion.representations import EncoderStudy
 
 
 def written(tmp_path: Path, spec: Any) -> str:
@@ -30,7 +31,7 @@ def test_an_equals_sign_does_as_well(tmp_path: Path) -> None:
 def test_a_specification_of_another_study_is_refused(core: Any, tmp_path: Path) -> None:
     path = written(tmp_path, {"study": "encoders", "target": "a.csv"})
     line = core("study", "eos", "--spec", path, "--out", tmp_path / "t.json").refusal()
-    assert "is of the study encoders, not of eos" in line
+    assert "belongs to the study encoders, not to eos" in line
 
 
 def test_several_values_of_one_setting_come_back(tmp_path: Path) -> None:
@@ -42,13 +43,21 @@ def test_several_values_of_one_setting_come_back(tmp_path: Path) -> None:
 
 
 def test_a_file_says_the_same_as_arguments(tmp_path: Path) -> None:
-    spec = {"study": "names", "target": "news.csv", "encoders": ["tfidf", "minilm"],
-            "n_auxiliary": 100, "set": {"epochs": 6, "start": "encoder"},
-            "anonymous": False, "seeds": [3, 4]}  # fmt: skip
+    spec = {
+        "study": "names",
+        "target": "news.csv",
+        "encoders": ["tfidf", "minilm"],
+        "n_auxiliary": 100,
+        "set": {"epochs": 6, "start": "encoder"},
+        "anonymous": False,
+        "seeds": [3, 4],
+    }
     given = with_spec(["study", "--spec", written(tmp_path, spec), "--out", "table.json"])
-    by_hand = ["study", "names", "--target", "news.csv", "--encoders", "tfidf", "minilm",
-               "--n-auxiliary", "100", "--set", "epochs=6", "--set", "start=encoder",
-               "--no-anonymous", "--seeds", "3", "4", "--out", "table.json"]  # fmt: skip
+    by_hand = shlex.split(
+        "study names --target news.csv --encoders tfidf minilm --n-auxiliary 100 "
+        "--set epochs=6 --set start=encoder --no-anonymous --seeds 3 4 "
+        "--out table.json"
+    )
     parser = build_parser()
     assert parser.parse_args(given) == parser.parse_args(by_hand)
 
@@ -77,10 +86,10 @@ def test_what_is_given_besides_wins(tmp_path: Path) -> None:
     [
         ("{", "is not JSON: .* in line 1"),
         ({"study": "eos", "n_auxilary": 5}, "no argument 'n_auxilary'.* mean 'n_auxiliary'"),
-        ("[]", "must hold an object"),
+        ("[]", "must contain a JSON object"),
         ({"study": "eos", "seeds": [[1]]}, "seeds in"),
         ({"study": "eos", "seeds": None}, "seeds in"),
-        ({"study": "eos", "seeds": []}, "seeds in .* is an empty list: .* or leave it out"),
+        ({"study": "eos", "seeds": []}, "seeds in .* is an empty list. .* or leave it out"),
     ],
 )
 def test_wrong_files_are_told(tmp_path: Path, spec: Any, told: str) -> None:
@@ -89,7 +98,7 @@ def test_wrong_files_are_told(tmp_path: Path, spec: Any, told: str) -> None:
 
 
 def test_mistakes_reach_the_user_in_a_line(core: Any, tmp_path: Path) -> None:
-    assert "takes a file" in core("study", "--spec").refusal()
+    assert "takes a JSON file" in core("study", "--spec").refusal()
     assert (
         "cannot be read: No such file" in core("study", "--spec", tmp_path / "none.json").refusal()
     )

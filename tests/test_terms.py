@@ -8,9 +8,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from core.glossary import GLOSSARY, explained
-from dashboard import terms
-from dashboard.terms import forget_terms, help_of, terms_in
+from leakscope.core.glossary import GLOSSARY, explain
+from leakscope.dashboard.ui import terms
+from leakscope.dashboard.ui.terms import new_term_help, reset_explained_terms, terms_in
 
 TOLD = re.compile(r"^\*\*(.*?)\*\*: ", re.MULTILINE)
 
@@ -32,16 +32,18 @@ def test_short_terms_are_spelt_as_they_are() -> None:
 def test_a_term_is_explained_once_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "session_state", {})
     monkeypatch.setattr(terms, "is_presenting", lambda: False)
-    forget_terms()
-    first = help_of("The **attacker** reads an F1 of 3.")
-    assert first == f"**attacker**: {explained('attacker')}\n\n**F1**: {explained('F1')}"
-    assert help_of("An attacker again") is None and help_of("None of these words") is None
-    assert help_of("Another F1, without the vector") == f"**vector**: {explained('vector')}"
-    forget_terms()
-    assert help_of("An attacker again")
+    reset_explained_terms()
+    first = new_term_help("The **attacker** reads an F1 of 3.")
+    assert first == f"**attacker**: {explain('attacker')}\n\n**F1**: {explain('F1')}"
+    assert (
+        new_term_help("An attacker again") is None and new_term_help("None of these words") is None
+    )
+    assert new_term_help("Another F1, without the vector") == f"**vector**: {explain('vector')}"
+    reset_explained_terms()
+    assert new_term_help("An attacker again")
     monkeypatch.setattr(terms, "is_presenting", lambda: True)
-    forget_terms()
-    assert help_of("The attacker") is None
+    reset_explained_terms()
+    assert new_term_help("The attacker") is None
 
 
 def explained_on(page: AppTest) -> list[tuple[str, str]]:
@@ -50,6 +52,7 @@ def explained_on(page: AppTest) -> list[tuple[str, str]]:
     return [(part.value, part.proto.help) for part in parts if "**: " in part.proto.help]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["inversion", "tradeoff", "memorisation"])
 def test_the_finding_of_a_page_explains_its_words(small_app: AppTest, name: str) -> None:
     small_app.run()
@@ -60,5 +63,5 @@ def test_the_finding_of_a_page_explains_its_words(small_app: AppTest, name: str)
     assert told and len(told) == len(set(told)), "each once"
     for text, said in drawn:
         for term in TOLD.findall(said):
-            assert term in terms_in(text) and explained(term) in said
+            assert term in terms_in(text) and explain(term) in said
     assert explained_on(page.run()) == drawn, "drawn anew, they are explained anew"

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import InvalidInputError
-from core.text import (
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.text import (
     MAX_CHARACTERS,
     STOP_WORDS,
     Vocabulary,
@@ -40,6 +40,7 @@ def test_words_of_hand_worked_texts(text: str, expected: list[str]) -> None:
     assert word_set(text) == set(expected)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_marked_pieces_hold_the_same_words_as_the_text(text: str) -> None:
     assert [word for _, word in mark_words(text) if word is not None] == words(text)

@@ -10,16 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.corpora import Columns, load_corpus, split_reference
-from core.corpora.files import read_texts
-from core.corpora.guess import SAMPLE_ROWS, facts_of, longest_text_column
-from core.corpora.memory_file import MemoryFile
-from core.corpora.uploads import upload_facts
-from core.errors import InvalidInputError
-from core.studies.domains import open_corpus
+from leakscope.core.corpora import Columns, load_corpus, split_reference
+from leakscope.core.corpora.files import read_texts
+from leakscope.core.corpora.guess import SAMPLE_ROWS, inspect_file, longest_text_column
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.corpora.uploads import inspect_upload
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.studies.domains import open_corpus
 
-ROWS = [("a headline", "The whole story, told at length.", 12345678901234567890123456789012345678),
-        ("b", "Short.", 2)]  # fmt: skip
+ROWS = [
+    ("a headline", "The whole story, told at length.", 12345678901234567890123456789012345678),
+    ("b", "Short.", 2),
+]
 
 
 def table(ending: str) -> bytes:
@@ -40,16 +42,16 @@ def table(ending: str) -> bytes:
 def test_the_longest_texts_are_read_on_disk_and_in_an_upload(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"t.{ending}"
     path.write_bytes(table(ending))
-    found = [facts_of(path), upload_facts(MemoryFile(path.name, table(ending)))]
+    found = [inspect_file(path), inspect_upload(MemoryFile(path.name, table(ending)))]
     for facts in found:
         assert facts.is_guessed and facts.columns.text == "body"
         assert facts.names == ("title", "body", "number")
-        assert "reading column `body`" in facts.notes[0]
+        assert "using column `body`" in facts.notes[0]
     bodies = [body for _, body, _ in ROWS]
     assert read_texts(path) == bodies == [d.text for d in load_corpus(path).documents]
     assert [d.text for d in open_corpus(str(path)).documents] == bodies
     assert read_texts(path, columns=Columns(text="title")) == ["a headline", "b"]
-    named = facts_of(path, Columns(text="title"))
+    named = inspect_file(path, Columns(text="title"))
     assert not named.is_guessed and named.notes == ()
 
 
@@ -81,7 +83,7 @@ def test_only_the_first_rows_decide() -> None:
 def test_one_column_is_no_guess(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("words\nfine words\n")
-    facts = facts_of(path)
+    facts = inspect_file(path)
     assert facts.columns.text == "words" and not facts.is_guessed and facts.notes == ()
 
 

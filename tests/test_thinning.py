@@ -12,14 +12,15 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from core.figures.projection import map_figure
-from core.projection import Layout, ProjectionSpec, project
-from core.projection.looks import looks_of
-from core.story.deck import DRAWN, Deck, make_deck
-from core.story.drawing import checked_figure, plain_figure
-from core.story.format import Pin, Slide, Story
-from core.story.html import content_policy, html_report
-from core.story.thinning import MOST_LETTERS, as_shapes, thinned
+from leakscope.core.figures.projection import map_figure
+from leakscope.core.findings.drawing import checked_figure, plain_figure
+from leakscope.core.findings.finding import Finding
+from leakscope.core.projection import Layout, ProjectionSpec, project
+from leakscope.core.projection.grouping import group_column
+from leakscope.core.story.deck import DRAWN, Deck, make_deck
+from leakscope.core.story.format import Pin, Story
+from leakscope.core.story.html import content_policy, html_report
+from leakscope.core.story.thinning import MOST_LETTERS, thin_figures, without_webgl
 
 N = 5_000
 MOST = 3_000_000
@@ -35,14 +36,14 @@ def layout(request: pytest.FixtureRequest) -> Layout:
 def as_pinned(layout: Layout) -> dict[str, Any]:
     """Return a map with three groups, some found and some moved, as its page pins it."""
     n = len(layout.coordinates)
-    colour = looks_of([("news", "essay", "law")[i % 3] for i in range(n)])
+    colour = group_column([("news", "essay", "law")[i % 3] for i in range(n)])
     moved = layout.coordinates[:200], layout.coordinates[200:400]
     return plain_figure(map_figure(layout, [""] * n, title="A map", colour=colour, moved=moved))
 
 
 def deck_of(*figures: dict[str, Any]) -> Deck:
     pins = tuple(
-        Pin(page="projection", slide=Slide(title=f"Map {i}", figure=f, alt="A map"))
+        Pin(page="projection", slide=Finding(title=f"Map {i}", figure=f, alt="A map"))
         for i, f in enumerate(figures)
     )
     return make_deck(Story(title="Maps", pins=pins), "2026-03-01")
@@ -70,7 +71,7 @@ def test_many_maps_are_thinned_alike_and_each_says_so(layout: Layout) -> None:
     assert deck.pages[-1].figure == BARS and DRAWN not in dict(deck.pages[-1].facts)
     for page in deck.pages[:-1]:
         assert page.figure is not None
-        told = re.match(r"([\d,]+) of ([\d,]+) points, evenly taken", dict(page.shown)[DRAWN])
+        told = re.match(r"([\d,]+) of ([\d,]+) points, evenly sampled", dict(page.shown)[DRAWN])
         assert told and told[0] in unescape(document)
         n_drawn, n = (int(each.replace(",", "")) for each in told.groups())
         clouds = [t for t in page.figure["data"] if t["mode"] == "markers"]
@@ -89,10 +90,16 @@ def test_many_maps_are_thinned_alike_and_each_says_so(layout: Layout) -> None:
 
 def test_points_keep_what_belongs_to_each_of_them() -> None:
     n = 4_000
-    cloud = {"type": "scattergl", "mode": "markers", "x": [*range(n)], "y": [*range(n)],
-             "hovertext": [f"text {i}" for i in range(n)], "marker": {"size": [*range(n)]},
-             "selectedpoints": [n - 1]}  # fmt: skip
-    ((found, told),) = thinned([{"data": [cloud], "layout": {}}], 20_000)
+    cloud = {
+        "type": "scattergl",
+        "mode": "markers",
+        "x": [*range(n)],
+        "y": [*range(n)],
+        "hovertext": [f"text {i}" for i in range(n)],
+        "marker": {"size": [*range(n)]},
+        "selectedpoints": [n - 1],
+    }
+    ((found, told),) = thin_figures([{"data": [cloud], "layout": {}}], 20_000)
     assert told and found
     (trace,) = found["data"]
     assert 1 < len(trace["x"]) < n
@@ -105,26 +112,26 @@ def test_the_largest_gives_way_and_an_array_of_somebody_elses_is_left_alone() ->
     def cloud(n: int) -> dict[str, Any]:
         return {"data": [{"type": "scattergl", "mode": "markers", "x": [0] * n}], "layout": {}}
 
-    (small, none), (large, told) = thinned([cloud(100), cloud(9_000)], 6_000)
+    (small, none), (large, told) = thin_figures([cloud(100), cloud(9_000)], 6_000)
     assert (small, none) == (cloud(100), "") and told
     assert large is not None and len(json.dumps(large)) < 6_000
     for odd in ({"dtype": "evil", "bdata": "AAAA"}, {"dtype": "f8", "bdata": "AAAA"}, 7, None):
         strange = {"data": [{"type": "scattergl", "mode": "markers", "x": odd}], "layout": {}}
-        assert thinned([strange], 10) == [(strange, "")]
+        assert thin_figures([strange], 10) == [(strange, "")]
 
 
 def test_what_is_read_off_stays_whole() -> None:
     many = {"data": [{"type": "bar", "x": [*range(9_000)]}], "layout": {}}
-    assert thinned([many], 1_000) == [(many, "")]
+    assert thin_figures([many], 1_000) == [(many, "")]
 
 
 def test_few_points_in_the_plane_are_shapes_and_need_no_program() -> None:
     def cloud(n: int, kind: str) -> dict[str, Any]:
         return {"data": [{"type": kind, "mode": "markers", "x": [0] * n}], "layout": {}}
 
-    assert as_shapes(cloud(9, "scattergl")) == cloud(9, "scatter")
+    assert without_webgl(cloud(9, "scattergl")) == cloud(9, "scatter")
     for many in (cloud(9, "scatter3d"), cloud(10_001, "scattergl")):
-        assert as_shapes(many) == many
+        assert without_webgl(many) == many
         assert "unsafe-eval" in content_policy(deck_of(many))
     deck = deck_of(cloud(10_000, "scattergl"))
     assert "unsafe-eval" not in content_policy(deck)

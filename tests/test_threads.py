@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FIRST = ["core", "core.cli", "core.jobs.child", "dashboard.command"]
+FIRST = [
+    "leakscope.core",
+    "leakscope.core.cli",
+    "leakscope.core.jobs.child",
+    "leakscope.dashboard.server.command",
+]
 """What is imported first by scripts, by commands, by the process of jobs and by the server."""
 
 
@@ -32,11 +37,13 @@ def spins(imports: str, **settings: str) -> int:
     return int(told[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("imports", FIRST)
 def test_threads_that_wait_are_asleep(imports: str) -> None:
     assert spins(imports) == 0
 
 
+@pytest.mark.slow
 def test_that_can_be_told_and_what_the_environment_says_is_kept() -> None:
     assert spins("sys") > 0
-    assert spins("core", OMP_WAIT_POLICY="active") > 0
+    assert spins("leakscope.core", OMP_WAIT_POLICY="active") > 0

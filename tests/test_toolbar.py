@@ -7,11 +7,6 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.studies import representation_summary
-from dashboard import cache
-from dashboard.projection import job as map_job
-from dashboard.projection import state as map_state
-
 PAGES = sorted(
     {path.stem for path in (Path(__file__).parents[1] / "pages").glob("*.py")} - {"story"}
 )
@@ -27,6 +22,7 @@ def labels(page: AppTest) -> list[str]:
     return [block.proto.popover.label for block in page.get("popover")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_can_be_presented_linked_and_saved(small_app: AppTest, name: str) -> None:
     page = on(small_app, name)
@@ -44,36 +40,6 @@ def check_offers(page: AppTest) -> None:
     assert {"Link", "Save"} <= set(labels(page))
 
 
-def test_a_map_that_waits_for_a_file_or_is_not_drawn_offers_them(small_app: AppTest) -> None:
-    page = on(small_app, "projection")
-    page.selectbox(key=map_state.key_of("corpus")).set_value(map_state.UPLOAD).run()
-    assert "Choose a file" in page.info[0].value
-    check_offers(page)
-    few = b"text\n" + b"One text.\n"
-    page.file_uploader(key=map_state.key_of("file")).upload("few.csv", few, "text/csv").run()
-    assert page.error
-    check_offers(page)
-
-
-def test_a_map_that_is_being_drawn_offers_them(
-    small_app: AppTest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(map_job, "known_map", lambda _: None)
-    monkeypatch.setattr(map_job, "drawn_map", lambda *_: None)
-    check_offers(on(small_app, "projection"))
-
-
-def test_representations_without_rows_offer_them(
-    small_app: AppTest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    cache.representations.clear()
-    monkeypatch.setattr(representation_summary, "SHIPPED", tmp_path)
-    page = on(small_app, "representations")
-    cache.representations.clear()
-    assert page.error
-    check_offers(page)
-
-
 def test_deniability_of_an_encoder_that_is_refused_offers_them(small_app: AppTest) -> None:
     small_app.session_state["encoder"] = "mlm:/no/such/folder"
     page = on(small_app, "deniability")
@@ -88,7 +54,7 @@ def test_what_is_saved_stands_under_save(small_app: AppTest) -> None:
 
 
 def test_a_page_without_what_is_typed_does_not_warn_of_it(small_app: AppTest) -> None:
-    told = "holds what you typed"
+    told = "contains what you typed"
     page = on(small_app, "overview")
     assert not any(told in caption.value for caption in page.caption)
     page = on(small_app, "inversion")

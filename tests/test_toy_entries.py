@@ -20,22 +20,22 @@ import toy_defence
 import toy_encoder
 from streamlit.testing.v1 import AppTest
 
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.attacks.inversion.shipped import save_attack
-from core.defences.registry import DEFENCES, all_defences
-from core.encoders.registry import ENCODERS
-from core.encoders.transformer import TransformerEncoder
-from core.figures.inversion import shipped_scores
-from core.figures.representations import representations_figure
-from core.figures.tradeoff import tradeoff_figure
-from core.registry import look_of, looks_of
-from core.results import Interval, Score
-from core.specs import search_space, settings_at_answering
-from core.studies import representation_summary
-from core.studies.representation_summary import load_representations
-from core.studies.tradeoff_files import shipped_tradeoff
-from dashboard.projection.state import key_of as map_key
-from dashboard.representations.state import key_of as representation_key
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.attacks.inversion.shipped import save_attack
+from leakscope.core.defences.registry import DEFENCES, all_defences
+from leakscope.core.encoders.registry import ENCODERS
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.figures.inversion import shipped_scores
+from leakscope.core.figures.representations import representations_figure
+from leakscope.core.figures.tradeoff import tradeoff_figure
+from leakscope.core.registry import marker_style, marker_styles
+from leakscope.core.results import Interval, Score
+from leakscope.core.specs import inference_settings, search_space
+from leakscope.core.studies.inversion import representation_summary
+from leakscope.core.studies.inversion.representation_summary import load_representations
+from leakscope.core.studies.tradeoff.summary import shipped_tradeoff
+from leakscope.dashboard.projection.state import key_of as map_key
+from leakscope.dashboard.representations.state import key_of as representation_key
 
 ATTACK, ENCODER, DEFENCE = "echo", "letters", "clipping"
 TEXT = "The government said the river is near the city of London."
@@ -120,8 +120,10 @@ def test_the_attack_is_trained_scored_and_asked_by_the_command_line(
     asked = ("invert", *on, "--weights", out, "--set", "n_words=2", "--text")
     (answer,) = core(*asked, corpus.read_text().splitlines()[0], "--json").json()
     assert len(answer["words"]) == 2
-    assert "n_words must lie in [1, 50]" in core(*asked[:-3], "--set", "n_words=0", "--text",
-                                                 "fine").refusal()  # fmt: skip
+    assert (
+        "n_words must lie in [1, 50]"
+        in core(*asked[:-3], "--set", "n_words=0", "--text", "fine").refusal()
+    )
 
 
 def test_the_encoder_is_fitted_and_opened_by_the_command_line(
@@ -130,14 +132,16 @@ def test_the_encoder_is_fitted_and_opened_by_the_command_line(
     out = tmp_path / "letters"
     fit = ("fit", "--encoder", ENCODER, "--corpus", corpus, "--set", "power=1", "--out", out)
     assert core(*fit, "--json").json()["dimension"] == 27
-    (answer,) = core("invert", "--encoder", f"{ENCODER}:{out}", "--attack", "probe", "--text",
-                     "The minister crossed the river", "--json").json()  # fmt: skip
+    (answer,) = core(
+        f"invert --encoder {ENCODER}:{out} --attack probe "
+        "--text 'The minister crossed the river' --json"
+    ).json()
     assert answer["encoder"] == ENCODER and answer["words"]
 
 
 def test_a_search_and_the_live_controls_know_what_the_settings_declare() -> None:
     kind = INVERSION_ATTACKS[ATTACK].kind
-    assert list(search_space(kind)) == list(settings_at_answering(kind)) == ["n_words"]
+    assert list(search_space(kind)) == list(inference_settings(kind)) == ["n_words"]
 
 
 # The pages
@@ -145,11 +149,15 @@ def test_a_search_and_the_live_controls_know_what_the_settings_declare() -> None
 
 @pytest.fixture
 def page(
-    small_app: AppTest, small_weights: Path, minilm: TransformerEncoder, bundled: list[str],
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-) -> AppTest:  # fmt: skip
+    small_app: AppTest,
+    small_weights: Path,
+    minilm: TransformerEncoder,
+    bundled: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AppTest:
     """The dashboard, with weights of the toy attack beside the others."""
-    from core.attacks.inversion import make_attack, shipped
+    from leakscope.core.attacks.inversion import make_attack, shipped
 
     weights = tmp_path / "weights"
     shutil.copytree(small_weights, weights)
@@ -179,6 +187,7 @@ def chart_colours(page: AppTest) -> str:
     return "".join(chart.proto.spec for chart in page.get("plotly_chart"))
 
 
+@pytest.mark.slow
 def test_the_page_of_inversion_offers_the_attack_and_shows_what_belongs_to_it(
     page: AppTest,
 ) -> None:
@@ -187,11 +196,11 @@ def test_the_page_of_inversion_offers_the_attack_and_shows_what_belongs_to_it(
     assert any("Echo" in option for option in choice.options)
     said = told(page)
     assert "Echo" in [heading.value for heading in page.subheader]
-    assert "In the order in which it chose them" in said, "the class declares it"
+    assert "In the order chosen by the attack" in said, "the class declares it"
     assert toy_attack.ENTRY.formula in said
-    assert "needs example texts with their vectors; answers as one types" in said
+    assert "needs example texts with their vectors; answers as you type" in said
     assert "example texts with their vectors" in said and "to train once" in said
-    assert look_of(INVERSION_ATTACKS, ATTACK).colour in chart_colours(page)
+    assert marker_style(INVERSION_ATTACKS, ATTACK).colour in chart_colours(page)
     page.session_state["more-settings"] = True
     page.run()
     page.number_input(key=f"setting-{ATTACK}-n_words").set_value(1).run()
@@ -200,6 +209,7 @@ def test_the_page_of_inversion_offers_the_attack_and_shows_what_belongs_to_it(
     )
 
 
+@pytest.mark.slow
 def test_the_page_of_maps_offers_the_defence_and_shows_what_belongs_to_it(page: AppTest) -> None:
     visited(page, "projection", text=TEXT)
     choice = page.selectbox(key=map_key("defence"))
@@ -214,6 +224,7 @@ def test_the_page_of_maps_offers_the_defence_and_shows_what_belongs_to_it(page: 
     assert slider.label == "Greatest magnitude kept" and slider.value == 0.05
 
 
+@pytest.mark.slow
 def test_the_page_of_representations_offers_the_encoder_and_shows_what_belongs_to_it(
     page: AppTest,
 ) -> None:
@@ -229,15 +240,15 @@ def test_the_page_of_representations_offers_the_encoder_and_shows_what_belongs_t
 
 def test_no_other_has_their_look() -> None:
     for registry, name in ((INVERSION_ATTACKS, ATTACK), (ENCODERS, ENCODER), (DEFENCES, DEFENCE)):
-        looks = looks_of(registry)
+        looks = marker_styles(registry)
         look = looks.pop(name)
         assert look.colour.startswith("#") and look.symbol and look not in looks.values()
 
 
 def test_a_third_and_a_fourth_entry_are_told_apart() -> None:
     many = {f"toy_{i}": replace(toy_attack.ENTRY, title=f"Toy {i}") for i in range(40)}
-    known = looks_of(INVERSION_ATTACKS)
-    looks = looks_of(INVERSION_ATTACKS | many)
+    known = marker_styles(INVERSION_ATTACKS)
+    looks = marker_styles(INVERSION_ATTACKS | many)
     assert len(set(looks.values())) == len(looks)
     assert {name: looks[name] for name in known} == known, "those that were there keep theirs"
 
@@ -245,7 +256,7 @@ def test_a_third_and_a_fourth_entry_are_told_apart() -> None:
 def test_the_attack_is_drawn_in_its_colour() -> None:
     score = Score(40.0, Interval(38.0, 43.0), 100, 6.0)
     (colour,) = shipped_scores({ATTACK: score}).data[0].marker.color
-    assert colour == look_of(INVERSION_ATTACKS, ATTACK).colour
+    assert colour == marker_style(INVERSION_ATTACKS, ATTACK).colour
 
 
 def test_the_encoder_is_drawn_in_its_colour_under_its_name() -> None:
@@ -254,13 +265,13 @@ def test_the_encoder_is_drawn_in_its_colour_under_its_name() -> None:
     mine = replace(point, leak=replace(point.leak, encoder=ENCODER))
     figure = representations_figure([point, mine])
     colours = [list(t.marker.color) for t in figure.data if t.marker.color and t.customdata]
-    assert colours == [[ENCODERS["tfidf"].colour, look_of(ENCODERS, ENCODER).colour]]
+    assert colours == [[ENCODERS["tfidf"].colour, marker_style(ENCODERS, ENCODER).colour]]
     assert "Letters" in [name for trace in figure.data for name in trace.text or ()]
 
 
 def test_the_defence_is_drawn_in_its_colour_under_its_name() -> None:
-    found = shipped_tradeoff("minilm")
+    found = shipped_tradeoff()
     mine = replace(found.points[1], defence=DEFENCE)
     figure = tradeoff_figure(replace(found, points=(found.undefended, mine)), found.tasks[0])
     (line,) = [trace for trace in figure.data if trace.name == "Clipping"]
-    assert (line.marker.color, line.marker.symbol) == look_of(all_defences(), DEFENCE)
+    assert (line.marker.color, line.marker.symbol) == marker_style(all_defences(), DEFENCE)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from core.results import Interval, Score
-from core.specs import setting
-from core.studies.registry import STUDIES, StudyEntry
-from core.studies.rows import Cell, Row
+from leakscope.core.results import Interval, Score
+from leakscope.core.results.rows import Cell, Row
+from leakscope.core.specs import setting
+from leakscope.core.studies.registry import STUDIES, StudyEntry
 
 NAME = "dice"
 
@@ -41,7 +41,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    return "".join(f"| {row['sides']} | {row.said('share')} |\n" for row in rows)
+    return "".join(f"| {row['sides']} | {row.format('share')} |\n" for row in rows)
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +56,9 @@ def test_it_runs_with_its_own_settings_and_is_written(core: Any, tmp_path: Path)
     given = ["study", NAME, "--sides", "4", "6", "--throws", "30", "--loaded", "--out", out]
     rows = core(*given, "--json").json()["rows"]
     assert [(row["sides"], row["share"], row["share_chance"]) for row in rows] == [
-        (4, 100.0, 25.0), (6, 100.0, 100 / 6)
-    ]  # fmt: skip
+        (4, 100.0, 25.0),
+        (6, 100.0, 100 / 6),
+    ]
     assert out.with_suffix(".md").read_text() == "| 4 | 100.0 [99.0, 101.0] |\n" * 1 + (
         "| 6 | 100.0 [99.0, 101.0] |\n"
     )

@@ -11,20 +11,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.errors import ArtifactError, InvalidInputError, StoppedError
-from core.results import Interval, Score
-from core.studies import tradeoff, tradeoff_texts, tradeoff_use
-from core.studies.defence_grid import GRID, chosen_defences
-from core.studies.registry import run_study
-from core.studies.rows import Cell, Row
-from core.studies.tables import write_rows
-from core.studies.tradeoff import TradeoffStudy
-from core.studies.tradeoff_files import load_tradeoff
-from core.studies.tradeoff_summary import summarise
-from core.tasks.labelled import LabelledTask, read_labelled
-from core.tasks.outcomes import Hits, Ranks
-from core.tasks.pairs import PairTask, read_pairs
-from core.tasks.searches import LabelSearchTask, SearchTask, read_searches
+from leakscope.core.errors import ArtifactError, InvalidInputError
+from leakscope.core.results import Interval, Score
+from leakscope.core.results.rows import Cell, Row
+from leakscope.core.results.tables import write_rows
+from leakscope.core.studies.registry import run_study
+from leakscope.core.studies.tradeoff import study as tradeoff
+from leakscope.core.studies.tradeoff import texts as tradeoff_texts
+from leakscope.core.studies.tradeoff import use as tradeoff_use
+from leakscope.core.studies.tradeoff.defence_grid import GRID, chosen_defences
+from leakscope.core.studies.tradeoff.study import TradeoffStudy
+from leakscope.core.studies.tradeoff.summary import load_tradeoff, summarise
+from leakscope.core.tasks.labelled import LabelledTask, read_labelled
+from leakscope.core.tasks.outcomes import Hits, Ranks
+from leakscope.core.tasks.pairs import PairTask, read_pairs
+from leakscope.core.tasks.searches import LabelSearchTask, SearchTask, read_searches
 
 
 class ByNumber:
@@ -78,8 +79,13 @@ def test_tasks_are_read_from_files(tmp_path: Path) -> None:
     pd.DataFrame({"text": ["a b", "c d"], "label": [0, 1]}).to_parquet(tmp_path / "a.parquet")
     task = read_labelled("t", tmp_path / "a.parquet")
     assert task.labels == ("0", "1") and task.texts == ("a b", "c d")
-    rows = {"sentence1": ["a", "b"], "sentence2": ["c", "d"], "score": [1.0, 5.0],
-            "split": ["test", "train"], "lang": ["en", "en"]}  # fmt: skip
+    rows = {
+        "sentence1": ["a", "b"],
+        "sentence2": ["c", "d"],
+        "score": [1.0, 5.0],
+        "split": ["test", "train"],
+        "lang": ["en", "en"],
+    }
     pd.DataFrame(rows).to_parquet(tmp_path / "b.parquet")
     assert read_pairs("s", tmp_path / "b.parquet") == PairTask("s", ("a",), ("c",), (1.0,))
     with pytest.raises(InvalidInputError, match="sentence1"):
@@ -135,6 +141,7 @@ def scores_of(rows: list[Row]) -> dict[str, dict[str, Score]]:
     return found
 
 
+@pytest.mark.slow
 def test_defences_cost_utility_and_save_words(study: TradeoffStudy, tmp_path: Path) -> None:
     rows = run_study("tradeoff", study, tmp_path / "cells")
     found = scores_of(rows)
@@ -165,6 +172,7 @@ def test_defences_cost_utility_and_save_words(study: TradeoffStudy, tmp_path: Pa
     assert strongest.attacker in ("tuned", "search") and summary.facts["n_auxiliary"] == 220
 
 
+@pytest.mark.slow
 def test_who_knows_the_defence_reads_through_what_hides_nothing(
     study: TradeoffStudy, tmp_path: Path
 ) -> None:
@@ -181,29 +189,6 @@ def test_who_knows_the_defence_reads_through_what_hides_nothing(
     assert found["token_representation"]["token_set_f1: tokens"].value > 99
 
 
-def test_a_stopped_study_goes_on_with_the_next_cell(
-    study: TradeoffStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measured: list[str] = []
-
-    def count(cell: Cell, folder: Path) -> list[Row]:
-        measured.append(f"{cell['defence']}, {cell['part']}")
-        return [Row(facts={"said": measured[-1]})]
-
-    def stop(share: float, message: str) -> None:
-        if len(measured) == 2:
-            raise StoppedError("stopped")
-
-    monkeypatch.setattr(tradeoff, "measure", count)
-    with pytest.raises(StoppedError):
-        run_study("tradeoff", study, tmp_path / "cells", on_progress=stop)
-    rows = run_study("tradeoff", study, tmp_path / "cells")
-    defences = ("none", "text_to_text", "gaussian")
-    attacks, uses = ([f"{d}, {part}" for d in defences] for part in ("attack", "use"))
-    assert measured == [*attacks, "text_to_text, attack", *uses], "of likely tokens is read apart"
-    assert [row["said"] for row in rows] == measured
-
-
 def test_a_cell_changes_with_its_texts_alone_not_with_their_order_of_reading(
     study: TradeoffStudy, minister: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,7 +199,7 @@ def test_a_cell_changes_with_its_texts_alone_not_with_their_order_of_reading(
     for before, after in zip(cells, study.cells(), strict=True):
         is_same = before["contents"] == after["contents"]
         assert is_same == (before["part"] == "use"), "tasks are the same, the attacker's texts not"
-    with pytest.raises(InvalidInputError, match="other texts"):
+    with pytest.raises(InvalidInputError, match="changed since the study was started"):
         tradeoff.measure(cells[0], minister.parent)
 
 
@@ -225,20 +210,6 @@ def test_defences_are_named_or_given_at_a_strength() -> None:
     assert [dict(spec.settings)["sigma"] for spec in rest] == [0.02, 0.05, 0.1]
 
 
-@pytest.mark.parametrize(
-    ("told", "message"),
-    [
-        ("gausian", "--defences must be of .* got 'gausian'.*gaussian"),
-        ("gaussian:sigma=much", "sigma of gaussian must be a number, got 'much'"),
-        ("gaussian:eta=3", "no setting 'eta'"),
-        ("gaussian:sigma=-1", "sigma must lie in"),
-    ],
-)
-def test_defences_that_are_none_are_told(told: str, message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
-        chosen_defences([told])
-
-
 def test_two_tasks_of_one_name_are_told(study: TradeoffStudy, minister: Path) -> None:
     with pytest.raises(InvalidInputError, match="Two texts are called 'minister'"):
         replace(study, pairs=(f"minister={minister}",)).cells()
@@ -246,19 +217,33 @@ def test_two_tasks_of_one_name_are_told(study: TradeoffStudy, minister: Path) ->
 
 def given_spec(minister: Path, tiny_bert: Path, out: Path) -> list[object]:
     """Write a spec of two defences whose files lie elsewhere, and return the command."""
-    spec = {"study": "tradeoff", "tasks": ["minister=minister.parquet"],
-            "encoder": f"mlm:{tiny_bert}", "defences": ["none", "gaussian:sigma=100"],
-            "seeds": [0], "n_train": 150, "n_test": 100, "n_auxiliary": 60, "n_targets": 20,
-            "set": {**dict(SMALL), "epochs": 2}}  # fmt: skip
+    spec = {
+        "study": "tradeoff",
+        "tasks": ["minister=minister.parquet"],
+        "encoder": f"mlm:{tiny_bert}",
+        "defences": ["none", "gaussian:sigma=100"],
+        "seeds": [0],
+        "n_train": 150,
+        "n_test": 100,
+        "n_auxiliary": 60,
+        "n_targets": 20,
+        "set": {**dict(SMALL), "epochs": 2},
+    }
     path = out / "defences.spec.json"
     path.write_text(json.dumps(spec))
     return ["study", "--spec", path, "--files", minister.parent]
 
 
+@pytest.mark.slow
 def test_a_spec_of_two_defences_runs_and_resumes(
-    study: TradeoffStudy, minister: Path, tiny_bert: Path, core: Any, leakscope_home: Path,
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    study: TradeoffStudy,
+    minister: Path,
+    tiny_bert: Path,
+    core: Any,
+    leakscope_home: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     out = tmp_path_factory.mktemp("out")
     given = given_spec(minister, tiny_bert, out)
     whole = tradeoff.measure
@@ -297,9 +282,10 @@ def test_files_are_checked_before_anything_is_measured(
     assert "sentence1" in core(*given, "--pairs", "a=minister.parquet").refusal()
     assert "NAME=FILE" in core(*given, "--tasks", "=minister.parquet").refusal()
     refused = core(*given, "--tasks", "m=minister.parquet", "--attack", "prob_mlc").refusal()
-    assert "--attack must be of" in refused and "probe_mlc" in refused
+    assert "--attack must be one of" in refused and "probe_mlc" in refused
 
 
+@pytest.mark.slow
 def test_the_small_preset_runs_from_what_is_bundled(core: Any, tmp_path: Path) -> None:
     """As it is, in less than two minutes on two cores."""
     preset = Path(__file__).parents[1] / "docs" / "presets" / "tradeoff-small.spec.json"
@@ -313,8 +299,11 @@ def test_the_small_preset_runs_from_what_is_bundled(core: Any, tmp_path: Path) -
 
 
 def test_a_text_is_found_again_by_its_twin_alone(tmp_path: Path) -> None:
-    rows = {"question1": ["0.1", "1.1", "2.1", "0.1"], "question2": ["0.11", "1.12", "2.13", "9"],
-            "style": ["natural", "natural", "other", "natural"]}  # fmt: skip
+    rows = {
+        "question1": ["0.1", "1.1", "2.1", "0.1"],
+        "question2": ["0.11", "1.12", "2.13", "9"],
+        "style": ["natural", "natural", "other", "natural"],
+    }
     pd.DataFrame(rows).to_parquet(tmp_path / "q.parquet")
     task = read_searches("Q", tmp_path / "q.parquet")
     assert (task.queries, task.stored) == (("0.1", "1.1", "2.1"), ("0.11", "1.12", "2.13"))
@@ -350,9 +339,13 @@ def test_a_search_by_label_counts_the_label_of_the_nearest_training_text(tmp_pat
     labels = np.array(task.labelled.labels)
     by_hand = np.mean([np.mean(labels[known] == labels[i]) for i in held])
     assert full.chance == pytest.approx(100 * by_hand)
-    swapped = replace(task.labelled, labels=tuple(
-        ("far" if label == "near" else "near") if i in set(held) else label
-        for i, label in enumerate(task.labelled.labels)))  # fmt: skip
+    swapped = replace(
+        task.labelled,
+        labels=tuple(
+            ("far" if label == "near" else "near") if i in set(held) else label
+            for i, label in enumerate(task.labelled.labels)
+        ),
+    )
     assert replace(task, labelled=swapped).score(ByNumber(), seed=0).value == 0
     few = task.score(ByNumber(), n_train=20, n_test=6, seed=0)
     assert few.n == 6
@@ -369,8 +362,15 @@ def test_two_tasks_of_the_same_texts_share_one_release(tmp_path: Path) -> None:
             asked.append(tuple(texts))
             return super().encode(texts)
 
-    cell = {"tasks": [f"B={path}#text"], "pairs": [], "searches": [f"S={path}"], "n_train": 0,
-            "n_test": 0, "n_searched": 9, "seed": 0}  # fmt: skip
+    cell = {
+        "tasks": [f"B={path}#text"],
+        "pairs": [],
+        "searches": [f"S={path}"],
+        "n_train": 0,
+        "n_test": 0,
+        "n_searched": 9,
+        "seed": 0,
+    }
     scores, facts = tradeoff_use.use_scores(cell, ByNumber(), Noisy(noise=0.1))
     assert {"accuracy: B", "precision@1: S", "change of precision@1: S"} <= scores.keys()
     assert len(asked) == 1, "the second task reads what the first released"
@@ -387,16 +387,18 @@ def test_usefulness_alone_is_measured_where_nobody_attacks(
     table = tradeoff.markdown(rows)
     assert "| none |  | 80.0 [79.0, 81.0] |" in table and "Words recovered" not in table
     write_rows(tmp_path / "t.json", "tradeoff", rows, table)
-    with pytest.raises(ArtifactError, match=r"t\.json is not the result"):
+    with pytest.raises(ArtifactError, match=r"t\.json is not a result"):
         load_tradeoff(tmp_path / "t.json")
     with pytest.raises(InvalidInputError, match="got 'none'"):
         replace(study, attackers=("none", "tuned")).cells()
 
 
 def test_an_official_split_is_honoured(tmp_path: Path) -> None:
-    rows = {"text": [f"text {i}" for i in range(10, 19)],
-            "label": [0, 1, 0, 1, 0, 1, None, None, None],
-            "split": ["train"] * 4 + ["dev"] * 2 + ["test"] * 3}  # fmt: skip
+    rows = {
+        "text": [f"text {i}" for i in range(10, 19)],
+        "label": [0, 1, 0, 1, 0, 1, None, None, None],
+        "split": ["train"] * 4 + ["dev"] * 2 + ["test"] * 3,
+    }
     pd.DataFrame(rows).to_parquet(tmp_path / "s.parquet")
     task = read_labelled("s", tmp_path / "s.parquet")
     known, held = task.parts(seed=0)

@@ -9,19 +9,18 @@ import numpy as np
 import pytest
 from scipy.special import ndtri, stdtrit
 
-from core.errors import InvalidInputError
-from core.metrics import mean_over_seeds, simultaneous_intervals
-from core.results import Interval, Score
-from core.studies.tradeoff_choice import (
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.metrics import mean_over_seeds, simultaneous_intervals
+from leakscope.core.results import Interval, Score
+from leakscope.core.studies.tradeoff.choice import (
     beside_none,
     choose,
     is_readable_and_worse,
     leak_of,
     simultaneous_leaks,
 )
-from core.studies.tradeoff_files import shipped_tradeoff
-from core.studies.tradeoff_frontier import frontier
-from core.studies.tradeoff_summary import Point, Tradeoff
+from leakscope.core.studies.tradeoff.frontier import frontier
+from leakscope.core.studies.tradeoff.summary import Point, Tradeoff, shipped_tradeoff
 
 TRUE = 40.0
 """What the attacker reads of every setting in the simulations."""
@@ -35,14 +34,21 @@ def score(value: float, half: float = 0.0, chance: float = 0.0) -> Score:
 
 def setting(sigma: float, *runs: Score, name: str = "tuned") -> Point:
     """Return a setting of noise that loses no usefulness, from the scores of its seeds."""
-    return Point("gaussian", (("sigma", sigma),), {"MR": score(80, 1, 50)},
-                 {name: mean_over_seeds(runs)}, None, {"MR": score(0, 0)},
-                 runs={"words": {name: runs}})  # fmt: skip
+    return Point(
+        "gaussian",
+        (("sigma", sigma),),
+        {"MR": score(80, 1, 50)},
+        {name: mean_over_seeds(runs)},
+        None,
+        {"MR": score(0, 0)},
+        runs={"words": {name: runs}},
+    )
 
 
 def study(points: list[Point]) -> Tradeoff:
-    base = Point("none", (), {"MR": score(80, 1, 50)}, {"tuned": score(60, 1)}, None,
-                 {"MR": score(0, 0)})  # fmt: skip
+    base = Point(
+        "none", (), {"MR": score(80, 1, 50)}, {"tuned": score(60, 1)}, None, {"MR": score(0, 0)}
+    )
     return Tradeoff((base, *points), {}, {"MR": "accuracy"})
 
 
@@ -55,10 +61,13 @@ def drawn(rng: np.random.Generator, n: int, ratio: float) -> list[Point]:
         Of the variance that seeds add to that within a seed.
     """
     values = TRUE + ERROR * math.sqrt(1 + ratio) * rng.standard_normal((n, 3))
-    return [setting(0.01 * (i + 1), *(score(v, 1.96 * ERROR) for v in row))
-            for i, row in enumerate(values)]  # fmt: skip
+    return [
+        setting(0.01 * (i + 1), *(score(v, 1.96 * ERROR) for v in row))
+        for i, row in enumerate(values)
+    ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "ratio", "n_studies"), [(10, 0.0, 500), (10, 1.0, 500), (40, 0.0, 150), (40, 1.0, 150)]
 )
@@ -113,16 +122,18 @@ def test_no_end_is_nearer_than_that_of_the_setting_alone() -> None:
 
 
 def test_the_strongest_attacker_has_the_highest_upper_end() -> None:
-    point = replace(setting(0.1, score(40, 1)),
-                    leaks={"tuned": score(40, 1), "search": score(39, 4)}, runs={})  # fmt: skip
+    point = replace(
+        setting(0.1, score(40, 1)), leaks={"tuned": score(40, 1), "search": score(39, 4)}, runs={}
+    )
     assert point.attacker == "search" and point.leakage.value == 39
     assert point.strongest("words") == ("search", score(39, 4))
     tied = replace(point, leaks={"tuned": score(40, 1), "search": score(38, 3)})
     assert tied.attacker == "tuned", "the greater value where ends are equal"
     other = setting(0.2, score(50, 1))
     first, _ = simultaneous_leaks([point, other])
-    assert first.value == 39 and first.ci95.high == pytest.approx(39 + 4 * ndtri(1 - 0.0125) / 1.96,
-                                                                 rel=1e-3)  # fmt: skip
+    assert first.value == 39 and first.ci95.high == pytest.approx(
+        39 + 4 * ndtri(1 - 0.0125) / 1.96, rel=1e-3
+    )
     assert leak_of(point).ci95.high == 43
 
 
@@ -144,7 +155,7 @@ def test_the_frontier_is_corrected_for_all_settings_shown() -> None:
 
 
 def test_what_releases_readable_tokens_and_leaks_more_is_told_by_the_rows() -> None:
-    found = shipped_tradeoff("minilm")
+    found = shipped_tradeoff()
     base = found.undefended
     worse = {(p.defence, p.label) for p in found.points if is_readable_and_worse(p, base)}
     assert ("text_to_text", "η 120") in worse and ("token_representation", "η 240") in worse

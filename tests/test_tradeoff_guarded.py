@@ -15,17 +15,18 @@ from typing import Any
 import numpy as np
 import pytest
 import tradeoff_scene
-from tradeoff_scene import cells_in, encoder_of
+from tradeoff_scene import encoder_of, last_cells
 
-from core.defences.registry import make_defence
-from core.errors import ArtifactError
-from core.protocols import Encoder
-from core.specs import DefenceSpec
-from core.studies import tradeoff_attack, tradeoff_guards
-from core.studies.registry import run_study
-from core.studies.rows import Row
-from core.studies.tradeoff import TradeoffStudy, measure
-from core.studies.tradeoff_guards import Guard
+from leakscope.core.defences.registry import make_defence
+from leakscope.core.errors import ArtifactError
+from leakscope.core.protocols import Encoder
+from leakscope.core.results.rows import Row
+from leakscope.core.specs import DefenceSpec
+from leakscope.core.studies.registry import run_study
+from leakscope.core.studies.tradeoff import attack as tradeoff_attack
+from leakscope.core.studies.tradeoff import guards as tradeoff_guards
+from leakscope.core.studies.tradeoff.guards import Guard
+from leakscope.core.studies.tradeoff.study import TradeoffStudy, measure
 
 SIGMA = 0.25
 PARTS = ["attack", "use", "attribute", "membership"]
@@ -66,7 +67,7 @@ def noise_in(study: TradeoffStudy, part: str, folder: Path) -> float:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Guard, "over", lambda guard, encoder: Watched(over(guard, encoder), seen))
         patch.setattr(tradeoff_attack, "evaluate", attacked)
-        cell = cells_in(replace(study, defences=(f"gaussian:sigma={SIGMA}",)))[part]
+        cell = last_cells(replace(study, defences=(f"gaussian:sigma={SIGMA}",)))[part]
         measure(cell, folder)
     encoder = encoder_of(study)
     assert sum(len(texts) for texts, _ in seen) >= 40
@@ -74,6 +75,7 @@ def noise_in(study: TradeoffStudy, part: str, folder: Path) -> float:
     return float(np.concatenate(parts).std())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_noise_of_the_scale_that_is_said_is_in_all_that_a_part_sees(
     study: TradeoffStudy, part: str, tmp_path: Path
@@ -82,6 +84,7 @@ def test_noise_of_the_scale_that_is_said_is_in_all_that_a_part_sees(
     assert noise_in(study, part, tmp_path) == pytest.approx(SIGMA, rel=0.08)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["attack", "use", "attribute"])
 @pytest.mark.parametrize("scale", [0.0, 0.5, 2.0])
 def test_noise_of_another_scale_is_found(
@@ -119,22 +122,25 @@ LEARNT: dict[str, Callable[[int], slice]] = {
 def told_right(study: TradeoffStudy, part: str, folder: Path) -> float:
     """Return the accuracy behind a rotation, which hides nothing from those who know it."""
     asked = replace(study, defences=("random_projection:dimension=32",))
-    (row,) = measure(cells_in(asked)[part], folder)
+    (row,) = measure(last_cells(asked)[part], folder)
     name = "attribute_top1: linear" if part == "attribute" else "accuracy: first"
     return row.scores[name].value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", LEARNT)
 def test_who_learns_behind_the_defence_is_told_from_who_did_not(
     study: TradeoffStudy, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert told_right(study, part, tmp_path) > 90
     over = Guard.over
-    monkeypatch.setattr(Guard, "over", lambda guard, encoder: Untaught(
-        encoder, over(guard, encoder), LEARNT[part]))  # fmt: skip
+    monkeypatch.setattr(
+        Guard, "over", lambda guard, encoder: Untaught(encoder, over(guard, encoder), LEARNT[part])
+    )
     assert told_right(study, part, tmp_path) < 85, "else the check could not fail"
 
 
+@pytest.mark.slow
 def test_a_split_that_overlaps_is_refused_and_nothing_of_it_is_scored(
     study: TradeoffStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +176,7 @@ def scores(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [{name: score.to_dict() for name, score in row.scores.items()} for row in rows]
 
 
+@pytest.mark.slow
 def test_of_a_trained_defence_every_part_and_the_defence_are_made_again_where_damaged(
     study: TradeoffStudy, tmp_path: Path
 ) -> None:

@@ -10,46 +10,47 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_heart import GuessingMemory, WordsByHeart
+from memorising_models import GuessingMemorisingAttack, MemorisingWordEncoder
 
-from core.attacks.inversion.evaluation import evaluate
-from core.attacks.inversion.lifted import Lift
-from core.attacks.inversion.shipped import load_attack, shipped_folder, text_mark
-from core.corpora.near_duplicates import near_duplicates
-from core.encoders.transformer import TransformerEncoder
-from core.errors import InvalidInputError
-from core.results import Score
-from core.specs import DefenceSpec
-from core.studies import tradeoff_attack, tradeoff_texts
-from core.studies.rows import Cell
-from core.studies.tradeoff import TradeoffStudy
-from core.studies.tradeoff_attack import attack_scores
-from core.studies.tradeoff_cells import parts_of
-from core.studies.tradeoff_guards import Guard
-from core.studies.tradeoff_said import OF_TOKENS
-from core.studies.tradeoff_texts import AttackersTexts, draw_texts, folded
-from core.studies.tradeoff_use import use_scores
-from core.tasks.labelled import LabelledTask
-from core.text import Vocabulary
+from leakscope.core.attacks.inversion.evaluation import evaluate
+from leakscope.core.attacks.inversion.lifted import Lift
+from leakscope.core.attacks.inversion.shipped import load_attack, shipped_folder, text_mark
+from leakscope.core.corpora.near_duplicates import near_duplicates
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.results import Score
+from leakscope.core.results.rows import Cell
+from leakscope.core.specs import DefenceSpec
+from leakscope.core.studies.tradeoff import attack as tradeoff_attack
+from leakscope.core.studies.tradeoff import texts as tradeoff_texts
+from leakscope.core.studies.tradeoff.attack import attack_scores
+from leakscope.core.studies.tradeoff.captions import OF_TOKENS
+from leakscope.core.studies.tradeoff.cells import part_entries
+from leakscope.core.studies.tradeoff.guards import Guard
+from leakscope.core.studies.tradeoff.study import TradeoffStudy
+from leakscope.core.studies.tradeoff.texts import AttackersTexts, draw_texts, fold_text
+from leakscope.core.studies.tradeoff.use import use_scores
+from leakscope.core.tasks.labelled import LabelledTask
+from leakscope.core.text import Vocabulary
 
 SMALL = (("vocabulary_size", 40), ("hidden", 8), ("epochs", 2), ("device", "cpu"))
 
 
 def cell_of(defence: str, attackers: tuple[str, ...] = ("tuned",), **settings: Any) -> Cell:
     study = TradeoffStudy(defences=(defence,), attackers=attackers, attack_settings=SMALL)
-    attacked = parts_of(study, DefenceSpec(name=defence))["attack"]
+    attacked = part_entries(study, DefenceSpec(name=defence))["attack"]
     cell = {**attacked, "defence": defence, "defence_settings": settings, "seed": 0}
     return {**cell, "n_auxiliary": 200}
 
 
 @pytest.fixture
 def texts(small_texts: list[str]) -> AttackersTexts:
-    distinct = list({folded(text): text for text in small_texts}.values())
+    distinct = list({fold_text(text): text for text in small_texts}.values())
     return draw_texts(distinct, 200, 60, 0)
 
 
 def test_nothing_that_is_attacked_or_set_aside_is_trained_on(texts: AttackersTexts) -> None:
-    known, held, targets = ({folded(t) for t in part} for part in texts.parts)
+    known, held, targets = ({fold_text(t) for t in part} for part in texts.parts)
     assert (len(known), len(targets)) == (200, 60) and len(held) >= 40
     assert not (known & targets or known & held or held & targets)
 
@@ -63,7 +64,7 @@ def test_a_text_on_two_sides_is_refused(texts: AttackersTexts, parts: tuple[str,
 
 
 def test_the_seed_changes_the_targets_not_what_is_known(small_texts: list[str]) -> None:
-    distinct = list({folded(text): text for text in small_texts}.values())
+    distinct = list({fold_text(text): text for text in small_texts}.values())
     one, other = draw_texts(distinct, 200, 60, 0), draw_texts(distinct, 200, 60, 1)
     assert one.known == other.known and one.targets != other.targets
 
@@ -72,7 +73,7 @@ def test_the_seed_changes_the_targets_not_what_is_known(small_texts: list[str]) 
 def test_what_nearly_repeats_another_side_is_not_attacked(
     small_texts: list[str], starts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    distinct = list({folded(text): text for text in small_texts}.values())
+    distinct = list({fold_text(text): text for text in small_texts}.values())
     texts = [*distinct, *(f"Truly {text}" for text in distinct[::4])]
     marks = {text_mark(text) for text in texts[: len(distinct) // 2]} if starts else None
 
@@ -87,12 +88,13 @@ def test_what_nearly_repeats_another_side_is_not_attacked(
     assert not known and found.n_near_duplicates > 10
     assert not near_duplicates(found.held, found.targets)
     monkeypatch.setattr(tradeoff_texts, "near_duplicates", lambda texts, known, near: frozenset())
-    tradeoff_texts._sides.cache_clear()
+    tradeoff_texts._split_rows.cache_clear()
     leaky = draw_texts(texts, 150, 40, 0, held_out=marks)
-    tradeoff_texts._sides.cache_clear()
+    tradeoff_texts._split_rows.cache_clear()
     assert repeated(leaky) > 5, "else the check could not fail"
 
 
+@pytest.mark.slow
 def test_targets_come_from_many_documents_and_few_of_each() -> None:
     words = np.random.default_rng(0).integers(10**6, size=(6000, 6))
     texts = [" ".join(f"w{n}" for n in row) for row in words]
@@ -108,7 +110,7 @@ def test_targets_come_from_many_documents_and_few_of_each() -> None:
 
 
 def test_articles_are_not_known_in_part(small_texts: list[str]) -> None:
-    distinct = list({folded(text): text for text in small_texts}.values())
+    distinct = list({fold_text(text): text for text in small_texts}.values())
     documents = {text: f"article {i // 8}" for i, text in enumerate(distinct)}
     found = draw_texts(distinct, 200, 40, 0, documents=documents)
     known, others = ({documents[t] for t in part} for part in (found.known, found.targets))
@@ -125,7 +127,7 @@ def test_articles_are_not_known_in_part(small_texts: list[str]) -> None:
 def test_of_shipped_weights_only_sentences_held_out_from_them_are_attacked(
     small_texts: list[str],
 ) -> None:
-    distinct = list({folded(text): text for text in small_texts}.values())
+    distinct = list({fold_text(text): text for text in small_texts}.values())
     marks = {text_mark(text) for text in distinct[:100]}
     found = draw_texts(distinct, 200, 50, 0, held_out=marks)
     assert {text_mark(t) for t in (*found.targets, *found.held)} <= marks
@@ -137,15 +139,17 @@ def test_of_shipped_weights_only_sentences_held_out_from_them_are_attacked(
 @pytest.fixture
 def by_heart(small_texts: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[[], Score]:
     """Return what an attacker reads who answers what it nearly meets again, and else guesses."""
-    distinct = list({folded(text): text for text in small_texts}.values())
+    distinct = list({fold_text(text): text for text in small_texts}.values())
     texts = [*distinct, *(f"Truly {text}" for text in distinct[::2])]
-    monkeypatch.setattr(tradeoff_attack, "attack_of", lambda cell: GuessingMemory())
+    monkeypatch.setattr(
+        tradeoff_attack, "make_cell_attack", lambda cell: GuessingMemorisingAttack()
+    )
 
     def read() -> Score:
-        tradeoff_texts._sides.cache_clear()
+        tradeoff_texts._split_rows.cache_clear()
         found = draw_texts(texts, 250, 60, 0)
-        tradeoff_texts._sides.cache_clear()
-        scores, _ = attack_scores(cell_of("none"), WordsByHeart(), found)
+        tradeoff_texts._split_rows.cache_clear()
+        scores, _ = attack_scores(cell_of("none"), MemorisingWordEncoder(), found)
         return scores["token_set_f1: tuned"]
 
     return read
@@ -183,6 +187,7 @@ def test_the_attacker_is_trained_on_protected_vectors(
     np.testing.assert_allclose(changed, clean[:, :16], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_every_attacker_is_scored_on_the_targets_alone(
     tiny_encoder: TransformerEncoder, texts: AttackersTexts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,8 +215,8 @@ def test_who_reads_released_tokens_alone_encodes_and_trains_nothing(
     cell = {**cell_of("text_to_text", OF_TOKENS, eta=5000.0), "start": "ships"}
     cell["attackers"] = [*OF_TOKENS]
     ships = SimpleNamespace(vocabulary_=Vocabulary.count(texts.known))
-    monkeypatch.setattr(tradeoff_attack, "_shipped", lambda encoder: ships)
-    monkeypatch.setattr(tradeoff_attack._Scene, "of", none)
+    monkeypatch.setattr(tradeoff_attack, "_shipped_classifier", lambda encoder: ships)
+    monkeypatch.setattr(tradeoff_attack._AttackSetup, "of", none)
     scores, told = attack_scores(cell, tiny_encoder, texts)
     assert list(told["attacker_seconds"]) == list(OF_TOKENS)
     assert scores["token_set_f1: tokens"].value > scores["token_set_f1: tokens"].chance
@@ -231,7 +236,7 @@ def test_who_learns_behind_noise_has_several_noisy_copies_of_each_text(
     n_copies: int,
 ) -> None:
     cell = cell_of(defence, ("tuned",), **settings)
-    scene = tradeoff_attack._Scene.of(Guard(cell), tiny_encoder, texts)
+    scene = tradeoff_attack._AttackSetup.of(Guard(cell), tiny_encoder, texts)
     assert len(scene.copies) == n_copies
     first = scene.copies[0]
     assert all(np.abs(other - first).max() > 1e-3 for other in scene.copies[1:])
@@ -262,8 +267,12 @@ def test_what_was_learned_by_heart_is_no_use_on_other_texts(is_official: bool) -
 
 
 def test_a_text_that_is_on_both_sides_is_not_trained_on() -> None:
-    task = LabelledTask("t", ("a", "b", "c", "a", "d"), ("0", "1", "0", "0", "1"),
-                        ("train", "train", "train", "test", "test"))  # fmt: skip
+    task = LabelledTask(
+        "t",
+        ("a", "b", "c", "a", "d"),
+        ("0", "1", "0", "0", "1"),
+        ("train", "train", "train", "test", "test"),
+    )
     known, held = task.parts(seed=0)
     assert sorted(known) == [1, 2] and sorted(held) == [3, 4]
 
@@ -288,9 +297,18 @@ def test_a_defence_is_held_against_none_on_the_same_texts(
         return whole(self, encoder, **sizes)
 
     monkeypatch.setattr(LabelledTask, "outcome", look)
-    monkeypatch.setattr("core.studies.tradeoff_use.open_tasks", lambda *told: [task])
-    cell = {"defence": "gaussian", "defence_settings": {"sigma": 9.0}, "seed": 2, "tasks": [],
-            "pairs": [], "searches": [], "n_train": 0, "n_test": 0, "n_searched": 9}  # fmt: skip
+    monkeypatch.setattr("leakscope.core.studies.tradeoff.use.open_tasks", lambda *told: [task])
+    cell = {
+        "defence": "gaussian",
+        "defence_settings": {"sigma": 9.0},
+        "seed": 2,
+        "tasks": [],
+        "pairs": [],
+        "searches": [],
+        "n_train": 0,
+        "n_test": 0,
+        "n_searched": 9,
+    }
     scores, told = use_scores(cell, tiny_encoder, Guard(cell).over(tiny_encoder))
     assert len(asked) == 2 and asked[0] == asked[1]
     change = scores["change of accuracy: m"]
@@ -298,6 +316,7 @@ def test_a_defence_is_held_against_none_on_the_same_texts(
     assert told == {"same_texts": [], "task_near_duplicates": {"m": 0}}
 
 
+@pytest.mark.slow
 def test_a_sentence_is_read_behind_a_defence_on_as_many_texts_as_are_told(
     minilm: TransformerEncoder, bundled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,7 +331,7 @@ def test_a_sentence_is_read_behind_a_defence_on_as_many_texts_as_are_told(
     assert set(scores) == {"token_set_f1: reconstruct", "all_words_f1: reconstruct"}
     score = scores["token_set_f1: reconstruct"]
     assert 1 <= score.n <= 4, "those of the four that hold a word that all are judged by"
-    assert told["attackers_told"]["reconstruct"]["family"] == "search for the sentence"
+    assert told["attackers_told"]["reconstruct"]["family"] == "sentence search"
 
 
 def test_who_reads_sentences_is_refused_without_the_texts_that_were_held_out() -> None:
@@ -321,6 +340,7 @@ def test_who_reads_sentences_is_refused_without_the_texts_that_were_held_out() -
             cell_of("none", ("tuned", name))
 
 
+@pytest.mark.slow
 def test_the_search_as_it_ships_reads_as_much_as_it_does_elsewhere(
     minilm: TransformerEncoder, bundled: list[str]
 ) -> None:

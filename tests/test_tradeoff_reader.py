@@ -8,16 +8,22 @@ import numpy as np
 import pytest
 import torch
 
-from core.attacks.inversion.token_prior import TokenPrior
-from core.corpora.near_duplicates import near_duplicates
-from core.defences.metric_dp.candidates import candidate_ids
-from core.defences.metric_dp.mechanisms import privatizer_of
-from core.defences.registry import DEFENCES, make_defence
-from core.encoders.transformer import TransformerEncoder
-from core.specs import DefenceSpec
-from core.studies.tradeoff_reader import TELLS, OwnTexts, law_of, likeliest_text, tells_law
-from core.studies.tradeoff_setting import read_setting
-from core.studies.tradeoff_tried import Defended, defended
+from leakscope.core.attacks.inversion.released_tokens.token_prior import TokenPrior
+from leakscope.core.corpora.near_duplicates import near_duplicates
+from leakscope.core.defences.metric_dp.candidates import candidate_ids
+from leakscope.core.defences.metric_dp.mechanisms import make_privatizer
+from leakscope.core.defences.posterior_attack import (
+    TELLS,
+    AttackerTexts,
+    fit_posterior_attack,
+    has_known_distribution,
+    likeliest_text,
+)
+from leakscope.core.defences.registry import DEFENCES, make_defence
+from leakscope.core.defences.setting import read_setting
+from leakscope.core.defences.tried import DefendedSentence, defend_sentence
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.specs import DefenceSpec
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +33,8 @@ def sides(small_texts: list[str]) -> tuple[list[str], list[str]]:
 
 
 @pytest.fixture(scope="module")
-def own(tiny_encoder: TransformerEncoder, sides: tuple[list[str], list[str]]) -> OwnTexts:
-    return OwnTexts.of(tiny_encoder, sides[0], 0)
+def own(tiny_encoder: TransformerEncoder, sides: tuple[list[str], list[str]]) -> AttackerTexts:
+    return AttackerTexts.of(tiny_encoder, sides[0], 0)
 
 
 def test_texts_are_taken_out_of_what_is_known_by_hand() -> None:
@@ -43,7 +49,7 @@ def test_texts_are_taken_out_of_what_is_known_by_hand() -> None:
 
 
 def test_the_attackers_texts_are_parted_and_none_is_in_both(
-    own: OwnTexts, sides: tuple[list[str], list[str]]
+    own: AttackerTexts, sides: tuple[list[str], list[str]]
 ) -> None:
     assert len(own.held) == 35 and sorted([*own.held, *own.known]) == sorted(sides[0])
     assert own.prior.counts.sum() == sum(map(len, own.rows))
@@ -69,13 +75,15 @@ DOG = "A brown dog barked at the postman all morning."
 def test_what_a_sentence_nearly_repeats_is_not_known_of_it(
     typed: str, is_like: bool, tiny_encoder: TransformerEncoder, small_texts: list[str]
 ) -> None:
-    own = OwnTexts.of(tiny_encoder, [*small_texts[:60], DOG, DOG.upper()], 1)
-    found = {own.known[i] for i in own.like(typed)}
+    own = AttackerTexts.of(tiny_encoder, [*small_texts[:60], DOG, DOG.upper()], 1)
+    found = {own.known[i] for i in own.near_duplicates_of(typed)}
     assert found == ({DOG, DOG.upper()} & {*own.known} if is_like else set())
     assert found or not is_like
     known = [text for text in own.known if near_duplicates([typed], [text])]
-    assert sorted(known) == sorted(own.known[i] for i in own.like(typed)), "as everywhere"
-    n_own = sum(len(own.rows[i]) for i in own.like(typed))
+    assert sorted(known) == sorted(own.known[i] for i in own.near_duplicates_of(typed)), (
+        "as everywhere"
+    )
+    n_own = sum(len(own.rows[i]) for i in own.near_duplicates_of(typed))
     assert own.prior_beside(typed).counts.sum() == own.prior.counts.sum() - n_own
 
 
@@ -83,16 +91,19 @@ def test_a_known_text_is_no_help_to_read_itself(
     tiny_encoder: TransformerEncoder, sides: tuple[list[str], list[str]]
 ) -> None:
     spec, text = read_setting("custext:epsilon=0.5"), sides[1][0]
-    cheating = OwnTexts.of(tiny_encoder, [text, *sides[0]] * 10, 0)
+    cheating = AttackerTexts.of(tiny_encoder, [text, *sides[0]] * 10, 0)
     assert text in cheating.known
-    prior, known = cheating.prior_beside(text), [cheating.rows[i] for i in cheating.like(text)]
+    prior, known = (
+        cheating.prior_beside(text),
+        [cheating.rows[i] for i in cheating.near_duplicates_of(text)],
+    )
     left = [row for row in cheating.rows if row not in known]
     honest = TokenPrior.of(left, len(tiny_encoder.tokens))
     assert (
         np.array_equal(prior.counts, honest.counts) and (prior.follows != honest.follows).nnz == 0
     )
-    law = law_of(cheating, spec, 0)
-    found = [defended(tiny_encoder, spec, text, seed) for seed in range(40)]
+    law = fit_posterior_attack(cheating, spec, 0)
+    found = [defend_sentence(tiny_encoder, spec, text, seed) for seed in range(40)]
 
     def n_read(what: TokenPrior) -> int:
         read = (str(likeliest_text(cheating, each, what, law)) for each in found)
@@ -107,14 +118,14 @@ def words_back(encoder: TransformerEncoder, text: str, told: str | None) -> int:
 
 
 def test_more_of_chosen_tokens_is_read_than_was_left(
-    tiny_encoder: TransformerEncoder, own: OwnTexts, sides: tuple[list[str], list[str]]
+    tiny_encoder: TransformerEncoder, own: AttackerTexts, sides: tuple[list[str], list[str]]
 ) -> None:
     spec = read_setting("custext:epsilon=0.5,k=20")
-    law = law_of(own, spec, 0)
+    law = fit_posterior_attack(own, spec, 0)
     assert law.reading_ in ("token", "sequence")
     n_left = n_read = 0
     for seed, text in enumerate(sides[1]):
-        found = defended(tiny_encoder, spec, text, seed)
+        found = defend_sentence(tiny_encoder, spec, text, seed)
         assert found.released is not None and found.noisy is None
         assert tiny_encoder.text_of(found.released.tolist()) == found.told == found.text
         n_left += words_back(tiny_encoder, text, found.told)
@@ -123,35 +134,44 @@ def test_more_of_chosen_tokens_is_read_than_was_left(
     assert n_read > 1.5 * n_left > 0, (n_read, n_left)
 
 
-@pytest.mark.parametrize("told", ["santext:epsilon=2", "santext_plus:epsilon=2", "tem:epsilon=2",
-                                  "custext", "custext:mapping=aggressive"])  # fmt: skip
+@pytest.mark.parametrize(
+    "told",
+    [
+        "santext:epsilon=2",
+        "santext_plus:epsilon=2",
+        "tem:epsilon=2",
+        "custext",
+        "custext:mapping=aggressive",
+    ],
+)
 def test_what_was_released_leaves_no_trace_in_what_sessions_share(
-    told: str, tiny_encoder: TransformerEncoder, own: OwnTexts
+    told: str, tiny_encoder: TransformerEncoder, own: AttackerTexts
 ) -> None:
-    law = law_of(own, read_setting(told), 0)
+    law = fit_posterior_attack(own, read_setting(told), 0)
     unknown = np.flatnonzero(own.prior.counts[: len(tiny_encoder.tokens)] == 0)[-5:]
     kept = law.change.__dict__.copy()
     inner = kept.get("_inner", law.change)
-    before = {name: getattr(inner, name).copy() for name in ("_sums", "_near")
-              if hasattr(inner, name)}  # fmt: skip
+    before = {
+        name: getattr(inner, name).copy() for name in ("_sums", "_near") if hasattr(inner, name)
+    }
     assert before
-    found = Defended("", (), np.zeros((1, 4), np.float32), "", unknown)
+    found = DefendedSentence("", (), np.zeros((1, 4), np.float32), "", unknown)
     assert likeliest_text(own, found, own.prior, law) is not None
     assert np.array_equal(before.get("_sums", 0), getattr(inner, "_sums", 0), equal_nan=True)
     assert before.get("_near", {}).keys() == getattr(inner, "_near", {}).keys()
 
 
 def test_noisy_vectors_are_read_as_they_were_drawn(
-    tiny_encoder: TransformerEncoder, own: OwnTexts, sides: tuple[list[str], list[str]]
+    tiny_encoder: TransformerEncoder, own: AttackerTexts, sides: tuple[list[str], list[str]]
 ) -> None:
     spec = read_setting("token_representation:eta=60")
-    law = law_of(own, spec, 0)
+    law = fit_posterior_attack(own, spec, 0)
     by_nearest = copy.copy(law)
     by_nearest.reading_ = "token"
     level = TokenPrior(np.ones(len(tiny_encoder.tokens)), own.prior.follows)
     n_nearest = n_likeliest = n_same = n_tokens = 0
     for seed, text in enumerate(sides[1]):
-        found = defended(tiny_encoder, spec, text, seed)
+        found = defend_sentence(tiny_encoder, spec, text, seed)
         assert found.noisy is not None and found.released is not None and found.eta == 60
         table = tiny_encoder.token_vectors.detach().float().numpy()
         nearest = np.linalg.norm(found.noisy[:, None] - table, axis=2).argmin(1)
@@ -172,7 +192,7 @@ def test_the_vector_that_is_stored_is_of_the_noise_that_is_read(
     tiny_encoder: TransformerEncoder,
 ) -> None:
     spec = read_setting("token_representation:eta=60")
-    found = defended(tiny_encoder, spec, "The harbour master counted twelve ships.", 3)
+    found = defend_sentence(tiny_encoder, spec, "The harbour master counted twelve ships.", 3)
     assert found.noisy is not None
     (stored,) = tiny_encoder.embed_token_vectors(torch.from_numpy(found.noisy[None])).numpy()
     assert found.vector[0] == pytest.approx(stored, abs=1e-5)
@@ -182,15 +202,15 @@ def test_those_that_tell_their_law_are_named(tiny_encoder: TransformerEncoder) -
     rng = np.random.default_rng(0)
     for name, entry in DEFENCES.items():
         if entry.acts_on == "text":
-            change = privatizer_of(make_defence(DefenceSpec.of(name, {})), tiny_encoder, rng)
-            assert hasattr(change, "chances") == hasattr(change, "remember") == (name in TELLS)
-    assert tells_law(read_setting("token_representation:eta=60"))
+            change = make_privatizer(make_defence(DefenceSpec.of(name, {})), tiny_encoder, rng)
+            assert hasattr(change, "chances") == hasattr(change, "precompute") == (name in TELLS)
+    assert has_known_distribution(read_setting("token_representation:eta=60"))
     for told in ("text_to_text:eta=40", "custext+int8", "gaussian:sigma=0.1", "custext:k=200"):
-        assert not tells_law(read_setting(told))
+        assert not has_known_distribution(read_setting(told))
 
 
-def test_special_tokens_are_no_words(tiny_encoder: TransformerEncoder, own: OwnTexts) -> None:
+def test_special_tokens_are_no_words(tiny_encoder: TransformerEncoder, own: AttackerTexts) -> None:
     spec = read_setting("token_representation:eta=1000000")
-    found = defended(tiny_encoder, spec, f"{DOG} 🙂", 0)
-    read = likeliest_text(own, found, own.prior, law_of(own, spec, 0))
+    found = defend_sentence(tiny_encoder, spec, f"{DOG} 🙂", 0)
+    read = likeliest_text(own, found, own.prior, fit_posterior_attack(own, spec, 0))
     assert read and "[UNK]" not in read

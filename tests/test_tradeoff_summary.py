@@ -1,44 +1,52 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.defences.registry import DEFENCES
-from core.errors import ArtifactError
-from core.figures.tradeoff import tradeoff_figure
-from core.registry import looks_of
-from core.results import Interval, Score
-from core.specs import DefenceSpec
-from core.studies.defence_grid import GRID
-from core.studies.rows import Row
-from core.studies.tables import write_rows
-from core.studies.tradeoff_choice import choose
-from core.studies.tradeoff_files import SHIPPED, load_rows, load_tradeoff, shipped_tradeoff
-from core.studies.tradeoff_summary import Point, Tradeoff, markdown, summarise
+from leakscope.core.defences.registry import DEFENCES
+from leakscope.core.errors import ArtifactError
+from leakscope.core.registry import marker_styles
+from leakscope.core.results import Interval, Score
+from leakscope.core.results.rows import Row
+from leakscope.core.results.tables import read_rows, write_rows
+from leakscope.core.specs import DefenceSpec
+from leakscope.core.studies.tradeoff.choice import choose
+from leakscope.core.studies.tradeoff.defence_grid import GRID
+from leakscope.core.studies.tradeoff.summary import (
+    Point,
+    Tradeoff,
+    load_tradeoff,
+    markdown,
+    shipped_tradeoff,
+    summarise,
+)
 
 
-def row(defence: str, task: str, measure: str, value: float, half: float, **more: Any) -> dict:
-    return {"defence": defence, "settings": {}, "seed": 0, "task": task, "measure": measure,
-            "value": value, "ci95": [value - half, value + half], "chance": 50.0, "n": 100,
-            **more}  # fmt: skip
+def measured(defence: str, seed: int, scores: dict[str, Score], **settings: float) -> Row:
+    place = {"study": "tradeoff", "n_train": 5, "defence": defence, "seed": seed}
+    return Row({**place, "defence_settings": settings}, scores, {"n": 100})
+
+
+def of_100(value: float, half: float) -> Score:
+    return Score(value, Interval(value - half, value + half), 100, 50.0)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     rows = []
     for seed, (a, b) in enumerate([(80.0, 40.0), (84.0, 46.0), (82.0, 34.0)]):
-        rows.append(row("none", "MR", "accuracy", a, 1.96, seed=seed))
-        rows.append(row("none", "probe_mlc", "token_set_f1", b, 1.96, seed=seed))
-        eta = {"seed": seed, "settings": {"eta": 60.0}}
-        rows.append(row("text_to_text", "MR", "accuracy", a - 10, 3.92, **eta))
-        rows.append(row("text_to_text", "probe_mlc", "token_set_f1", b / 2, 1.96, **eta))
-        rows.append(row("text_to_text", "token_inversion", "accuracy", 25.0, 1.0, **eta))
+        plain = {"accuracy: MR": of_100(a, 1.96), "token_set_f1: probe_mlc": of_100(b, 1.96)}
+        noisy = {
+            "accuracy: MR": of_100(a - 10, 3.92),
+            "token_set_f1: probe_mlc": of_100(b / 2, 1.96),
+            "token_inversion": of_100(25.0, 1.0),
+        }
+        rows += [measured("none", seed, plain), measured("text_to_text", seed, noisy, eta=60.0)]
     target = tmp_path / "t.json"
-    target.write_text(json.dumps({"study": "tradeoff", "n_train": 5, "rows": rows}))
+    write_rows(target, "tradeoff", rows, "")
     return target
 
 
@@ -70,9 +78,19 @@ def test_another_file_is_refused_by_name(tmp_path: Path, content: str) -> None:
 
 
 def cell(defence: str, seed: int, **settings: float) -> dict[str, Any]:
-    return {"study": "tradeoff", "encoder": "tiny", "attack": "mlc", "settings": {}, "n_train": 5,
-            "n_test": 9, "n_auxiliary": 7, "n_targets": 8, "defence": defence,
-            "defence_settings": settings, "seed": seed}  # fmt: skip
+    return {
+        "study": "tradeoff",
+        "encoder": "tiny",
+        "attack": "mlc",
+        "settings": {},
+        "n_train": 5,
+        "n_test": 9,
+        "n_auxiliary": 7,
+        "n_targets": 8,
+        "defence": defence,
+        "defence_settings": settings,
+        "seed": seed,
+    }
 
 
 def scores(useful: float, leak: float) -> dict[str, Score]:
@@ -82,7 +100,7 @@ def scores(useful: float, leak: float) -> dict[str, Score]:
     }
 
 
-def test_what_the_study_writes_is_read_like_the_former_form(tmp_path: Path) -> None:
+def test_what_the_study_writes_is_read_back(tmp_path: Path) -> None:
     rows = [
         Row(cell("none", 0), scores(80, 40), seconds=60.0),
         Row(cell("none", 1), scores(84, 44), seconds=60.0),
@@ -94,38 +112,15 @@ def test_what_the_study_writes_is_read_like_the_former_form(tmp_path: Path) -> N
     found = load_tradeoff(tmp_path / "t.json")
     assert [(p.defence, p.label) for p in found.points] == [("none", ""), ("gaussian", "σ 0.1")]
     assert found.undefended.utility["MR"].value == 82 and found.undefended.leakage.n == 16
-    assert found.points[1].leakage.said() == "20.0 [19.0, 21.0]"
+    assert found.points[1].leakage.format() == "20.0 [19.0, 21.0]"
     assert found.facts["seeds"] == [0, 1] and found.facts["seconds"] == 180
-    assert markdown(load_rows(tmp_path / "t.json")) == table
+    assert markdown(read_rows(tmp_path / "t.json", "tradeoff")) == table
     assert "| guessing |  | 50.0 | 3.0 |  |" in table and "3 minutes of computing." in table
     assert "| gaussian | σ 0.1 | seed 1 failed: MemoryError |" in table
 
 
-def test_a_study_of_which_all_failed_still_says_why() -> None:
-    assert "failed: no memory" in markdown([Row(cell("none", 0), error="no memory")])
-
-
-def test_the_page_in_docs_is_that_of_the_shipped_rows() -> None:
-    page = Path(__file__).parent.parent / "docs" / "results" / "tradeoff.md"
-    assert markdown(load_rows(SHIPPED / "minilm.json")) == page.read_text(encoding="utf-8")
-
-
-def test_the_figure_draws_what_it_is_given(path: Path) -> None:
-    found = load_tradeoff(path)
-    figure = tradeoff_figure(found, "MR", chosen={"A": 1})
-    lines = {trace.name: trace for trace in figure.data if trace.name}
-    title = DEFENCES["text_to_text"].title
-    assert list(lines) == [DEFENCES["none"].title, title, f"ring A: {title}, η 60"]
-    ring = lines[f"ring A: {title}, η 60"]
-    assert (list(ring.x), list(ring.y), list(ring.text)) == ([72.0], [20.0], ["<b>A</b>"])
-    drawn = lines[DEFENCES["text_to_text"].title]
-    assert list(drawn.x) == [72.0] and list(drawn.y) == [20.0]
-    assert drawn.customdata[0][0] == 1
-    assert len(tradeoff_figure(found, "MR", defences=("gaussian",)).data) == 1
-
-
 def test_every_defence_has_a_colour_and_a_symbol_of_its_own() -> None:
-    looks = looks_of(DEFENCES)
+    looks = marker_styles(DEFENCES)
     assert set(looks) == set(DEFENCES) and len(set(looks.values())) == len(looks)
     assert looks["none"] == ("#D55E00", "star") and looks["gaussian"][0] == "#E69F00"
     assert all(entry.colour and entry.symbol for entry in DEFENCES.values())
@@ -133,7 +128,7 @@ def test_every_defence_has_a_colour_and_a_symbol_of_its_own() -> None:
 
 
 def test_what_ships_is_the_whole_study() -> None:
-    found = shipped_tradeoff("minilm")
+    found = shipped_tradeoff()
     measured = {(p.defence, p.settings) for p in found.points}
     assert measured >= {(s.name, s.settings) for s in GRID}
     assert set(found.tasks) >= {"SST-2", "TREC", "SUBJ", "MR", "MPQA", "CR", "STS-b"}
@@ -166,13 +161,17 @@ def test_rows_of_attack_and_of_use_make_one_point_with_the_strongest_named() -> 
 
 def test_words_of_all_stand_beside_those_that_can_be_named_and_are_no_usefulness() -> None:
     every = {"all_words_f1: tuned": score(40, chance=2.0), "all_words_f1: search": score(44)}
-    rows = [Row(cell("none", s), {**leaks(tuned=60, search=55), **used(80, 0), **every})
-            for s in range(2)]  # fmt: skip
+    rows = [
+        Row(cell("none", s), {**leaks(tuned=60, search=55), **used(80, 0), **every})
+        for s in range(2)
+    ]
     found = summarise(rows)
     assert found.tasks == ["MR"] and found.measures == {"MR": "accuracy"}
     assert found.undefended.leakage.value == 60
     assert {name: s.value for name, s in found.undefended.all_words.items()} == {
-        "tuned": 40, "search": 44}  # fmt: skip
+        "tuned": 40,
+        "search": 44,
+    }
     lines = markdown(rows).splitlines()
     head, guess, row = (line.strip("| ").split(" | ") for line in lines if " | " in line)
     column = head.index("of all words, F1")
@@ -232,30 +231,20 @@ def test_no_point_stands_with_weaker_attackers_than_others_of_its_kind() -> None
     assert len(summarise(told).points) == 3, "nobody read them: all were attacked alike"
 
 
-def test_a_line_of_the_table_tells_how_many_were_attacked_by_whom_under_how_many_seeds() -> None:
-    rows = [Row(cell("none", s), {**leaks(tuned=60), **used(80, 0)}) for s in range(3)]
-    rows += [Row(cell("int8", s), {**leaks(search=50), **used(80, 0)}) for s in range(2)]
-    table = markdown(rows)
-    assert "Under 3 seeds (1 of 2 settings so far under 2); n of words are of all seeds" in table
-    assert "Under 3 seeds; n of words" in markdown(rows[:3])
-    assert "together, those of usefulness MR" in table
-    lines = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
-    columns = [name.strip("| ") for name in lines[0]]
-    place = [columns.index(name) for name in ("n", "seeds", "needs")]
-    told = {line[0].strip("| "): [line[i].strip(" |") for i in place] for line in lines}
-    n = rows[0].scores["token_set_f1: tuned"].n
-    assert told["none"] == [f"{3 * n}", "3", "example texts with their vectors"]
-    assert told["int8"] == [f"{2 * n}", "2", "the use of the encoder as a service"]
-
-
 def made(*points: tuple[str, float, float, float]) -> Tradeoff:
     """Return points of (defence, leak, change, half a width)."""
     base = Point("none", (), {"MR": score(80)}, {"tuned": score(60, 2)}, None, {"MR": score(0, 0)})
     rest = [
-        Point(name, (), {"MR": score(80 + change)}, {"tuned": score(leak, half)}, None,
-              {"MR": score(change, half)})
+        Point(
+            name,
+            (),
+            {"MR": score(80 + change)},
+            {"tuned": score(leak, half)},
+            None,
+            {"MR": score(change, half)},
+        )
         for name, leak, change, half in points
-    ]  # fmt: skip
+    ]
     return Tradeoff((base, *rest), {}, {"MR": "accuracy"})
 
 

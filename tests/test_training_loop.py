@@ -13,9 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from core.errors import ArtifactError, StoppedError
-from core.protocols import OnProgress, no_progress
-from core.training.loop import Loop, train
+from leakscope.core.errors import ArtifactError, StoppedError
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.training.loop import Loop, train
 
 N, EPOCHS = 10, 4
 TARGETS = torch.arange(N, dtype=torch.float32)
@@ -51,8 +51,14 @@ class PoissonLoop(Loop):
 
 
 def loop_of(kind: type[Loop] = Loop, **more: Any) -> Loop:
-    settings = {"n": N, "epochs": EPOCHS, "batch_size": 4, "seed": 7, "identity": {"run": 1},
-                "is_half": False}  # fmt: skip
+    settings = {
+        "n": N,
+        "epochs": EPOCHS,
+        "batch_size": 4,
+        "seed": 7,
+        "identity": {"run": 1},
+        "is_half": False,
+    }
     return kind(**{**settings, **more})
 
 

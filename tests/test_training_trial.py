@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from core.attacks.inversion import shipped
-from core.corpora import bundled_sentences
-from core.defences.trained.adversarial import AdversarialAdapter
-from core.encoders.transformer import TransformerEncoder
-from core.errors import CoreError, StoppedError
-from core.studies import training_trial
-from core.studies.training_points import TrialRequest
-from core.studies.training_trial import try_adversary
+from leakscope.core.attacks.inversion import shipped
+from leakscope.core.corpora import bundled_sentences
+from leakscope.core.defences.trained.adversarial import AdversarialAdapter
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import CoreError, StoppedError
+from leakscope.core.studies.training import trial as training_trial
+from leakscope.core.studies.training.points import TrialRequest
+from leakscope.core.studies.training.trial import try_adversary
 
 SMALL = TrialRequest(weight=3.0, n_defence=150, n_known=80, n_targets=40, epochs=4)
 
@@ -25,27 +25,30 @@ SMALL = TrialRequest(weight=3.0, n_defence=150, n_known=80, n_targets=40, epochs
 def at_hand(
     minilm: TransformerEncoder, small_weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training_trial, "encoder_at_hand", lambda spec: minilm)
+    monkeypatch.setattr(training_trial, "shared_encoder", lambda spec: minilm)
     monkeypatch.setattr(shipped, "WEIGHTS", small_weights)
 
 
 def test_no_sentence_is_learnt_from_and_attacked(bundled: list[str]) -> None:
     twice = [*bundled[:300], *bundled[:300]]
-    sides = training_trial._parted(twice, SMALL)
+    sides = training_trial._split_sentences(twice, SMALL)
     parts = (sides.defence, sides.known, sides.targets)
     assert [len(part) for part in parts[:2]] == [150, 80] and 0 < len(sides.targets) <= 40
     assert len(set().union(*parts)) == sum(map(len, parts))
     assert len(sides.targets) + sides.n_near_duplicates == 40
-    again = training_trial._parted(twice, SMALL)
+    again = training_trial._split_sentences(twice, SMALL)
     assert again == sides, "the same request draws the same sentences"
 
 
 def test_a_target_that_repeats_another_is_not_attacked() -> None:
-    own = [f"the harbour master number {i} counted {i + 7} crates of oranges at noon"
-           for i in range(300)]  # fmt: skip
-    assert not training_trial._parted(own, SMALL).targets
+    own = [
+        f"the harbour master number {i} counted {i + 7} crates of oranges at noon"
+        for i in range(300)
+    ]
+    assert not training_trial._split_sentences(own, SMALL).targets
 
 
+@pytest.mark.slow
 def test_a_trial_holds_the_plain_the_control_and_the_defence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -62,7 +65,7 @@ def test_a_trial_holds_the_plain_the_control_and_the_defence(
     plain, control, trained = found.settings
     assert (plain.kind, control.weight, trained.weight) == ("none", 0.0, 3.0)
     assert not plain.during and len(control.during) == len(trained.during) == 4
-    own = list(training_trial._parted(bundled_sentences(), SMALL).defence)
+    own = list(training_trial._split_sentences(bundled_sentences(), SMALL).defence)
     assert learnt == [(0.0, own), (3.0, own)], "of the defence's own texts alone"
     n = {s.strongest[1].n for s in found.settings}
     assert len(n) == 1 and 20 < n.pop() <= 40, "all on the same sentences"
@@ -71,23 +74,26 @@ def test_a_trial_holds_the_plain_the_control_and_the_defence(
     assert found.trap.promised == trained.during[-1]
     fractions = [fraction for fraction, _ in told]
     assert fractions == sorted(fractions) and fractions[0] == 0 and fractions[-1] <= 1
-    assert any("the adversary reads" in message for _, message in told)
+    assert any("the adversary recovers" in message for _, message in told)
 
 
+@pytest.mark.slow
 def test_nothing_hidden_is_its_own_control() -> None:
     found = try_adversary(replace(SMALL, weight=0.0))
     assert [s.kind for s in found.settings] == ["none", "adversarial"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf, 1e308])
 def test_a_weight_that_is_none_or_runs_away_is_told(weight: float) -> None:
     with pytest.raises(CoreError, match="weight"):
         try_adversary(replace(SMALL, weight=weight))
 
 
+@pytest.mark.slow
 def test_it_can_be_stopped() -> None:
     def stop(fraction: float, message: str) -> None:
-        if "adversary reads" in message:
+        if "adversary recovers" in message:
             raise StoppedError("stopped")
 
     with pytest.raises(StoppedError):

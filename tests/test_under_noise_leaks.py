@@ -14,15 +14,15 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-from by_heart import NetworkByHeart
+from memorising_models import MemorisingNetwork
 from numpy.typing import NDArray
 
-from core.studies import tuned_networks
-from core.studies.adaptive import AdaptiveStudy
-from core.studies.constrained import ConstrainedStudy
-from core.studies.registry import run_study
-from core.studies.rows import Row
-from core.tasks.examples import Examples
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.registry import run_study
+from leakscope.core.studies.training import tuned_networks
+from leakscope.core.studies.training.adaptive import AdaptiveStudy
+from leakscope.core.studies.training.constrained import ConstrainedStudy
+from leakscope.core.tasks.examples import Examples
 
 TASKS = ("alone", "pairs", "split")
 OF_OTHERS = ("accuracy", "null_accuracy", "noiseless_accuracy", "constrained_accuracy")
@@ -45,7 +45,7 @@ class Unadapted:
 
 @pytest.fixture(autouse=True)
 def by_heart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuned_networks, "ConstrainedClassifier", NetworkByHeart)
+    monkeypatch.setattr(tuned_networks, "ConstrainedClassifier", MemorisingNetwork)
     monkeypatch.setattr(tuned_networks, "AdaptivePretraining", Unadapted)
 
 
@@ -77,8 +77,13 @@ def study_constrained(tasks: tuple[str, ...], tiny: Path, folder: Path) -> list[
 
 
 def study_adaptive(tasks: tuple[str, ...], tiny: Path, folder: Path) -> list[Row]:
-    study = AdaptiveStudy(tasks=tasks, encoder=f"mlm:{tiny}", etas=(50.0,), seeds=(0, 1),
-                          other=tasks[0].partition("=")[2])  # fmt: skip
+    study = AdaptiveStudy(
+        tasks=tasks,
+        encoder=f"mlm:{tiny}",
+        etas=(50.0,),
+        seeds=(0, 1),
+        other=tasks[0].partition("=")[2],
+    )
     return run_study("adaptive", study, folder)
 
 

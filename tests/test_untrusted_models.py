@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from core.encoders import load_encoder
-from core.errors import ModelUnavailableError
+from leakscope.core.encoders import load_encoder
+from leakscope.core.errors import ModelUnavailableError
 
 ROOT = Path(__file__).parents[1]
 LOADERS = ("from_pretrained", "SentenceTransformer")
 
 
+@pytest.mark.slow
 def test_every_model_and_tokeniser_is_opened_without_its_own_code() -> None:
     found = 0
     for path in (ROOT / "core").rglob("*.py"):
@@ -50,12 +51,23 @@ def with_code(tiny_bert: Path, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["mlm", "st"])
 def test_yes_on_standard_input_runs_no_code_of_a_model(
     with_code: Path, tmp_path: Path, family: str
 ) -> None:
-    command = [sys.executable, "-m", "core", "invert", "--encoder", f"{family}:{with_code}",
-               "--attack", "prior", "--text", "the river"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "leakscope",
+        "invert",
+        "--encoder",
+        f"{family}:{with_code}",
+        "--attack",
+        "prior",
+        "--text",
+        "the river",
+    ]
     done = subprocess.run(
         command, cwd=ROOT, input="y\ny\ny\n", capture_output=True, text=True, timeout=300
     )
@@ -89,6 +101,7 @@ def test_a_layer_that_is_pickled_is_refused_by_name(tiny_bert: Path, tmp_path: P
         load_encoder(f"st:{folder}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [None, b"", b"\x00" * 64, b'{"a": 1'],
@@ -96,11 +109,18 @@ def test_a_layer_that_is_pickled_is_refused_by_name(tiny_bert: Path, tmp_path: P
 )
 @pytest.mark.parametrize(
     ("family", "at"),
-    [("mlm", "model.safetensors"), ("mlm", "config.json"), ("mlm", "tokenizer.json"),
-     ("st", "model.safetensors"), ("st", "config.json"), ("st", "modules.json"),
-     ("st", "2_Dense/model.safetensors"), ("st", "2_Dense/config.json"),
-     ("st", "1_Pooling/config.json")],
-)  # fmt: skip
+    [
+        ("mlm", "model.safetensors"),
+        ("mlm", "config.json"),
+        ("mlm", "tokenizer.json"),
+        ("st", "model.safetensors"),
+        ("st", "config.json"),
+        ("st", "modules.json"),
+        ("st", "2_Dense/model.safetensors"),
+        ("st", "2_Dense/config.json"),
+        ("st", "1_Pooling/config.json"),
+    ],
+)
 def test_a_damaged_or_missing_part_of_a_model_is_no_fault_of_ours(
     tiny_bert: Path, tmp_path: Path, family: str, at: str, content: bytes | None
 ) -> None:

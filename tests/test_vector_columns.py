@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.corpora.guess import facts_of
-from core.corpora.memory_file import MemoryFile
-from core.corpora.vector_columns import looks_like_vector, vector_columns
-from core.errors import InvalidInputError
-from core.projection.looks import telling_column
+from leakscope.core.corpora.guess import inspect_file
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.corpora.readers.vector_columns import looks_like_vector, vector_columns
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.projection.grouping import most_informative_column
 
 VECTOR = [0.25, -1e-05, 3.0, 4.0, 5.5, 6.0, 7.0, 8.0, 9.0]
 TEXTS = ["The garden lies by the river.", "The harbour master counted ships."]
@@ -40,7 +40,7 @@ def written() -> MemoryFile:
 @pytest.mark.parametrize("file", [parquet(), jsonl(), written()], ids=lambda f: f.name)
 def test_vectors_are_found_and_are_not_taken_for_the_longest_texts(file: MemoryFile) -> None:
     assert vector_columns(file) == ("emb",)
-    assert facts_of(file).columns.text == "body"
+    assert inspect_file(file).columns.text == "body"
 
 
 def test_plain_text_and_tables_without_vectors_have_none() -> None:
@@ -54,7 +54,7 @@ def test_a_file_of_vectors_alone_has_no_texts() -> None:
     file = jsonl(n=1)
     assert vector_columns(file) == ("emb",)
     with pytest.raises(InvalidInputError, match=re.escape("none of its 2 columns holds texts")):
-        facts_of(file)
+        inspect_file(file)
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_a_file_of_vectors_alone_has_no_texts() -> None:
     ],
 )
 def test_a_map_is_coloured_by_what_comes_again(columns: dict, told: str) -> None:
-    assert telling_column(columns) == told
+    assert most_informative_column(columns) == told

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.studies.context import precision_of
-from core.studies.registry import STUDIES, cells_of, run_study
-from core.studies.rows import Row
-from tools import versions
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.context import precision_of
+from leakscope.core.studies.registry import STUDIES, cells_of, run_study
 from tools.versions import FIRST, Record, changed, digest, entries, first_settings, recorded
 
 REMEDY = (
@@ -41,7 +40,7 @@ def engine(tmp_path: Path) -> Path:
     core = tmp_path / "core"
     core.mkdir()
     (core / "attack.py").write_text(
-        "from core.words import split\n\ndef read(v): return split(v)\n"
+        "from leakscope.core.words import split\n\ndef read(v): return split(v)\n"
     )
     (core / "words.py").write_text('def split(v):\n    """Split."""\n    return v * 2  # twice\n')
     (core / "other.py").write_text("x = 1\n")
@@ -61,51 +60,23 @@ def engine(tmp_path: Path) -> Path:
 def test_what_decides_is_the_code_of_a_module_and_of_what_it_imports(
     engine: Path, name: str, old: str, new: str, matters: bool
 ) -> None:
-    before = digest("core.attack", engine)
+    before = digest("leakscope.core.attack", engine)
     path = engine / "core" / f"{name}.py"
     source = path.read_text()
     assert old in source
     path.write_text(source.replace(old, new))
     digest.cache_clear()
-    assert (digest("core.attack", engine) != before) is matters
+    assert (digest("leakscope.core.attack", engine) != before) is matters
 
 
 def test_every_default_and_every_weight_that_ships_is_recorded() -> None:
     assert first_settings() == json.loads(FIRST.read_text(encoding="utf-8")), REMEDY
 
 
-def test_what_was_recorded_first_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "first.json"
-    former = {"defaults": {"attack msp": {"epochs": -1}}, "weights": {"minilm/msp": "old"}}
-    path.write_text(json.dumps(former))
-    monkeypatch.setattr(versions, "FIRST", path)
-    found = first_settings()
-    assert found["defaults"]["attack msp"]["epochs"] == -1
-    assert "hidden" in found["defaults"]["attack msp"] and "attack mlc" in found["defaults"]
-    assert found["weights"]["minilm/msp"] == "old" and "minilm/mlc" in found["weights"]
-
-
 def test_a_raised_version_is_no_silent_change() -> None:
     before = {"attack a": Record(1, "x"), "attack b": Record(1, "x")}
     now = {"attack a": Record(2, "y"), "attack b": Record(1, "y"), "attack c": Record(1, "z")}
     assert changed(now, before) == ["attack b"]
-
-
-def test_a_change_is_not_recorded_without_a_word(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    states = [{"attack a": Record(1, "x")}, *[{"attack a": Record(1, "y")}] * 2]
-    monkeypatch.setattr(versions, "RECORDED", tmp_path / "versions.json")
-    monkeypatch.setattr(versions, "FIRST", tmp_path / "first.json")
-    monkeypatch.setattr(versions, "entries", lambda: states.pop(0))
-    monkeypatch.setattr(versions, "recorded", lambda: recorded(tmp_path / "versions.json"))
-    given = ["versions"]
-    monkeypatch.setattr("sys.argv", given)
-    assert versions.main() == 0 and versions.main() == 1
-    assert "attack a" in capsys.readouterr().err
-    given += ["--neutral", "a name"]
-    assert versions.main() == 0
-    assert recorded(tmp_path / "versions.json") == {"attack a": Record(1, "y")}
 
 
 def test_a_raised_version_measures_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +93,7 @@ def test_a_raised_version_measures_anew(tmp_path: Path, monkeypatch: pytest.Monk
     def run() -> None:
         run_study("encoders", One(), tmp_path)
 
-    monkeypatch.setattr("core.studies.encoders.measure", measure)
+    monkeypatch.setattr("leakscope.core.studies.inversion.representations.measure", measure)
     run()
     run()
     assert measured == [{"attack": "msp", "x": 1}], "the first version is not named"
@@ -135,7 +106,7 @@ def test_a_raised_version_measures_anew(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_vectors_of_another_precision_are_measured_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     assert precision_of({"encoder": "minilm"}) == {}
-    monkeypatch.setattr("core.training.devices.pick_precision", lambda device: "float16")
+    monkeypatch.setattr("leakscope.core.training.devices.pick_precision", lambda device: "float16")
     assert precision_of({"encoder": "minilm"}) == {"precision": "float16"}
     assert precision_of({"encoder": "minilm", "encoder_precision": "bfloat16"}) == {}
     told = {"encoder": "minilm", "encoder_precision": "auto"}

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from core.jobs import Job, JobState
-from dashboard import cache, visitor, work
-from dashboard.visitor import COOKIE, KnowTheVisitor
+from leakscope.core.jobs import Job, JobState
+from leakscope.dashboard import cache
+from leakscope.dashboard.server import visitor
+from leakscope.dashboard.server.visitor import COOKIE, IdentifyVisitor
+from leakscope.dashboard.ui import work
 
 
 def answered(kind: str, *, cookie: str = "", scheme: str = "http") -> list[str]:
@@ -30,7 +32,7 @@ def answered(kind: str, *, cookie: str = "", scheme: str = "http") -> list[str]:
 
     headers = [(b"cookie", cookie.encode())] if cookie else []
     scope: Scope = {"type": "http", "scheme": scheme, "headers": headers}
-    asyncio.run(KnowTheVisitor(app)(scope, receive, send))
+    asyncio.run(IdentifyVisitor(app)(scope, receive, send))
     assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
     return [v.decode() for k, v in sent[0]["headers"] if k == b"set-cookie"]
 
@@ -60,9 +62,14 @@ class Request(str):
 def page(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A page without Streamlit: its session, and the address that names a job of `me`."""
     job = Job(
-        id="x", request=Request("mine"), owner="me", state=JobState.RUNNING, fraction=0.0,
-        message="", seconds=0.0,
-    )  # fmt: skip
+        id="x",
+        request=Request("mine"),
+        owner="me",
+        state=JobState.RUNNING,
+        fraction=0.0,
+        message="",
+        seconds=0.0,
+    )
 
     class Queue:
         def view(self, job_id: str) -> Job:
@@ -84,7 +91,7 @@ def test_the_job_of_an_address_is_taken_up_by_its_visitor_alone(
     page: dict[str, Any], monkeypatch: pytest.MonkeyPatch, who: str, found: list[str]
 ) -> None:
     monkeypatch.setattr(work, "visitor", lambda: who)
-    assert work.adopt(Request) == found
+    assert work.adopt_jobs(Request) == found
     assert list(page.get("_jobs", {})) == found
 
 

@@ -11,9 +11,14 @@ import numpy as np
 import pytest
 import torch
 
-from core.errors import DivergedError
-from core.store import save_artifact
-from core.training.watch import Drawing, LossWatch, Several, or_nothing
+from leakscope.core.errors import DivergedError
+from leakscope.core.storage.artifacts import save_artifact
+from leakscope.core.training.watch import (
+    CombinedState,
+    LossWatch,
+    RestorableGenerator,
+    discard_on_divergence,
+)
 
 CORE = Path(__file__).parents[1] / "core"
 
@@ -42,7 +47,7 @@ def test_the_checkpoint_alone_goes_and_only_of_what_diverged(
         save_artifact(place, {"w": np.ones(3, np.float32)}, {"epoch": 1})
     (tmp_path / "shared" / "notes.txt").write_text("not ours")
     for place in (tmp_path / "own", tmp_path / "shared", tmp_path / "none", None):
-        with pytest.raises(type(error)), or_nothing(place):
+        with pytest.raises(type(error)), discard_on_divergence(place):
             raise error
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     is_over = isinstance(error, DivergedError)
@@ -52,7 +57,9 @@ def test_the_checkpoint_alone_goes_and_only_of_what_diverged(
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_what_is_no_number_stops_at_once(bad: float) -> None:
-    with pytest.raises(DivergedError, match=r"of a net was stopped after 1 steps.* no number"):
+    with pytest.raises(
+        DivergedError, match=r"of a net was stopped after 1 steps.* NaN or infinite"
+    ):
         watched([1.0, bad], LossWatch("a net"))
 
 
@@ -66,14 +73,16 @@ def test_what_rises_stops_and_what_is_noisy_does_not() -> None:
 
 
 def test_what_is_kept_beside_a_network_comes_back_through_json() -> None:
-    one = Several({"noise": Drawing(3, 4), "watch": watched([2.0, 3.0], LossWatch("a net"))})
+    one = CombinedState(
+        {"noise": RestorableGenerator(3, 4), "watch": watched([2.0, 3.0], LossWatch("a net"))}
+    )
     drawing = one.parts["noise"]
-    assert isinstance(drawing, Drawing)
+    assert isinstance(drawing, RestorableGenerator)
     drawing.rng.random(5)
     arrays, meta = one.state()
-    two = Several({"noise": Drawing(9), "watch": LossWatch("a net")})
+    two = CombinedState({"noise": RestorableGenerator(9), "watch": LossWatch("a net")})
     two.load_state(arrays, json.loads(json.dumps(meta)))
     other, watch = two.parts["noise"], two.parts["watch"]
-    assert isinstance(other, Drawing) and isinstance(watch, LossWatch)
+    assert isinstance(other, RestorableGenerator) and isinstance(watch, LossWatch)
     assert other.rng.random() == drawing.rng.random()
     assert (watch.n_steps, watch.first, watch.recent) == (2, 2.0, 2.5)

@@ -20,24 +20,37 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import end
+from processes import kill_session
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 
-from core import __version__
-from core.cli import COMMANDS
+from leakscope.core import __version__
+from leakscope.core.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
-BUILT_FROM = ("core", "dashboard", "pages", "assets", "pyproject.toml", "requirements.txt",
-              "README.md", "LICENSE")  # fmt: skip
+BUILT_FROM = (
+    "core",
+    "dashboard",
+    "leakscope",
+    "pages",
+    "assets",
+    "results",
+    "pyproject.toml",
+    "setup.py",
+    "requirements.txt",
+    "README.md",
+    "LICENSE",
+)
+BESIDE = ("benchmarks", "scripts", "tools")
+"""Folders of the checkout that are in no wheel."""
 PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
 TEXT = "The finance minister resigned after police searched his office in Berlin."
 PATIENCE = 240.0
 RENDER = """
 import json, sys
 from pathlib import Path
-import dashboard
+from leakscope import dashboard
 from streamlit.testing.v1 import AppTest
 app = Path(dashboard.__file__).with_name("app.py")
 found = {}
@@ -84,7 +97,7 @@ class Installed:
         try:
             out, err = process.communicate(timeout=400)
         finally:
-            end(process)
+            kill_session(process)
         assert process.returncode == 0, err
         return str(out)
 
@@ -94,7 +107,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy: building leaves files beside its source."""
     folder = tmp_path_factory.mktemp("build")
     source = folder / "source"
-    for name in BUILT_FROM:
+    for name in (*BUILT_FROM, *BESIDE):
         ignored = shutil.ignore_patterns("__pycache__")
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, source / name, ignore=ignored)
@@ -157,23 +170,30 @@ def served(installed: Installed) -> Iterator[Served]:
         process.send_signal(signal.SIGINT)
         status = process.wait(60)
     finally:
-        end(process)
+        kill_session(process)
     assert status == 130 and "Traceback" not in log.read_text()
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_what_the_checkout_holds(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = set(archive.namelist())
     shipped = {
-        str(path.relative_to(ROOT))
-        for name in BUILT_FROM[:4]
+        f"leakscope/{path.relative_to(ROOT)}".replace("leakscope/leakscope/", "leakscope/")
+        for name in BUILT_FROM[:6]
         for path in (ROOT / name).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert shipped - held == {"assets/screenshot.png"}, "README's picture is no part of the tool"
-    assert not {name for name in held if name.startswith(("tests", "benchmarks", "docs", "tools"))}
+    assert shipped - held == {"leakscope/assets/screenshot.png"}, (
+        "README's picture is no part of the tool"
+    )
+    assert not any(name.startswith(tuple(f"leakscope/{part}/" for part in BESIDE)) for name in held)
+    tops = {name.partition("/")[0] for name in held}
+    assert tops == {"leakscope", f"leakscope-{__version__}.dist-info"}
+    assert wheel.stat().st_size < 95e6, "PyPI takes 100 MB"
 
 
+@pytest.mark.slow
 def test_one_command_has_all_commands(installed: Installed) -> None:
     assert installed.run("leakscope", "--version").strip() == f"Leakscope {__version__}"
     told = installed.run("leakscope", "--help")
@@ -182,14 +202,16 @@ def test_one_command_has_all_commands(installed: Installed) -> None:
     assert "minilm" in installed.run("leakscope", "list")
 
 
+@pytest.mark.slow
 def test_the_installed_command_reads_words_with_the_weights_that_ship(installed: Installed) -> None:
     said = installed.run("leakscope", "invert", "--text", TEXT, "--json")
     words = {found["word"] for found in json.loads(said)[0]["words"]}
     assert {"minister", "police"} <= words
-    same = installed.run("python", "-m", "core", "invert", "--text", TEXT, "--json")
+    same = installed.run("python", "-m", "leakscope", "invert", "--text", TEXT, "--json")
     assert {found["word"] for found in json.loads(same)[0]["words"]} == words
 
 
+@pytest.mark.slow
 def test_every_installed_page_opens_with_a_finding(installed: Installed) -> None:
     said = json.loads(installed.run("python", "-c", RENDER))
     assert Path(said["app"]).is_relative_to(installed.environment)
@@ -206,6 +228,7 @@ def test_every_page_is_served(served: Served) -> None:
     assert f"http://localhost:{served.port}" in served.log.read_text()
 
 
+@pytest.mark.slow
 def test_the_installed_server_keeps_the_settings_of_the_checkout(served: Served) -> None:
     message, told = BackMsg(), dict[str, Any]()
     message.rerun_script.page_name = "tradeoff"
@@ -222,6 +245,7 @@ def test_the_installed_server_keeps_the_settings_of_the_checkout(served: Served)
     assert sorted(opened_by) == PAGES
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no second local address")
 def test_only_this_computer_reaches_the_server(served: Served) -> None:
     with socket.socket() as other:

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from core.attacks.inversion.classifiers.mlc import MLCAttack
-from core.attacks.inversion.classifiers.network import WordClassifier, word_bce
-from core.attacks.inversion.decision import best_count, best_counts
+from leakscope.core.attacks.inversion.classifiers.mlc import MLCAttack
+from leakscope.core.attacks.inversion.classifiers.network import WordClassifier, word_bce
+from leakscope.core.attacks.inversion.decision import best_count, best_counts
 
 
 def small_model(hidden: int = 0) -> WordClassifier:
@@ -25,7 +25,8 @@ def small_model(hidden: int = 0) -> WordClassifier:
 
 def test_loss_is_eq_8_by_pytorchs_own_cross_entropy(monkeypatch):
     monkeypatch.setattr(
-        "core.attacks.inversion.classifiers.network.fast_dtype", lambda device: torch.float32
+        "leakscope.core.attacks.inversion.classifiers.network.fast_dtype",
+        lambda device: torch.float32,
     )
     model = small_model()
     x = torch.from_numpy(np.random.default_rng(1).normal(size=(3, 5)).astype(np.float32))

@@ -1,4 +1,4 @@
-"""An attack in one file, as whoever adds one writes it: it answers the nearest text's words."""
+"""An inversion attack in one file, as contributors write it: it echoes the nearest text's words."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
-from core.attacks.inversion.registry import AttackEntry
-from core.protocols import Access, Encoder, OnProgress, Vectors, no_progress
-from core.ranges import Between
-from core.results import RecoveredWord, Recovery
-from core.specs import setting
-from core.text import Vocabulary
-from core.vectors import unit
-
-__all__ = ["ENTRY", "EchoAttack"]
+from leakscope.core.attacks.fitted import bind, bound_meta, check_fitted, check_vectors, rebind
+from leakscope.core.attacks.inversion.registry import AttackEntry
+from leakscope.core.protocols import Access, Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.ranges import Uniform
+from leakscope.core.results import RecoveredWord, Recovery
+from leakscope.core.specs import setting
+from leakscope.core.text import Vocabulary
+from leakscope.core.vectors import unit
 
 
 @dataclass
 class EchoAttack:
-    """Answers the words of the auxiliary text whose vector is nearest."""
+    """Answers the words of the auxiliary text with the nearest vector."""
 
     n_words: int = setting(
-        5, "Echoed words, at most", low=1, high=50, at="answer", search=Between(1, 20)
+        5, "Echoed words, at most", low=1, high=50, at="answer", search=Uniform(1, 20)
     )
     vocabulary_size: int = setting(1000, "Words that can be echoed", low=10)
 
@@ -41,7 +39,7 @@ class EchoAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Keep the vectors of the texts, and which words stand in each."""
+        """Store the vectors of the texts and the words of each."""
         vocabulary = Vocabulary.count(texts, size=self.vocabulary_size)
         vectors = encoder.encode(texts, on_progress) if vectors is None else vectors
         self.vectors_ = check_vectors(vectors, encoder.dimension, len(texts))
@@ -52,17 +50,18 @@ class EchoAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the first words of the nearest text, all with the cosine as their score."""
+        """Return the first words of the nearest text, each scored by the cosine."""
         vectors = check_fitted(self, encoder, vectors)
         cosines = unit(vectors) @ unit(self.vectors_).T
         return [self._echo(int(row.argmax()), float(row.max())) for row in cosines]
 
     def _echo(self, nearest: int, cosine: float) -> Recovery:
+        """Return the first words of a text as a Recovery."""
         echo = self.echoes_[nearest][: self.n_words]
         return Recovery(tuple(RecoveredWord(word, cosine) for word in echo))
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the vectors, and the words of each."""
+        """Return the stored vectors and words."""
         return {"vectors": self.vectors_}, {**bound_meta(self), "echoes": self.echoes_}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:

@@ -1,4 +1,4 @@
-"""A defence in one file, as whoever adds one writes it: it clips numbers."""
+"""A defence in one file, as contributors write it: it clips vector entries."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.defences.protected import ProtectedEncoder
-from core.defences.registry import DefenceEntry
-from core.protocols import Encoder, OnProgress, Vectors
-from core.ranges import Strength
-from core.specs import setting
-
-__all__ = ["ENTRY", "Clipping"]
+from leakscope.core.defences.protected import ProtectedEncoder
+from leakscope.core.defences.registry import DefenceEntry
+from leakscope.core.protocols import Encoder, OnProgress, Vectors
+from leakscope.core.ranges import Strength
+from leakscope.core.specs import setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clipping:
-    """Cuts every number that is greater than a bound down to it."""
+    """Clips every vector entry to [-bound, bound]."""
 
     bound: float = setting(
         0.05,
@@ -28,9 +26,10 @@ class Clipping:
     )
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder of clipped vectors."""
+        """Return an encoder whose vectors are clipped."""
 
         def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
+            """Encode texts and clip the vectors."""
             return np.clip(encoder.encode(texts, on_progress), -self.bound, self.bound)
 
         return ProtectedEncoder.of(encoder, self, transform)

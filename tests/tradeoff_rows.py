@@ -1,4 +1,4 @@
-"""Rows of a small trade-off in which words, an attribute and members were read; times told."""
+"""Rows of a small trade-off study with leaked words, an attribute, members and times."""
 
 from __future__ import annotations
 
@@ -6,22 +6,34 @@ import json
 from pathlib import Path
 from typing import Any
 
-from core.results import Interval, Score
-from core.studies.rows import Row
-from core.studies.tables import table_of
+from leakscope.core.results import Interval, Score
+from leakscope.core.results.rows import Row
+from leakscope.core.results.tables import rows_to_json
 
 
 def score(value: float, chance: float = 50.0) -> Score:
+    """Return a Score with an interval of ±1."""
     return Score(value, Interval(value - 1, value + 1), 300, chance)
 
 
 def row(
-    defence: str, useful: float, words: float, attribute: float, members: float | None = None,
-    *, facts: dict[str, Any] | None = None, **settings: Any,
-) -> Row:  # fmt: skip
-    """Return one cell: usefulness of SST-2 and TREC, and what is read."""
-    cell = {"study": "tradeoff", "encoder": "minilm", "defence": defence,
-            "defence_settings": settings, "seed": 0}  # fmt: skip
+    defence: str,
+    useful: float,
+    words: float,
+    attribute: float,
+    members: float | None = None,
+    *,
+    facts: dict[str, Any] | None = None,
+    **settings: Any,
+) -> Row:
+    """Return the row of a defence: usefulness of SST-2 and TREC, and its leakage."""
+    cell = {
+        "study": "tradeoff",
+        "encoder": "minilm",
+        "defence": defence,
+        "defence_settings": settings,
+        "seed": 0,
+    }
     scores = {
         "accuracy: SST-2": score(useful),
         "accuracy: TREC": score(useful - 2),
@@ -46,8 +58,8 @@ ROWS = [
 ]
 
 
-def write(folder: Path, rows: list[Row] = ROWS) -> Path:
-    """Write rows as the study does; return the file."""
+def write_rows(folder: Path, rows: list[Row] = ROWS) -> Path:
+    """Write rows to a file as the study does; return the path."""
     path = folder / "minilm.json"
-    path.write_text(json.dumps(table_of("tradeoff", rows)))
+    path.write_text(json.dumps(rows_to_json("tradeoff", rows)))
     return path

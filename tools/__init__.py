@@ -1,1 +1,1 @@
-"""What the project's upkeep needs beside its tests and benchmarks."""
+"""Maintenance tools of the project, beside its tests and benchmarks."""

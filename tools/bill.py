@@ -1,4 +1,4 @@
-"""The bill of materials: what a user of Leakscope installs, with licences, as CycloneDX JSON."""
+"""Software bill of materials: all installed packages with licences, as CycloneDX JSON."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
 from packaging.utils import canonicalize_name
 
-from core import __version__
-
-__all__ = ["bill_of_materials", "licence_of"]
+from leakscope.core import __version__
 
 UNSAID = {"cuda-toolkit": "LicenseRef-NVIDIA-Proprietary", "sarif-pydantic": "MIT"}
 """Licences that packages leave out of their metadata: from the file LICENSE beside it, or those of
@@ -30,7 +28,7 @@ _LINK = re.compile(r",?(?: see)? *\S+://\S+")
 
 
 def licence_of(metadata: dict[str, Any]) -> str:
-    """Return what a package says of its licence, in SPDX's words where it uses them.
+    """Return the licence that a package's metadata states, as SPDX where possible.
 
     Raises
     ------
@@ -60,7 +58,7 @@ def licence_of(metadata: dict[str, Any]) -> str:
 def bill_of_materials(
     project: dict[str, Any], direct: set[str], needed: set[str], described: list[dict[str, Any]]
 ) -> str:
-    """Return the bill as JSON, the same for the same packages: no time, no random number.
+    """Return a reproducible CycloneDX bill of materials as JSON.
 
     Parameters
     ----------
@@ -92,10 +90,11 @@ def bill_of_materials(
     bom.register_dependency(root, [components[name] for name in direct])
     listed = "\n".join(sorted(f"{c.name}=={c.version}" for c in components.values()))
     bom.serial_number = uuid5(NAMESPACE_URL, listed)
-    return _written(bom)
+    return _serialised(bom)
 
 
 def _component(metadata: dict[str, Any]) -> Component:
+    """Return a package's CycloneDX component."""
     name = canonicalize_name(metadata["name"])
     release = metadata["version"].partition("+")[0]  # a local build, such as torch's +cpu
     purl = PackageURL("pypi", None, name, release)
@@ -110,7 +109,8 @@ def _component(metadata: dict[str, Any]) -> Component:
     )
 
 
-def _written(bom: Bom) -> str:
+def _serialised(bom: Bom) -> str:
+    """Serialise and validate a CycloneDX bill, without its timestamp."""
     data = json.loads(JsonV1Dot6(bom).output_as_string())
     del data["metadata"]["timestamp"]  # the same packages, the same file
     text = json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n"

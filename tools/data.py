@@ -1,7 +1,7 @@
-"""The collections behind the tables: where each comes from, and whether a copy is the same.
+"""The data sets behind the tables: their sources, and checks of local copies.
 
-`python -m tools.data FOLDER` compares the files of a folder with `docs/data.json`, wherever below
-it they lie; `python -m tools.figures` writes `docs/data.md` from it.
+`python -m tools.data FOLDER` compares the files below a folder, at any depth, with
+`docs/data.json`. `python -m tools.figures` writes `docs/data.md` from it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from core.store import digest_file
-from core.studies.tables import markdown_table
-
-__all__ = ["FACTS", "PARTS", "asked_by", "differences", "main", "markdown"]
+from leakscope.core.results.tables import markdown_table
+from leakscope.core.storage.artifacts import digest_file
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 FACTS = DOCS / "data.json"
@@ -30,38 +28,53 @@ ALSO = {"stsb.parquet": ["sentence-bert"], "sentences.parquet": ["weights"]}
 
 HEAD = """# Where the texts come from
 
-The tables of [results](results/README.md) were measured on public collections that are no part of
-Leakscope. The texts that come with it, a Wikipedia extract and the Lee news, are read from the
-package `gensim`. This page is written from `data.json` by `python -m tools.figures`.
+The tables of [results](results/README.md) were measured on public collections, which are not part
+of Leakscope. The bundled texts, a Wikipedia extract and the Lee news, come from the package
+`gensim`. `python -m tools.figures` writes this page from `data.json`.
 
-## How to have them
+## Repeat a table with two commands
+
+The licences of BANKING77 and the English Web Treebank allow everyone to use them:
+
+```
+.venv/bin/python -m scripts.fetch_data DATA
+.venv/bin/leakscope study tradeoff --spec results/tradeoff-banking.spec.json --files DATA
+```
+
+The first command fetches both collections from their repositories, makes the data files and checks
+their sha256. The second measures [tradeoff-banking](../results/tradeoff-banking.md) in about an
+hour on two cores. `study memorisation --spec results/memorisation.spec.json` measures
+[memorisation](../results/memorisation.md) in the same way.
+
+## How to get the others
 
 1. Fetch each repository below at its commit: `git clone https://github.com/OWNER/NAME` and
    `git checkout COMMIT`.
-2. Read the named files into a table with the columns named below, one text a row. Everywhere:
-   Unicode as it is, runs of white space made one space, HTML entities undone, empty rows and exact
-   copies dropped.
-3. Write it as Parquet under the file's name, all in one folder. `python -m tools.data FOLDER`
-   says what differs.
-4. Give the folder to a study: `python -m core study NAME --spec FILE --files FOLDER`.
+2. Read the named files into a table with the columns named below, one text per row. In every table,
+   keep Unicode unchanged, reduce runs of white space to one space, decode HTML entities, and drop
+   empty rows and exact copies.
+3. Write each table as Parquet under the file's name, all in one folder.
+   `python -m tools.data FOLDER` lists the differences.
+4. Give the folder to a study: `leakscope study NAME --spec FILE --files FOLDER`.
 
-A file that was made anew has another sha256 if one row is in another place; the number of rows says
-whether it is nearly the same, and a study names the content that it read in its rows (`contents`).
-Several sets hold names of real people, and the licences of some forbid passing them on: keep
-them on your machine.
+Your file has another sha256 if a single row is in another place. The number of rows shows whether
+it is nearly the same, and each study records in its rows the content that it read (`contents`).
+Several sets contain names of real people, and some licences forbid passing them on: keep them on
+your machine.
 
 """
 
 
-def _facts() -> list[dict[str, Any]]:
+def load_facts() -> list[dict[str, Any]]:
+    """Read docs/data.json."""
     found: list[dict[str, Any]] = json.loads(FACTS.read_text(encoding="utf-8"))
     return found
 
 
-def asked_by() -> dict[str, list[str]]:
-    """Return which tables read a collection, by the name of its file, from their specifications."""
+def tables_by_file() -> dict[str, list[str]]:
+    """Return, per data file, the result tables whose specifications read it."""
     found: dict[str, list[str]] = {}
-    for path in sorted((DOCS / "results").glob("*.spec.json")):
+    for path in sorted((DOCS.parent / "results").glob("*.spec.json")):
         for word in _words(json.loads(path.read_text(encoding="utf-8"))):
             name = next((part for part in _parts(word) if part.endswith(".parquet")), "")
             if name:
@@ -72,11 +85,12 @@ def asked_by() -> dict[str, list[str]]:
 
 
 def _parts(word: str) -> list[str]:
-    """Return what a reference such as `NAME=FILE:COLUMN=VALUE` consists of."""
+    """Split a reference such as `NAME=FILE:COLUMN=VALUE` into its parts."""
     return word.replace("=", ":").replace("#", ":").split(":")
 
 
 def _words(entry: Any) -> list[str]:
+    """Return all strings in nested JSON data."""
     if isinstance(entry, str):
         return [entry]
     values = entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else []
@@ -84,14 +98,20 @@ def _words(entry: Any) -> list[str]:
 
 
 def markdown() -> str:
-    """Return the page that tells each collection's source, licence, checksum and tables."""
-    by_file, facts = asked_by(), _facts()
+    """Render docs/data.md: each data set's source, licence, checksum and tables."""
+    by_file, facts = tables_by_file(), load_facts()
     lines = []
     for fact in facts:
         tables = [*by_file.get(fact["file"], []), *ALSO.get(fact["file"], [])]
-        lines.append((f"`{fact['file']}`", f"{fact['rows']:,}", fact["licence"],
-                      ", ".join(map(_linked, dict.fromkeys(tables)))))  # fmt: skip
-    told = [HEAD, "## What each is\n\n"]
+        lines.append(
+            (
+                f"`{fact['file']}`",
+                f"{fact['rows']:,}",
+                fact["licence"],
+                ", ".join(map(_table_link, dict.fromkeys(tables))),
+            )
+        )
+    told = [HEAD, "## The files\n\n"]
     told.append("\n".join(markdown_table(("file", "rows", "licence", "tables"), lines)) + "\n")
     for fact in facts:
         sources = ", ".join(f"`{source}`" for source in fact["sources"])
@@ -103,37 +123,38 @@ def markdown() -> str:
     return "".join(told)
 
 
-def _linked(table: str) -> str:
+def _table_link(table: str) -> str:
+    """Return a table's name as a Markdown link."""
     if table == "weights":
         return "[weights](../assets/weights/README.md)"
-    return f"[{table}](results/{table}.md)"
+    return f"[{table}](../results/{table}.md)"
 
 
 def differences(folder: Path) -> list[str]:
-    """Return what is missing from a folder, or is another file than the tables were made from."""
+    """Return which data files are missing from a folder or differ from those used."""
     told = []
-    for fact in _facts():
+    for fact in load_facts():
         found = [path for path in sorted(folder.rglob(fact["file"])) if path.is_file()]
         if not found:
-            told.append(f"{fact['file']}: not there; docs/data.md says how to make it")
+            told.append(f"{fact['file']}: missing; docs/data.md says how to make it")
         elif all(digest_file(path) != fact["sha256"] for path in found):
-            told.append(f"{fact['file']}: {found[0]} is another file; figures will differ")
+            told.append(f"{fact['file']}: {found[0]} is a different file; figures will differ")
     return told
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Check the files of a folder; the status is 1 where one is missing or another."""
+    """Check a folder of data sets; exit status 1 if a file is missing or differs."""
     parser = argparse.ArgumentParser(prog="python -m tools.data", description=__doc__)
-    parser.add_argument("folder", type=Path, help="with the collections, anywhere below it")
+    parser.add_argument("folder", type=Path, help="folder with the collections, at any depth")
     folder = parser.parse_args(arguments).folder
     if not folder.is_dir():
-        print(f"{folder} is no folder. Name the one with the collections.", file=sys.stderr)
+        print(f"{folder} is not a folder. Name the folder with the collections.", file=sys.stderr)
         return 2
     told = differences(folder)
     for line in told:
         print(line, file=sys.stderr)
     if not told:
-        print(f"All {len(_facts())} collections are those that the tables were made from.")
+        print(f"All {len(load_facts())} collections are the ones behind the tables.")
     return int(bool(told))
 
 

@@ -1,8 +1,9 @@
-"""Pin every package on every platform, and list them with their licences: `make lock`.
+"""Pin every package on every platform and list licences: `make lock`.
 
 Writes constraints.txt and the hashes of what every index serves alike (by uv), and sbom.cdx.json
 (by CycloneDX's library, from what the packages say of themselves). Versions stay where they are
-unless a requirement moves them; `make lock ARGS=--upgrade` takes the newest.
+unless a requirement moves them; `make lock ARGS=--upgrade` takes the newest within the ranges of
+requirements.txt and pyproject.toml.
 docs/decisions/0011-packaging.md says what was chosen.
 """
 
@@ -27,6 +28,7 @@ from tools.pins import (
     SBOM,
     is_by_index,
     lines_of,
+    names_of,
     pins_of,
     requirements_of,
 )
@@ -41,13 +43,17 @@ HASHED_HEADER = """\
 """
 
 
-def resolve(wanted: list[str]) -> dict[str, str]:
-    """Return the pins of everything that `wanted` pulls in, by uv; today's pins are preferred."""
-    return pins_of(_compiled(wanted))
+_PINNED = ("--constraints", str(CONSTRAINTS))
+"""Options with which uv takes the pins as they are."""
+
+
+def resolve(wanted: list[str], *more: str) -> dict[str, str]:
+    """Return the pins of all packages that `wanted` needs, preferring current pins (uv)."""
+    return pins_of(_compiled(wanted, *more))
 
 
 def _compiled(wanted: list[str], *more: str, where: Path = ROOT) -> str:
-    """Return what uv answers; in the checkout it keeps to the platforms that are named there."""
+    """Run `uv pip compile` and return its output."""
     with tempfile.TemporaryDirectory() as folder:
         asked, answer = Path(folder, "wanted.in"), Path(folder, "pins.txt")
         asked.write_text("\n".join(wanted), encoding="utf-8")
@@ -62,13 +68,12 @@ def _compiled(wanted: list[str], *more: str, where: Path = ROOT) -> str:
 
 
 def hashed(wanted: list[str]) -> dict[str, str]:
-    """Return name → its pin with the hashes of its files, of what every index serves alike.
+    """Return name → pin with file hashes, for packages that every index serves alike.
 
     For every platform: one that is not named would else install all of it, and check nothing.
     """
-    given = ("--generate-hashes", "--constraints", str(CONSTRAINTS))
     with tempfile.TemporaryDirectory() as elsewhere:
-        lines = _compiled(wanted, *given, where=Path(elsewhere)).splitlines()
+        lines = _compiled(wanted, "--generate-hashes", *_PINNED, where=Path(elsewhere)).splitlines()
     known = pins_of(CONSTRAINTS.read_text(encoding="utf-8"))
     starts = [i for i, line in enumerate(lines) if not line.startswith(" ")]
     blocks = ["\n".join(lines[a:b]) for a, b in pairwise([*starts, len(lines)])]
@@ -77,7 +82,7 @@ def hashed(wanted: list[str]) -> dict[str, str]:
 
 
 def describe(pins: dict[str, str]) -> list[dict[str, Any]]:
-    """Return what each package says of itself: its core metadata as JSON (PEP 566), by pip.
+    """Return each package's core metadata as JSON (by pip, without installing).
 
     Nothing is installed, and where the index serves metadata apart, nothing is downloaded.
     """
@@ -91,32 +96,32 @@ def describe(pins: dict[str, str]) -> list[dict[str, Any]]:
     return [entry["metadata"] for entry in found]
 
 
-def _beyond(blocks: dict[str, str], known: dict[str, str]) -> dict[str, str]:
+def _without(blocks: dict[str, str], known: dict[str, str]) -> dict[str, str]:
+    """Return the blocks of packages that `known` lacks."""
     return {name: block for name, block in blocks.items() if name not in known}
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the constraints, hashes and bill of materials."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [line for lines in project["optional-dependencies"].values() for line in lines]
-    runtime = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    direct = requirements_of(runtime)
+    direct = requirements_of((ROOT / "requirements.txt").read_text(encoding="utf-8"))
     tools = requirements_of((ROOT / "requirements-dev.txt").read_text(encoding="utf-8"))
     if "--upgrade" in sys.argv:
         CONSTRAINTS.unlink(missing_ok=True)
     pins = resolve([*direct, *tools, *extras])
     CONSTRAINTS.write_text(HEADER + "\n".join(lines_of(pins)) + "\n", encoding="utf-8")
-    needed, runs = resolve(direct), hashed(direct)
+    needed, runs = resolve(direct, *_PINNED), hashed(direct)
     with_tools = hashed([*direct, *tools])
     for path, what, blocks in (
         (HASHES, "what Leakscope needs to run", runs),
-        (HASHES_OF_TOOLS, "what its tests and tools add", _beyond(with_tools, runs)),
+        (HASHES_OF_TOOLS, "what its tests and tools add", _without(with_tools, runs)),
     ):
         path.write_text(
             HASHED_HEADER.format(what=what) + "\n".join(blocks.values()) + "\n", encoding="utf-8"
         )
-    shipped = resolve([*direct, *extras])
-    bill = bill_of_materials(project, set(pins_of(runtime)), set(needed), describe(shipped))
+    shipped = resolve([*direct, *extras], *_PINNED)
+    bill = bill_of_materials(project, names_of(direct), set(needed), describe(shipped))
     SBOM.write_text(bill, encoding="utf-8")
     print(f"{len(pins)} packages pinned, {len(shipped)} of them listed in {SBOM.name}.")
 

@@ -1,15 +1,13 @@
-"""A fault that is planted on purpose, with the tests that have to notice it."""
+"""A fault planted on purpose, with the tests that must detect it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Mutant"]
-
 
 @dataclass(frozen=True)
 class Mutant:
-    """A fault: what is changed in a file, and the tests that must fail then.
+    """A planted fault: the change to a file, and the tests that must detect it.
 
     Attributes
     ----------

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tools.mutant import Mutant
 
-__all__ = ["MUTANTS_OF_INFERENCE"]
-
 _MEMBERS = "core/attacks/membership"
 _CLASSIFIERS = f"{_MEMBERS}/classifiers"
 _MEMORY = f"{_MEMBERS}/memorisation"
@@ -73,7 +71,7 @@ MUTANTS_OF_INFERENCE: tuple[Mutant, ...] = (
     ),
     Mutant(
         "one noisy copy instead of several in the trade-off's attacker",
-        "core/studies/tradeoff_attack.py",
+        "core/studies/tradeoff/attack.py",
         "n_copies = N_COPIES if is_noisy and is_last else 1",
         "n_copies = 1",
         ("tests/test_tradeoff_leaks.py", "-k", "noisy_copies"),
@@ -87,7 +85,7 @@ MUTANTS_OF_INFERENCE: tuple[Mutant, ...] = (
     ),
     Mutant(
         "pairs of tokens are ignored under noisy vectors",
-        "core/attacks/inversion/noisy_tokens.py",
+        "core/attacks/inversion/released_tokens/noisy_tokens.py",
         '        in_sequence = reading == "sequence"\n',
         "        in_sequence = False\n",
         ("tests/test_posterior_reader.py", "-k", "noisy_vectors_by_hand"),
@@ -160,8 +158,8 @@ MUTANTS_OF_INFERENCE: tuple[Mutant, ...] = (
     Mutant(
         "RMIA's offline mean without its ½",
         f"{_CLASSIFIERS}/rmia.py",
-        "0.5 * ((1 + a) * _bounded(outside) + (1 - a))",
-        "((1 + a) * _bounded(outside) + (1 - a))",
+        "0.5 * ((1 + a) * _clip(outside) + (1 - a))",
+        "((1 + a) * _clip(outside) + (1 - a))",
         _LIKELIHOOD,
     ),
     Mutant(
@@ -239,7 +237,7 @@ MUTANTS_OF_INFERENCE: tuple[Mutant, ...] = (
     Mutant(
         "users are resampled text by text",
         f"{_MEMBERS}/roc.py",
-        "        rows = unit_rows(ranking.units, len(ranking.scores))\n        n_units",
+        "        rows = cluster_ids(ranking.units, len(ranking.scores))\n        n_units",
         "        rows = np.arange(len(ranking.scores))\n        n_units",
         _ROC,
     ),
@@ -303,8 +301,10 @@ MUTANTS_OF_INFERENCE: tuple[Mutant, ...] = (
     Mutant(
         "the audit guesses by the lowest scores",
         f"{_MEMORY}/one_run.py",
-        "    told[order[:n_out]] = -1\n    told[order[len(order) - (n_guesses - n_out) :]] = 1\n",
-        "    told[order[:n_out]] = 1\n    told[order[len(order) - (n_guesses - n_out) :]] = -1\n",
+        "    guesses[order[:n_out]] = -1\n"
+        "    guesses[order[len(order) - (n_guesses - n_out) :]] = 1\n",
+        "    guesses[order[:n_out]] = 1\n"
+        "    guesses[order[len(order) - (n_guesses - n_out) :]] = -1\n",
         _ONE_RUN,
     ),
     # Attributes
@@ -368,8 +368,8 @@ MUTANTS_OF_INFERENCE: tuple[Mutant, ...] = (
     Mutant(
         "η certified for one token, not for the vocabulary",
         f"{_DENIABILITY}/eta_choice.py",
-        "alpha = (1 - _checked(confidence)) / len(found.tokens)",
-        "alpha = 1 - _checked(confidence)",
+        "alpha = (1 - _check_confidence(confidence)) / len(found.tokens)",
+        "alpha = 1 - _check_confidence(confidence)",
         _ETA,
     ),
     Mutant(

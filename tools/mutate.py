@@ -1,4 +1,4 @@
-"""Whether the tests notice: known faults are planted one by one, and some test must fail.
+"""Mutation testing: plant known faults one by one; some test must fail.
 
     python -m tools.mutate [NAME ...] [--jobs N] [--out FILE.json]
 
@@ -27,18 +27,27 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
 
-from tools.kept import Kept
+from tools.checkpoint import TryLog
 from tools.mutant import Mutant
 from tools.mutants import MUTANTS
 
-__all__ = ["Verdict", "main", "markdown", "planted", "run"]
-
 ROOT = Path(__file__).parents[1]
-OUT = ROOT / "docs" / "results" / "mutants.json"
+OUT = ROOT / "results" / "mutants.json"
 LONGEST = 600.0
 """Seconds for the tests of a mutant; one that makes them hang is noticed, too."""
 
-_COPIED = ("core", "dashboard", "pages", "tests", "tools", "benchmarks", "pyproject.toml")
+_COPIED = (
+    "core",
+    "dashboard",
+    "leakscope",
+    "pages",
+    "scripts",
+    "tests",
+    "tools",
+    "benchmarks",
+    "pyproject.toml",
+    "setup.py",
+)
 _LINKED = ("assets", "docs", "README.md", ".streamlit")
 _PASSED, _FAILED = 0, 1
 """Exit statuses of pytest; any other is a fault of the run itself, but for those that follow."""
@@ -49,7 +58,7 @@ _CRASHED = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGFPE)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a mutant: killed by the tests, or not."""
+    """Whether a mutant was killed, and by which test."""
 
     name: str
     is_killed: bool
@@ -58,7 +67,7 @@ class Verdict:
 
 
 def planted(mutant: Mutant, source: str) -> str:
-    """Return a source with the fault in it.
+    """Return a source with the mutant's change; raise ValueError unless it matches exactly once.
 
     Raises
     ------
@@ -71,20 +80,20 @@ def planted(mutant: Mutant, source: str) -> str:
 
 
 def run(mutant: Mutant, place: Path) -> Verdict:
-    """Plant a mutant in a copy of the project, run its tests, and take it out again."""
+    """Plant a mutant in a copy of the project, run its tests, and undo it."""
     path = place / mutant.file
     source = path.read_text(encoding="utf-8")
     path.write_text(planted(mutant, source), encoding="utf-8")
     start = time.perf_counter()
     try:
-        status, told = _tested(mutant.tests, place)
+        status, told = _run_tests(mutant.tests, place)
     finally:
         path.write_text(source, encoding="utf-8")
     return Verdict(mutant.name, status == _FAILED, told, round(time.perf_counter() - start, 1))
 
 
-def _tested(tests: Sequence[str], place: Path) -> tuple[int, str]:
-    """Return the exit status of tests in a copy, and which failed first."""
+def _run_tests(tests: Sequence[str], place: Path) -> tuple[int, str]:
+    """Run tests in a copy; return the exit status and the first failure."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
@@ -103,6 +112,7 @@ def _tested(tests: Sequence[str], place: Path) -> tuple[int, str]:
 
 
 def _copy(place: Path) -> Path:
+    """Copy the project into a folder."""
     for name in _COPIED:
         if (ROOT / name).is_dir():
             ignored = shutil.ignore_patterns("__pycache__")
@@ -116,7 +126,7 @@ def _copy(place: Path) -> Path:
 
 
 def markdown(verdicts: Sequence[Verdict], mutants: Sequence[Mutant]) -> str:
-    """Return the table of mutants."""
+    """Render the table of mutants."""
     n_killed = sum(v.is_killed for v in verdicts)
     lines = [
         f"{n_killed} of {len(verdicts)} planted faults are noticed.",
@@ -132,7 +142,7 @@ def markdown(verdicts: Sequence[Verdict], mutants: Sequence[Mutant]) -> str:
 
 
 def main() -> int:
-    """Plant the mutants, write the table, and fail where more than one in twenty survives."""
+    """Run all mutants and write the table; exit status 1 if more than one in twenty survives."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutate", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of mutants; all by default")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -142,30 +152,31 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.names:  # to be seen now, whatever came of them before
         named = [mutant for mutant in MUTANTS if mutant.name in arguments.names]
-        verdicts = _tried(named, arguments.jobs, are_healthy=arguments.healthy)
-        _put_in(arguments.out, verdicts)
-        return _ended(verdicts)
+        verdicts = _run_all(named, arguments.jobs, are_healthy=arguments.healthy)
+        _update_table(arguments.out, verdicts)
+        return _exit_status(verdicts)
     code = [ROOT / name for name in _COPIED if (ROOT / name).is_dir()]
-    kept = Kept(arguments.out.with_suffix(".tries.jsonl"), Verdict, code)
+    kept = TryLog(arguments.out.with_suffix(".tries.jsonl"), Verdict, code)
     known = {verdict.name: verdict for verdict in kept.known}
     left = [mutant for mutant in MUTANTS if mutant.name not in known]
-    found = _tried(left, arguments.jobs, kept.add, are_healthy=arguments.healthy)
+    found = _run_all(left, arguments.jobs, kept.add, are_healthy=arguments.healthy)
     known |= {verdict.name: verdict for verdict in found}
     if len(known) < len(MUTANTS):
         return 1
     verdicts = [known[mutant.name] for mutant in MUTANTS]
     _write(arguments.out, verdicts)
     kept.remove()
-    return _ended(verdicts)
+    return _exit_status(verdicts)
 
 
 def _write(path: Path, verdicts: Sequence[Verdict]) -> None:
+    """Write the verdicts as JSON and Markdown."""
     path.write_text(json.dumps([vars(v) for v in verdicts], indent=1) + "\n", encoding="utf-8")
     path.with_suffix(".md").write_text(markdown(verdicts, MUTANTS), encoding="utf-8")
 
 
-def _put_in(path: Path, verdicts: Sequence[Verdict]) -> None:
-    """Put verdicts in the place of those that a table has, where there is one of all mutants."""
+def _update_table(path: Path, verdicts: Sequence[Verdict]) -> None:
+    """Replace verdicts in an existing complete table."""
     if not path.exists():
         return
     known = {told["name"]: Verdict(**told) for told in json.loads(path.read_text("utf-8"))}
@@ -174,20 +185,21 @@ def _put_in(path: Path, verdicts: Sequence[Verdict]) -> None:
         _write(path, [known[mutant.name] for mutant in MUTANTS])
 
 
-def _ended(verdicts: Sequence[Verdict]) -> int:
+def _exit_status(verdicts: Sequence[Verdict]) -> int:
+    """Print the number killed and return the exit status."""
     n_killed = sum(v.is_killed for v in verdicts)
     print(f"{n_killed} of {len(verdicts)} killed")
     return 0 if n_killed >= 0.95 * max(len(verdicts), 1) else 1
 
 
-def _tried(
+def _run_all(
     mutants: Sequence[Mutant],
     jobs: int,
     keep: Callable[[Verdict], None] = lambda _: None,
     *,
     are_healthy: bool = False,
 ) -> list[Verdict]:
-    """Plant mutants side by side; none where their tests fail without any."""
+    """Run mutants in parallel copies; none if their tests fail without a mutant."""
     adding = Lock()
     with tempfile.TemporaryDirectory() as folder:
         places: SimpleQueue[Path] = SimpleQueue()
@@ -204,13 +216,16 @@ def _tried(
 
         def tested(tests: Sequence[str]) -> tuple[int, str]:
             with a_place() as place:
-                return _tested(tests, place)
+                return _run_tests(tests, place)
 
         def work(mutant: Mutant) -> Verdict:
             with a_place() as place:
                 verdict = run(mutant, place)
-            print(f"{'killed  ' if verdict.is_killed else 'SURVIVED'} {verdict.name}: "
-                  f"{verdict.told} ({verdict.seconds:.0f} s)", flush=True)  # fmt: skip
+            print(
+                f"{'killed  ' if verdict.is_killed else 'SURVIVED'} {verdict.name}: "
+                f"{verdict.told} ({verdict.seconds:.0f} s)",
+                flush=True,
+            )
             with adding:
                 keep(verdict)
             return verdict

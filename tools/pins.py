@@ -1,14 +1,12 @@
-"""Pins: lines `name==version`, and where they are kept."""
+"""Parse requirements and their pins (constraints.txt)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-
-__all__ = ["CONSTRAINTS", "HASHES", "HASHES_OF_TOOLS", "ROOT", "SBOM", "is_by_index", "lines_of",
-           "pins_of", "requirements_of"]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parents[1]
 CONSTRAINTS = ROOT / "constraints.txt"
@@ -19,18 +17,33 @@ _BY_INDEX = ("torch", "triton", "nvidia-", "cuda-")
 
 
 def is_by_index(name: str) -> bool:
-    """Return whether indexes serve different files as one version: PyTorch and its CUDA."""
+    """Return whether package indexes serve different files for one version (PyTorch, CUDA)."""
     return canonicalize_name(name).startswith(_BY_INDEX)
 
 
 def requirements_of(text: str) -> list[str]:
-    """Return what a requirements file asks for, without comments and references to others."""
+    """Return the requirements in a file's text, without comments and options."""
     words = (line.partition("#")[0].rstrip("\\ ").strip() for line in text.splitlines())
     return [line for line in words if line and not line.startswith("-")]
 
 
+def names_of(lines: Iterable[str]) -> set[str]:
+    """Return the canonical package names of requirement lines."""
+    return {canonicalize_name(Requirement(line).name) for line in lines}
+
+
+def unmet(lines: Iterable[str], pins: Mapping[str, str]) -> list[str]:
+    """Return the requirements that no pin satisfies."""
+    wanted = [Requirement(line) for line in lines]
+    return [
+        str(each)
+        for each in wanted
+        if (pin := pins.get(canonicalize_name(each.name))) is None or pin not in each.specifier
+    ]
+
+
 def pins_of(text: str) -> dict[str, str]:
-    """Return name → version of a requirements file in which everything is pinned.
+    """Parse a fully pinned requirements file into name → version.
 
     Raises
     ------
@@ -48,5 +61,5 @@ def pins_of(text: str) -> dict[str, str]:
 
 
 def lines_of(pins: dict[str, str]) -> list[str]:
-    """Return pins as lines of a requirements file."""
+    """Return pins as sorted requirement lines."""
     return [f"{name}=={version}" for name, version in sorted(pins.items())]

@@ -1,8 +1,8 @@
-"""How often the interval of a true-positive rate at a fixed false-positive rate holds the truth.
+"""Measure the coverage of confidence intervals of TPR at a fixed FPR.
 
 `python -m tools.rate_coverage` draws scores of members and non-members whose true rates are known,
 counts how often the interval of `tpr_at_fpr` holds them, and that of Clopper & Pearson above the
-same threshold as if it were known, and writes docs/results/rate-coverage.json;
+same threshold as if it were known, and writes results/rate-coverage.json;
 `python -m tools.figures` writes the table beside it.
 """
 
@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from core.attacks.membership.roc import Ranking, tpr_at_fpr
-from core.intervals import clopper_pearson
-from core.store import read_json, write_json
-from core.studies.tables import markdown_table
+from leakscope.core.attacks.membership.ranking import Ranking
+from leakscope.core.attacks.membership.roc import tpr_at_fpr
+from leakscope.core.intervals import clopper_pearson
+from leakscope.core.results.tables import markdown_table
+from leakscope.core.storage.artifacts import read_json, write_json
 
-__all__ = ["OUT", "Setting", "main", "markdown", "measured", "settings"]
-
-OUT = Path(__file__).resolve().parents[1] / "docs" / "results" / "rate-coverage.json"
+OUT = Path(__file__).resolve().parents[1] / "results" / "rate-coverage.json"
 N_RUNS = 1000
 _TEXTS = 10
 """Of each user, where texts come by users."""
@@ -33,7 +32,7 @@ _TEXTS = 10
 
 @dataclass(frozen=True)
 class Setting:
-    """Scores to draw.
+    """A simulation setting: sample size, within-user correlation, FPR and shift.
 
     Attributes
     ----------
@@ -53,12 +52,12 @@ class Setting:
 
     @property
     def truth(self) -> float:
-        """The true-positive rate: scores are normal with variance 1."""
+        """The true TPR, scores being normal with variance 1."""
         return float(1 - ndtr(ndtri(1 - self.fpr) - self.shift))
 
 
 def settings() -> Iterator[Setting]:
-    """Yield what is measured: only rates at which one false accusation is expected or more."""
+    """Yield the simulated settings: those with at least one expected false positive."""
     for shift in (1.0, 2.5):
         for n_units in (100, 300, 1000):
             for fpr in (0.1, 0.01, 0.001):
@@ -72,7 +71,7 @@ def settings() -> Iterator[Setting]:
 
 
 def measured(setting: Setting, n_runs: int = N_RUNS, *, seed: int = 0) -> dict[str, Any]:
-    """Return how often either interval holds the true rate, and how wide it is on average.
+    """Simulate a setting; return how often each interval covers the true TPR, and its width.
 
     Parameters
     ----------
@@ -112,42 +111,62 @@ def measured(setting: Setting, n_runs: int = N_RUNS, *, seed: int = 0) -> dict[s
 
 
 def markdown(told: dict[str, Any] | None = None) -> str:
-    """Return the table of what was measured."""
+    """Render the table of coverages."""
     told = read_json(OUT) if told is None else told
     rows = told["settings"]
-    columns = ("members, and non-members", "FPR", "true TPR", "resolution", "covered", "width",
-               "covered as if the threshold were known", "width")  # fmt: skip
+    columns = (
+        "members, and non-members",
+        "FPR",
+        "true TPR",
+        "resolution",
+        "covered",
+        "width",
+        "covered as if the threshold were known",
+        "width",
+    )
     lines = [
-        (_units_said(row), f"{100 * row['fpr']:g} %", f"{row['truth']:.3f}", row["resolution"],
-         f"{100 * row['covered_melded']:.1f} %", f"{row['width_melded']:.3f}",
-         f"{100 * row['covered_known']:.1f} %", f"{row['width_known']:.3f}")
+        (
+            _describe_units(row),
+            f"{100 * row['fpr']:g} %",
+            f"{row['truth']:.3f}",
+            row["resolution"],
+            f"{100 * row['covered_melded']:.1f} %",
+            f"{row['width_melded']:.3f}",
+            f"{100 * row['covered_known']:.1f} %",
+            f"{row['width_known']:.3f}",
+        )
         for row in rows
-    ]  # fmt: skip
+    ]
     least = min(row["covered_melded"] for row in rows)
     worst = min(row["covered_known"] for row in rows)
-    return "\n".join([
-        "# Coverage of the interval of a true-positive rate",
-        "",
-        "The threshold of a false-positive rate comes from the same non-members that are scored. "
-        "`tpr_at_fpr` allows for that, and for texts of one user (`melded_interval`); the interval "
-        "of Clopper & Pearson above that threshold does not. Normal scores, "
-        f"{rows[0]['n_runs']:,} draws of each setting; nominal coverage 95 %. "
-        f"Least coverage: {100 * least:.1f} % and {100 * worst:.1f} %. "
-        "Repeat it: `python -m tools.rate_coverage`.",
-        "",
-        *markdown_table(columns, lines),
-        "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "# Coverage of the interval of a true-positive rate",
+            "",
+            "The threshold of a false-positive rate comes from the same non-members that are "
+            "scored. "
+            "`tpr_at_fpr` allows for that, and for texts of one user (`melded_interval`); the "
+            "interval "
+            "of Clopper & Pearson above that threshold does not. Normal scores, "
+            f"{rows[0]['n_runs']:,} draws of each setting; nominal coverage 95 %. "
+            f"Least coverage: {100 * least:.1f} % and {100 * worst:.1f} %. "
+            "Repeat it: `python -m tools.rate_coverage`.",
+            "",
+            *markdown_table(columns, lines),
+            "",
+        ]
+    )
 
 
-def _units_said(row: dict[str, Any]) -> str:
+def _describe_units(row: dict[str, Any]) -> str:
+    """Return the sample of a setting in words."""
     if not row["likeness"]:
         return f"{row['n_units']:,} texts"
     return f"{row['n_units']:,} users of {_TEXTS} texts, {row['likeness']:.0%} in common"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure every setting and write the file."""
+    """Simulate every setting and write the results."""
     parser = argparse.ArgumentParser(prog="python -m tools.rate_coverage", description=__doc__)
     parser.add_argument("--runs", type=int, default=N_RUNS, help=f"of each (default: {N_RUNS})")
     n_runs = parser.parse_args(arguments).runs

@@ -1,8 +1,8 @@
-"""How many test texts of the tasks of the trade-off nearly repeat a training text.
+"""Count test texts of the trade-off's tasks that nearly repeat a training text.
 
-`python -m tools.repeats --files DATA` reads the tasks of docs/results/tradeoff.spec.json in DATA,
+`python -m tools.repeats --files DATA` reads the tasks of results/tradeoff.spec.json in DATA,
 scores MiniLM without a defence on all test texts of seed 0 and on those that repeat none, and
-writes docs/results/task-repeats.json; `python -m tools.figures` writes the table beside it.
+writes results/task-repeats.json; `python -m tools.figures` writes the table beside it.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from core.corpora.near_duplicates import THRESHOLD
-from core.encoders import load_encoder
-from core.encoders.cache import CachedEncoder
-from core.protocols import Encoder
-from core.specs import EncoderSpec
-from core.store import read_json, write_json
-from core.studies.tables import markdown_table
-from core.tasks.labelled import LabelledTask, read_labelled
+from leakscope.core.corpora.near_duplicates import THRESHOLD
+from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.cache import CachedEncoder
+from leakscope.core.protocols import Encoder
+from leakscope.core.results.tables import markdown_table
+from leakscope.core.specs import EncoderSpec
+from leakscope.core.storage.artifacts import read_json, write_json
+from leakscope.core.tasks.labelled import LabelledTask, read_labelled
 
-__all__ = ["OUT", "main", "markdown", "measured"]
-
-RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
+RESULTS = Path(__file__).resolve().parents[1] / "results"
 OUT = RESULTS / "task-repeats.json"
 
 
@@ -46,35 +44,47 @@ def measured(task: LabelledTask, encoder: Encoder, *, seed: int = 0) -> dict[str
 
 
 def markdown(told: dict[str, Any] | None = None) -> str:
-    """Return the table of what was measured."""
+    """Render the table of near-repeats."""
     told = read_json(OUT) if told is None else told
     columns = ("task", "held out", "near-repeats", "accuracy with them", "without", "difference")
     lines = [
-        (t["task"], f"{t['n_held']:,}", t["n_near"], f"{t['accuracy_with']:.1f}",
-         f"{t['accuracy']:.1f}", _signed(t["accuracy"] - t["accuracy_with"]))
+        (
+            t["task"],
+            f"{t['n_held']:,}",
+            t["n_near"],
+            f"{t['accuracy_with']:.1f}",
+            f"{t['accuracy']:.1f}",
+            _signed(t["accuracy"] - t["accuracy_with"]),
+        )
         for t in told["tasks"]
-    ]  # fmt: skip
-    return "\n".join([
-        "# Test texts that nearly repeat training texts",
-        "",
-        f"Of the labelled tasks of the trade-off, seed {told['seed']}: test texts that share at "
-        f"least {told['near']} of their runs of three words with a training text, or stand nearly "
-        "whole in one; accuracy in per cent of a linear classifier on "
-        f"{told['encoder']} without a defence, on all texts held out and on the others alone. No "
-        "study tests on them. "
-        "Repeat it: `python -m tools.repeats --files DATA`.",
-        "",
-        *markdown_table(columns, lines),
-        "",
-    ])  # fmt: skip
+    ]
+    return "\n".join(
+        [
+            "# Test texts that nearly repeat training texts",
+            "",
+            f"Of the labelled tasks of the trade-off, seed {told['seed']}: test texts that share "
+            "at "
+            f"least {told['near']} of their runs of three words with a training text, or stand "
+            "nearly "
+            "whole in one; accuracy in per cent of a linear classifier on "
+            f"{told['encoder']} without a defence, on all texts held out and on the others alone. "
+            "No "
+            "study tests on them. "
+            "Repeat it: `python -m tools.repeats --files DATA`.",
+            "",
+            *markdown_table(columns, lines),
+            "",
+        ]
+    )
 
 
 def _signed(points: float) -> str:
+    """Format a difference with its sign."""
     return f"{points:+.1f}".replace("-", "−") if abs(points) >= 0.05 else "0.0"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure every labelled task and write the file."""
+    """Measure every labelled task and write the results."""
     parser = argparse.ArgumentParser(prog="python -m tools.repeats", description=__doc__)
     parser.add_argument("--files", type=Path, required=True, metavar="DATA")
     folder = parser.parse_args(arguments).files

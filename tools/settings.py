@@ -1,7 +1,7 @@
-"""Settings that were chosen with test data in view, in one place, each held against the code.
+"""List of settings chosen with test data in view, checked against the code.
 
-`python -m tools.figures` writes `docs/settings.md` from here; `tests/test_settings.py` looks
-whether each is still a setting, and has that value.
+`python -m tools.figures` writes `docs/settings.md` from here; `tests/test_settings.py` checks that
+each is still a setting with that value.
 """
 
 from __future__ import annotations
@@ -11,23 +11,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.encoders.registry import ENCODERS
-from core.specs import settings_of
-from core.store import read_json
-from core.studies.tables import markdown_table
-
-__all__ = ["CHOSEN", "Chosen", "markdown", "value_of"]
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.encoders.registry import ENCODERS
+from leakscope.core.results.tables import markdown_table
+from leakscope.core.specs import settings_of
+from leakscope.core.storage.artifacts import read_json
 
 ROOT = Path(__file__).resolve().parents[1]
 
-HEAD = """# Settings that were chosen with test data in view
+HEAD = """# Settings chosen with test data in view
 
-A setting that was chosen by looking at texts of a table flatters that table. All that are known
-are named here, with the texts that were looked at and the tables that they flatter. The others were
-taken from papers, or chosen on auxiliary texts or on texts kept apart. The page is written from
-`tools/settings.py` by `python -m tools.figures`; a test looks whether each is still a setting with
-that value.
+A setting that was chosen by looking at the texts of a table flatters that table. This page lists
+all known settings of this kind, the texts that were in view, and the tables that they flatter. All
+other settings come from papers, or were chosen on auxiliary texts or on held-out texts.
+`python -m tools.figures` writes this page from `tools/settings.py`. A test checks that each setting
+still exists and has this value.
 
 """
 
@@ -40,7 +38,7 @@ class Chosen:
     ----------
     where : str
         `weights ATTACK`, `attack NAME`, `encoder NAME`, `plan MODULE:CLASS`, `module MODULE` or
-        `spec TABLE`: where the values stand.
+        `spec TABLE`: where the values are.
     values : dict
         Settings and their values.
     seen : str
@@ -62,114 +60,161 @@ _DECISIONS = "decisions/"
 CHOSEN = (
     Chosen(
         "weights relaxation",
-        {"length": 12, "learning_rate": 0.05, "final_temperature": 0.01, "n_steps": 60,
-         "candidates": "words", "shortlist": 1000},
-        "20 BBC sentences", "the BBC columns", "results/inversion-bbc.md",
+        {
+            "length": 12,
+            "learning_rate": 0.05,
+            "final_temperature": 0.01,
+            "n_steps": 60,
+            "candidates": "words",
+            "shortlist": 1000,
+        },
+        "20 BBC sentences",
+        "the BBC columns",
+        "../results/inversion-bbc.md",
     ),
     Chosen(
         "weights staged",
-        {"layer": 0, "length": 24, "learning_rate": 0.05, "final_temperature": 0.01,
-         "n_steps": 60, "candidates": "tokens", "shortlist": 2000, "stretch": True, "ridge": 0.3},
-        "40 BBC sentences", "the BBC columns", "results/inversion-bbc.md",
+        {
+            "layer": 0,
+            "length": 24,
+            "learning_rate": 0.05,
+            "final_temperature": 0.01,
+            "n_steps": 60,
+            "candidates": "tokens",
+            "shortlist": 2000,
+            "stretch": True,
+            "ridge": 0.3,
+        },
+        "40 BBC sentences",
+        "the BBC columns",
+        "../results/inversion-bbc.md",
     ),
     Chosen(
-        "weights search", {"size_factor": 1.25},
-        "250 sentences each of BBC and AG News", _NEWS, "results/inversion-ag.md",
+        "weights search",
+        {"size_factor": 1.25},
+        "250 sentences each of BBC and AG News",
+        _NEWS,
+        "../results/inversion-ag.md",
     ),
     Chosen(
-        "weights probe_mlc", {"answer_count": "expected_f1", "size_factor": 1.25},
-        "1,000 sentences each of BBC and AG News", _NEWS,
+        "weights probe_mlc",
+        {"answer_count": "expected_f1", "size_factor": 1.25},
+        "1,000 sentences each of BBC and AG News",
+        _NEWS,
         f"{_DECISIONS}0003-how-many-words-to-answer.md",
     ),
     Chosen(
-        "weights mlc", {"answer_count": "expected_f1", "size_factor": 1.25},
-        "the same: taken over from `probe_mlc`", _NEWS,
+        "weights mlc",
+        {"answer_count": "expected_f1", "size_factor": 1.25},
+        "the same: taken over from `probe_mlc`",
+        _NEWS,
         f"{_DECISIONS}0003-how-many-words-to-answer.md",
     ),
     Chosen(
-        "weights msp", {"answer_count": "expected_f1", "size_factor": 1.25},
-        "the same: taken over from `probe_mlc`", _NEWS,
+        "weights msp",
+        {"answer_count": "expected_f1", "size_factor": 1.25},
+        "the same: taken over from `probe_mlc`",
+        _NEWS,
         f"{_DECISIONS}0003-how-many-words-to-answer.md",
     ),
     Chosen(
-        "weights reconstruct", {"prior": 0.0008, "width": 32, "n_states": 4, "patience": 8},
+        "weights reconstruct",
+        {"prior": 0.0008, "width": 32, "n_states": 4, "patience": 8},
         "40 held-out sentences of Wikipedia of 9 to 16 words and 40 longer ones, of which some may "
         "be among the last 50 of each length in the table",
-        "the rows of [Wikipedia](results/reconstruct-wikipedia.md)",
+        "the rows of [Wikipedia](../results/reconstruct-wikipedia.md)",
         f"{_DECISIONS}0031-sentences-in-order.md",
     ),
     Chosen(
-        "attack probe_mlc", {"substitutions": 1, "blocks": 1},
-        "1,000 sentences each of BBC and AG News", _NEWS,
+        "attack probe_mlc",
+        {"substitutions": 1, "blocks": 1},
+        "1,000 sentences each of BBC and AG News",
+        _NEWS,
         f"{_DECISIONS}0002-training-pairs-with-words-exchanged.md",
     ),
     Chosen(
-        "weights search", {"n_candidates": 60, "n_corrections": 1},
-        "1,000 sentences each of BBC and AG News", _NEWS,
+        "weights search",
+        {"n_candidates": 60, "n_corrections": 1},
+        "1,000 sentences each of BBC and AG News",
+        _NEWS,
         f"{_DECISIONS}0004-correcting-an-answer-by-its-own-vector.md",
     ),
     Chosen(
-        "encoder doc2vec", {"sample": 1e-4},
-        "500 BBC sentences", "the rows of Doc2Vec in [representations](results/representations.md)",
-        "results/README.md",
+        "encoder doc2vec",
+        {"sample": 1e-4},
+        "500 BBC sentences",
+        "the rows of Doc2Vec in [representations](../results/representations.md)",
+        "results/encoders.md",
     ),
     Chosen(
-        "spec representations", {"start": "encoder"},
+        "spec representations",
+        {"start": "encoder"},
         "500 BBC sentences: a random start left `msp` behind on tf-idf",
-        "the rows of `msp` in [representations](results/representations.md)", "results/README.md",
+        "the rows of `msp` in [representations](../results/representations.md)",
+        "results/encoders.md",
     ),
     Chosen(
-        "module core.attacks.inversion.classifiers.tuned", {"WORD_RATE": 0.1},
+        "module leakscope.core.attacks.inversion.classifiers.tuned",
+        {"WORD_RATE": 0.1},
         "300 sentences held out from the weights, of those that the trade-off draws its targets "
-        "from", "[trade-off](results/tradeoff.md)",
+        "from",
+        "[trade-off](../results/tradeoff.md)",
         f"{_DECISIONS}0015-the-trade-offs-attacker.md",
     ),
     Chosen(
-        "module core.attacks.inversion.classifiers.network", {"TRUST": 0.8},
+        "module leakscope.core.attacks.inversion.classifiers.network",
+        {"TRUST": 0.8},
         "1,000 such sentences, behind truncation to 96 dimensions",
-        "[trade-off](results/tradeoff.md)",
+        "[trade-off](../results/tradeoff.md)",
         f"{_DECISIONS}0015-the-trade-offs-attacker.md",
     ),
     Chosen(
-        "module core.studies.tradeoff_attack", {"N_COPIES": 6, "N_CALIBRATION": 200},
-        "1,000 and 200 such sentences", "[trade-off](results/tradeoff.md)",
+        "module leakscope.core.studies.tradeoff.attack",
+        {"N_COPIES": 6, "N_CALIBRATION": 200},
+        "1,000 and 200 such sentences",
+        "[trade-off](../results/tradeoff.md)",
         f"{_DECISIONS}0015-the-trade-offs-attacker.md",
     ),
     Chosen(
-        "plan core.attacks.inversion.search.tuned:SearchPlan", {"n_corrected": 2000},
-        "200 such sentences", "[trade-off](results/tradeoff.md)",
+        "plan leakscope.core.attacks.inversion.search.tuned:SearchPlan",
+        {"n_corrected": 2000},
+        "200 such sentences",
+        "[trade-off](../results/tradeoff.md)",
         f"{_DECISIONS}0015-the-trade-offs-attacker.md",
     ),
     Chosen(
-        "plan core.attacks.membership.classifiers.bavaria:BaVarIA", {"scale": "asinh"},
+        "plan leakscope.core.attacks.membership.classifiers.bavaria:BaVarIA",
+        {"scale": "asinh"},
         "2,000 texts each of newsgroups, AG News, tweets, TREC and SST-2",
         "`bavaria` on classifiers of these texts",
         f"{_DECISIONS}0019-one-prior-for-both-sides.md",
     ),
     Chosen(
-        "plan core.attacks.membership.memorisation.settings:MemorisationSettings",
+        "plan leakscope.core.attacks.membership.memorisation.settings:MemorisationSettings",
         {"epochs": 20, "batch_size": 16, "learning_rate": 0.003},
-        "up to 3,000 texts of EWT", "exposure in these texts",
+        "up to 3,000 texts of EWT",
+        "exposure in these texts",
         f"{_DECISIONS}0020-canaries-and-the-audit-in-one-run.md",
     ),
     Chosen(
-        "plan core.studies.membership_words:MembershipWordsStudy", {"n_words": (5, 11)},
+        "plan leakscope.core.studies.membership.words:MembershipWordsStudy",
+        {"n_words": (5, 11)},
         "windows of English novels, halves of seed 0, as `centred` and `weighed` were as a whole",
         "membership of words in these novels under seed 0",
         f"{_DECISIONS}0022-membership-of-embedding-models.md",
     ),
     Chosen(
-        "plan core.defences.trained.adversarial:AdversarialAdapter",
+        "plan leakscope.core.defences.trained.adversarial:AdversarialAdapter",
         {"learning_rate": 0.0002, "adversary_rate": 0.003, "epochs": 15},
         "14,000 sentences of 20 authors of English novels, and test texts of TREC, MPQA and SUBJ",
         "the adapter on these novels and tasks",
         f"{_DECISIONS}0026-training-against-an-adversary.md",
     ),
-)  # fmt: skip
+)
 
 
 def value_of(where: str, name: str) -> Any:
-    """Return the value that a setting has today.
+    """Return a setting's current value in the code.
 
     Raises
     ------
@@ -181,7 +226,7 @@ def value_of(where: str, name: str) -> Any:
         folder = ROOT / "assets" / "weights" / "minilm" / of
         return read_json(folder / "model.json")["settings"][name]
     if kind == "spec":
-        return read_json(ROOT / "docs" / "results" / f"{of}.spec.json")["set"][name]
+        return read_json(ROOT / "results" / f"{of}.spec.json")["set"][name]
     if kind in ("attack", "encoder"):
         registry = INVERSION_ATTACKS if kind == "attack" else ENCODERS
         return settings_of(registry[of].kind)[name].default
@@ -191,14 +236,19 @@ def value_of(where: str, name: str) -> Any:
 
 
 def markdown() -> str:
-    """Return the page that names each setting."""
+    """Render docs/settings.md."""
     lines = []
     for chosen in CHOSEN:
         kind, _, of = chosen.where.partition(" ")
-        what = {"weights": "as it ships", "attack": "by default", "encoder": "by default",
-                "spec": "in the table"}.get(kind, "in the code")  # fmt: skip
+        what = {
+            "weights": "as it ships",
+            "attack": "by default",
+            "encoder": "by default",
+            "spec": "in the table",
+        }.get(kind, "in the code")
         told = ", ".join(f"`{name}` {value}" for name, value in chosen.values.items())
-        lines.append((f"`{of}`, {what}", told, chosen.seen, chosen.flatters,
-                      f"[see]({chosen.why})"))  # fmt: skip
-    columns = ("of", "settings", "chosen with these in view", "flatters", "")
+        lines.append(
+            (f"`{of}`, {what}", told, chosen.seen, chosen.flatters, f"[see]({chosen.why})")
+        )
+    columns = ("where", "settings", "texts in view", "flatters", "details")
     return HEAD + "\n".join(markdown_table(columns, lines)) + "\n"

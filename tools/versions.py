@@ -1,4 +1,4 @@
-"""Whose code has changed since its version was recorded: what was measured before is no longer so.
+"""Detect registry entries whose code has changed since their version was recorded.
 
 Every entry of a registry has a version, part of what a study keeps its cells by. `versions.json`
 holds for each the version and a digest of the code behind it: its module and all that it imports
@@ -25,15 +25,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.attacks.inversion.shipped import WEIGHTS
-from core.registry import Entry
-from core.studies import tuning
-from core.studies.context import FAMILIES, FIRST, defaults_of, weights_of
-from core.studies.registry import STUDIES
-
-__all__ = ["RECORDED", "Record", "changed", "digest", "entries", "first_settings", "main",
-           "recorded"]  # fmt: skip
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.attacks.inversion.shipped import WEIGHTS
+from leakscope.core.registry import Entry
+from leakscope.core.studies.context import FAMILIES, FIRST, defaults_of, weight_digests
+from leakscope.core.studies.inversion import tuning
+from leakscope.core.studies.registry import STUDIES
 
 ROOT = Path(__file__).parents[1]
 RECORDED = Path(__file__).with_name("versions.json")
@@ -42,15 +39,17 @@ ALL: dict[str, Mapping[str, Entry]] = {**FAMILIES, "study": STUDIES}
 
 @dataclass(frozen=True)
 class Record:
-    """The version of an entry and a digest of the code that it had then."""
+    """An entry's version and the digest of its code at that time."""
 
     version: int
     code: str
 
 
 def entries() -> dict[str, Record]:
-    """Return the record of each entry as the code stands, by family and name."""
-    search = {"study tuning": Record(tuning.VERSION, digest("core.studies.tuning"))}
+    """Return the current record of each registry entry."""
+    search = {
+        "study tuning": Record(tuning.VERSION, digest("leakscope.core.studies.inversion.tuning"))
+    }
     return search | {
         f"{family} {name}": Record(entry.version, digest(entry.path.partition(":")[0]))
         for family, registry in ALL.items()
@@ -59,7 +58,7 @@ def entries() -> dict[str, Record]:
 
 
 def first_settings() -> dict[str, dict[str, Any]]:
-    """Return defaults and weights as they were recorded first, with those that are new."""
+    """Return defaults and weights as first recorded, with new ones added."""
     found = json.loads(FIRST.read_text(encoding="utf-8")) if FIRST.exists() else {}
     before: dict[str, dict[str, Any]] = {"defaults": {}, "weights": {}, **found}
     defaults = dict(before["defaults"])
@@ -71,18 +70,18 @@ def first_settings() -> dict[str, dict[str, Any]]:
     shipped = [path.name for path in sorted(WEIGHTS.iterdir()) if path.is_dir()]
     weights: dict[str, Any] = {}
     for encoder in shipped:
-        weights |= weights_of(encoder, [*INVERSION_ATTACKS])
+        weights |= weight_digests(encoder, [*INVERSION_ATTACKS])
     return {"defaults": defaults, "weights": weights | before["weights"]}
 
 
 def recorded(path: Path = RECORDED) -> dict[str, Record]:
-    """Return what was recorded last."""
+    """Read the last recorded versions."""
     found = json.loads(path.read_text(encoding="utf-8"))["entries"]
     return {name: Record(**record) for name, record in found.items()}
 
 
 def changed(now: Mapping[str, Record], before: Mapping[str, Record]) -> list[str]:
-    """Return the entries whose code is another though their version is the same."""
+    """Return entries whose code changed while their version did not."""
     return [
         name
         for name, record in now.items()
@@ -94,7 +93,7 @@ def changed(now: Mapping[str, Record], before: Mapping[str, Record]) -> list[str
 
 @cache
 def digest(module: str, root: Path = ROOT) -> str:
-    """Return a digest of a module and of all that it imports from the engine, one by another."""
+    """Return a digest of a module and all engine modules it imports."""
     seen, open_ones = set[str](), [module]
     while open_ones:
         name = open_ones.pop()
@@ -112,7 +111,7 @@ def digest(module: str, root: Path = ROOT) -> str:
 
 @cache
 def bare(source: str) -> str:
-    """Return what of a source decides what it does: without comments and docstrings."""
+    """Return a source's AST without docstrings, as text."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
@@ -121,6 +120,7 @@ def bare(source: str) -> str:
 
 
 def _is_text(node: ast.stmt) -> bool:
+    """Return whether a statement is a string (a docstring)."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -130,6 +130,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 @cache
 def _imports(source: str) -> tuple[str, ...]:
+    """Return the modules that a source may import."""
     found: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -140,15 +141,15 @@ def _imports(source: str) -> tuple[str, ...]:
 
 
 def _file(module: str, root: Path) -> Path | None:
-    """Return where a module of the engine lies; None for any other name."""
-    if module.partition(".")[0] != "core":
+    """Return the file of an engine module; None for other modules."""
+    if not module.startswith("leakscope.core"):
         return None
-    place = root.joinpath(*module.split("."))
+    place = root.joinpath(*module.split(".")[1:])
     return next((p for p in (place.with_suffix(".py"), place / "__init__.py") if p.is_file()), None)
 
 
 def main() -> int:
-    """Record the versions, or say which changes have to be declared."""
+    """Record versions; exit status 1 if undeclared changes remain."""
     parser = argparse.ArgumentParser(prog="python -m tools.versions", description=__doc__)
     parser.add_argument("--neutral", metavar="WHY", help="the other changes change no result")
     why = parser.parse_args().neutral

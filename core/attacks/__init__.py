@@ -1,1 +1,1 @@
-"""Attacks, a folder a family: `inversion` reads words, `membership` asks who was trained on."""
+"""Attacks, a folder for each family: `inversion`, `attributes` and `membership` inference."""

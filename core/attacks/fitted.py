@@ -1,4 +1,4 @@
-"""What every fitted inversion attack shares: which encoder and words it knows, and the checks."""
+"""State shared by fitted inversion attacks (encoder, vocabulary), and checks of their input."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from core.errors import EncoderMismatchError, InvalidInputError, NotFittedError
-from core.protocols import Encoder, Vectors
-from core.text import Vocabulary
-from core.vectors import is_sparse, n_rows
-
-__all__ = ["bind", "bound_meta", "check_fitted", "check_shapes", "check_vectors", "rebind"]
+from leakscope.core.errors import EncoderMismatchError, InvalidInputError, NotFittedError
+from leakscope.core.protocols import Encoder, Vectors
+from leakscope.core.text import Vocabulary
+from leakscope.core.vectors import is_sparse, n_rows
 
 
 def bind(attack: Any, encoder: Encoder, vocabulary: Vocabulary | None = None) -> None:
-    """Record on the attack which encoder, and which words, it was fitted for."""
+    """Record on the attack the encoder and the vocabulary that it was fitted for."""
     attack.encoder_name_ = encoder.name
     attack.encoder_fingerprint_ = encoder.fingerprint
     attack.encoder_dimension_ = encoder.dimension
@@ -26,7 +24,7 @@ def bind(attack: Any, encoder: Encoder, vocabulary: Vocabulary | None = None) ->
 
 
 def bound_meta(attack: Any) -> dict[str, Any]:
-    """Return what `bind` recorded in a JSON-able form."""
+    """Return the encoder and vocabulary that `bind` recorded, as JSON-able metadata."""
     vocabulary = attack.vocabulary_
     return {
         "encoder_name": attack.encoder_name_,
@@ -37,7 +35,7 @@ def bound_meta(attack: Any) -> dict[str, Any]:
 
 
 def rebind(attack: Any, meta: dict[str, Any]) -> None:
-    """Restore what `bound_meta` returned.
+    """Restore an attack's encoder and vocabulary from the metadata of `bound_meta`.
 
     Raises
     ------
@@ -55,13 +53,13 @@ def rebind(attack: Any, meta: dict[str, Any]) -> None:
 
 
 def check_shapes(attack: Any, arrays: Mapping[str, NDArray[Any]], axes: Mapping[str, str]) -> None:
-    """Check that stored weights fit each other, the vocabulary and the encoder of a bound attack.
+    """Check the shapes of stored weights against each other, the vocabulary and the encoder.
 
     Parameters
     ----------
     axes : mapping of str to str
-        The axes of each array that is there: `V` is as long as the vocabulary, `d` as the encoder's
-        vectors; any other name as long as wherever else it stands.
+        The axes of each array: `V` has the length of the vocabulary, `d` that of the encoder's
+        vectors; any other name has one length in all arrays.
 
     Raises
     ------
@@ -70,7 +68,7 @@ def check_shapes(attack: Any, arrays: Mapping[str, NDArray[Any]], axes: Mapping[
     """
     words = attack.vocabulary_
     known = {"V": None if words is None else len(words), "d": attack.encoder_dimension_}
-    for name, told in axes.items():
+    for name, letters_of_axes in axes.items():
         if name not in arrays:
             continue
         if arrays[name].dtype.kind != "f":
@@ -78,14 +76,15 @@ def check_shapes(attack: Any, arrays: Mapping[str, NDArray[Any]], axes: Mapping[
                 f"{name!r} holds {arrays[name].dtype}, not floating-point numbers. Restore the "
                 "file or train the attack again."
             )
-        shape, letters = arrays[name].shape, told.split()
+        shape, letters = arrays[name].shape, letters_of_axes.split()
         wanted = [known.get(letter) for letter in letters]
         pairs = zip(shape, wanted, strict=False)
         if len(shape) != len(letters) or any(n != m for n, m in pairs if m is not None):
-            said = ", ".join(letter if n is None else f"{n}" for letter, n in zip(
-                letters, wanted, strict=True))  # fmt: skip
+            expected = ", ".join(
+                letter if n is None else f"{n}" for letter, n in zip(letters, wanted, strict=True)
+            )
             raise InvalidInputError(
-                f"{name!r} has the shape {shape}, not ({said}). Restore the file or train the "
+                f"{name!r} has the shape {shape}, not ({expected}). Restore the file or train the "
                 "attack again."
             )
         known |= dict(zip(letters, shape, strict=True))
@@ -94,7 +93,7 @@ def check_shapes(attack: Any, arrays: Mapping[str, NDArray[Any]], axes: Mapping[
 def check_vectors(
     vectors: Vectors, dimension: int, n_texts: int | None = None, *, reads_sparse: bool = False
 ) -> Vectors:
-    """Return the vectors as float32 of shape (n, dimension), n being n_texts where it is given.
+    """Convert vectors to float32 after checking their shape (n, dimension) and that all are finite.
 
     Sparse vectors stay sparse, as a csr_array.
 
@@ -137,7 +136,7 @@ def check_vectors(
 
 
 def check_fitted(attack: Any, encoder: Encoder, vectors: Vectors) -> Vectors:
-    """Check that `attack` was fitted on `encoder` and that the vectors are usable.
+    """Check that an attack was fitted on this encoder; return the vectors, checked.
 
     Raises
     ------

@@ -1,81 +1,130 @@
-"""The audit of a source: read it, find its encoder, attack it, and say what could not be tested."""
+"""The audit of a source: sample it, identify its encoder, attack it, list what was not tested."""
 
 from __future__ import annotations
 
-import hashlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from core import __version__
-from core.audit.expected import ExpectedF1
-from core.audit.identification import (
+from leakscope.core import __version__
+from leakscope.core.attacks.inversion.evaluation import attack_name
+from leakscope.core.audit.expected import ExpectedF1
+from leakscope.core.audit.identification import (
     LEAST_VECTORS,
     Identification,
     agreement_with_texts,
-    identify,
-    known_space,
+    identify_among,
     median_cosine,
 )
-from core.audit.leakage import (
+from leakscope.core.audit.leakage import (
     Leakage,
     Recovered,
-    expect_leakage,
-    masked,
-    measure_leakage,
+    estimate_leakage,
+    mask_word,
+    row_digest,
+    same_text,
+    score_leakage,
     strongest_attack,
     usable_rows,
 )
-from core.audit.sources import Batch, Sample, VectorSource, read_sample
-from core.errors import InvalidInputError
-from core.protocols import Encoder, OnProgress, no_progress
-from core.results import EvaluationResult, Score
-from core.specs import EncoderSpec
+from leakscope.core.audit.parts import Attacker, AttackerSpec, Spread, answer_in_parts
+from leakscope.core.audit.sources import Batch, Sample, VectorSource, read_sample
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import (
+    Encoder,
+    InversionAttack,
+    OnProgress,
+    Vectors,
+    monotonic_progress,
+    no_progress,
+)
+from leakscope.core.results import EvaluationResult, Recovery, Score
+from leakscope.core.specs import (
+    AttackSpec,
+    DefenceSpec,
+    EncoderSpec,
+    setting,
+    validate_settings,
+)
+
+if TYPE_CHECKING:
+    from leakscope.core.audit.aligned import AlignedSample
+    from leakscope.core.audit.personal.report import PersonalReport
+    from leakscope.core.audit.what_if import Table
 
 N_CHECKED_TEXTS = 50
-"""Texts of the sample that are encoded to choose among encoders; of the chosen one, all are."""
+"""Texts of the sample that are encoded to choose among encoders; the chosen one encodes all."""
 
 CHANGED = (
-    "The vectors were changed after encoding, or are of a related encoder, and the attack does not "
-    "know how: an attacker who does may recover more. `evaluate --defence` measures that attacker."
+    "The vectors were changed after encoding, or come from a related encoder. The attack does not "
+    "know how; an attacker who does may recover more. Name the defence with --defence."
+)
+
+
+UNLIKE = (
+    "Nothing shows that the named defence was applied to the vectors. An attacker who knows how "
+    "they were really changed may recover more."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditSpec:
-    """What an audit is asked to do.
+    """Settings of an audit: sample size, encoder, attack, defence, and what else to measure.
 
     Attributes
     ----------
-    n : int
-        Rows to attack, drawn at random.
-    seed : int
-        Of the draw and of the intervals.
-    encoder : str or None
-        The encoder that the user names; None to identify it.
     candidates : tuple of str
         Encoders that may have made the vectors, beside the bundled one.
-    attack : str or None
-        None for the strongest that needs no training.
+    defence : DefenceSpec or None
+        What the vectors are behind: the attacker knows it.
+    n_identifiers : int
+        Items of personal data to test, at most; 0 to look for none.
+    remedies : tuple of DefenceSpec
+        Defences that `remedy` compares.
     n_rows_shown : int
         Rows that leak most, in the report.
     shows_words : bool
         Whether their words are shown as they are, and not masked.
     """
 
-    n: int = 1_000
-    seed: int = 0
-    encoder: str | None = None
+    encoder: str | None = setting(
+        None, "encoder of the vectors: minilm, st:ID, mlm:ID (default: identified)"
+    )
+    attack: str | None = setting(None, "default: the strongest shipped attack for the encoder")
+    n: int = setting(
+        500,
+        "rows to attack, chosen at random; all are read and checked",
+        low=LEAST_VECTORS,
+        flag="sample",
+    )
+    seed: int = setting(0, "random seed of the sample", low=0)
     candidates: tuple[str, ...] = ()
-    attack: str | None = None
+    defence: DefenceSpec | None = None
+    n_identifiers: int = 0
+    n_candidates: int = setting(
+        1_000,
+        "candidates for each item of personal data, including the true one",
+        low=10,
+        flag="among",
+    )
+    what_if: tuple[str, ...] = setting(
+        (),
+        "measure what leaks on 100 of the rows with other storage formats, recommended defences, "
+        "redacted personal data, or a keyed rotation",
+        choices=("storage", "remedy", "redaction", "rotation"),
+    )
+    remedies: tuple[DefenceSpec, ...] = ()
     n_rows_shown: int = 10
     shows_words: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditReport:
-    """What an audit found.
+    """Results of an audit: encoder, leakage, personal data, and what was not tested.
 
     Attributes
     ----------
@@ -86,15 +135,27 @@ class AuditReport:
     leakage : Leakage or None
         None where nothing could be attacked.
     not_tested : tuple of str
-        What the audit says nothing about, each with the reason.
+        What the audit does not cover, each with the reason.
+    personal : PersonalReport or None
+        What an attacker learns of the personal data in the texts; None where it was not looked for.
+    what_if : mapping of str to Table
+        Results of the what-if comparisons, by the names of `spec.what_if`.
+    alignment : AlignedSample or None
+        How the vectors of another encoder were mapped onto a known one's.
+    date : str
+        Of the audit in UTC, such as `2026-03-01`.
     """
 
     source: str
     spec: AuditSpec
-    sample: Sample
+    sample: Sample = field(repr=False)
     identification: Identification
-    leakage: Leakage | None
+    leakage: Leakage | None = field(repr=False)
     not_tested: tuple[str, ...] = field(default=())
+    personal: PersonalReport | None = None
+    what_if: Mapping[str, Table] = field(default_factory=dict, repr=False)
+    alignment: AlignedSample | None = field(default=None, repr=False)
+    date: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y-%m-%d}")
 
     @property
     def f1(self) -> Score | None:
@@ -102,42 +163,53 @@ class AuditReport:
         return None if self.leakage is None else self.leakage.f1
 
     def recovered(self, kind: str) -> Recovered | None:
-        """Return what was recovered of `names` or `numbers`; None where it was not measured."""
+        """Return the recovered share of `names` or `numbers`; None if not measured."""
         return None if self.leakage is None else self.leakage.recovered.get(kind)
 
     @property
     def is_estimate(self) -> bool:
-        """Whether F1 was estimated, since no text is known."""
+        """Whether F1 is an estimate, because no text is known."""
         return self.leakage is not None and self.leakage.result is None
 
     @property
     def sentence(self) -> str:
-        """The answer, in one sentence with its figures."""
+        """How much an attacker recovers, in a sentence with its numbers."""
         if self.leakage is None:
-            return f"What leaks could not be measured. {self.not_tested[0]}"
+            return f"The leakage could not be measured. {self.not_tested[0]}"
         f1, result = self.leakage.f1, self.leakage.result
         if result is None:
             return (
-                f"An attacker with the vectors is expected to recover their words with an F1 of "
-                f"{f1.said(0, with_n=True)}. No text is known, so this is an estimate."
+                "An attacker who has the vectors recovers their words with an estimated F1 of "
+                f"{f1.in_text(0)}, n = {f1.n:,} vectors. It is an estimate, because no text is "
+                "known."
+            )
+        recall, listed = result.scores.score("recall"), result.vocabulary_coverage
+        value, interval = recall.parts(0)
+        of_all = ""
+        if listed < 1:
+            of_all = (
+                f" That is about {recall.value * listed:.0f} % of all words; another "
+                f"{100 * (1 - listed):.0f} % were not tested."
             )
         return (
-            f"An attacker with the vectors recovers {result.scores.score('recall').said(0)} % of "
-            f"the words that the attack can name (F1 {f1.said(with_n=True)}; guessing gets "
-            f"{f1.chance:.0f})."
+            f"An attacker who has the vectors recovers {value} % (95 % CI {interval}) of the words "
+            f"of the attack's vocabulary.{of_all} On {f1.n:,} vectors, the attack "
+            f"({_title_of(self.leakage.attack)}) reaches F1 {f1.in_text()}; guessing reaches F1 "
+            f"{f1.chance:.0f}."
         )
 
     @property
     def f1_by_row(self) -> dict[str, float]:
-        """The measured F1 of each row, by a digest of its name; empty where it was estimated."""
+        """The measured F1 of each row by the digest of its name; empty for an estimate."""
         if self.leakage is None or self.is_estimate:
             return {}
         return {row_digest(row.row): round(row.f1, 4) for row in self.leakage.rows}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON-able data; it holds no text, and words only as `spec` says."""
+        """Return the JSON-able report; it holds no text, and masks words unless asked not to."""
         found: dict[str, Any] = {
             "leakscope": __version__,
+            "date": self.date,
             "source": self.source,
             "n_rows": self.sample.n_rows,
             "n_rows_of_zeros": self.sample.n_zero,
@@ -150,6 +222,10 @@ class AuditReport:
             "encoder_evidence": self.identification.reason,
             "answer": self.sentence,
             "not_tested": list(self.not_tested),
+            "defence": _describe_optional(self.spec.defence),
+            "what_if": {name: table.to_dict() for name, table in self.what_if.items()},
+            "alignment": None if self.alignment is None else self.alignment.to_dict(),
+            "personal_data": None if self.personal is None else self.personal.to_dict(),
         }
         if self.leakage is None:
             return found | {
@@ -165,7 +241,7 @@ class AuditReport:
             "n": f1.n,
             "is_estimate": self.is_estimate,
             **f1.to_record("token_set_f1"),
-            **({} if result is None else _measured(result)),
+            **({} if result is None else _measured_fields(result)),
             "recovered": {
                 kind: {**part.share.to_dict(), "n_listed": part.n_listed, "n_all": part.n_all}
                 for kind, part in self.leakage.recovered.items()
@@ -175,16 +251,19 @@ class AuditReport:
                     "row": printable(row.row),
                     "f1": row.f1,
                     "n_words": row.n_words,
-                    "recovered": [w if self.spec.shows_words else masked(w) for w in row.recovered],
+                    "recovered": [
+                        w if self.spec.shows_words else mask_word(w) for w in row.recovered
+                    ],
                 }
                 for row in self.leakage.rows[: self.spec.n_rows_shown]
             ],
             "f1_by_row": self.f1_by_row,
+            "same_text": same_text(self.leakage.rows),
         }
 
 
-def _measured(result: EvaluationResult) -> dict[str, Any]:
-    """Return what is known beside F1 where texts are."""
+def _measured_fields(result: EvaluationResult) -> dict[str, Any]:
+    """Return the JSON fields that exist only if texts are known."""
     scores = result.scores
     return {
         "unit": scores.unit,
@@ -197,19 +276,22 @@ def _measured(result: EvaluationResult) -> dict[str, Any]:
 
 
 def printable(name: str) -> str:
-    """Return a row's name without what would break a line, or steer a terminal or a log."""
+    """Replace the non-printable characters of a row's name."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
 
 
-def row_digest(row: str) -> str:
-    """Return twelve hexadecimal digits that stand for a row's name, which may be personal."""
-    return hashlib.sha256(row.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-
-
 def _access_of(attack: str) -> str:
-    from core.attacks.inversion.registry import INVERSION_ATTACKS
+    """Return in words what access an attack needs."""
+    from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
 
     return INVERSION_ATTACKS[attack].access.needs
+
+
+def _title_of(attack: str) -> str:
+    """Return an attack's title in lower case."""
+    from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+
+    return INVERSION_ATTACKS[attack].title.lower()
 
 
 def audit(
@@ -217,12 +299,17 @@ def audit(
     spec: AuditSpec | None = None,
     *,
     texts: Sequence[str] | None = None,
+    pairs: VectorSource | None = None,
+    like: Sequence[str] | None = None,
+    folder: Path | None = None,
+    spread: Spread | None = None,
     on_progress: OnProgress = no_progress,
 ) -> AuditReport:
-    """Measure what leaks from the vectors of a source.
+    """Audit the vectors of a source: measure what an attacker recovers from them.
 
-    Every vector is read and checked; `spec.n` of them, drawn at random, are attacked. Where texts
-    are known the result is measured; an audit without texts says which encoder made the vectors.
+    Every vector is read and checked; `spec.n` of them, drawn at random, are attacked. If texts are
+    known, the leakage is measured; without texts, the encoder is identified and the leakage
+    estimated.
 
     Parameters
     ----------
@@ -230,6 +317,18 @@ def audit(
         From `open_source`.
     texts : sequence of str, optional
         What the vectors were made from, in the order of the rows; by default the source's own.
+    pairs : VectorSource, optional
+        Texts with vectors of the same encoder as the source's, where that is another than the
+        known ones: the vectors are mapped onto those of `spec.encoder`, by default the bundled
+        encoder.
+    like : sequence of str, optional
+        Texts of the same kinds, with which an unknown rotation of the known encoder's vectors is
+        undone without pairs.
+    folder : Path, optional
+        Where finished parts are stored, so that a stopped audit resumes. They hold words of the
+        texts; by default nothing is stored.
+    spread : callable, optional
+        Attacks parts on other machines; by default all are attacked here.
 
     Returns
     -------
@@ -238,32 +337,110 @@ def audit(
     Raises
     ------
     InvalidInputError
-        The source cannot be read, there are not as many texts as vectors, or `n` is below 30.
+        The source cannot be read, there are not as many texts as vectors, `n` is below 30, or the
+        defence is none that stored vectors can be behind.
     MissingDependencyError
-        The library that reads the source is not installed.
+        A library that reads the source, or finds personal data, is not installed.
     """
     spec = spec or AuditSpec()
-    if spec.n < LEAST_VECTORS:
-        raise InvalidInputError(f"n must be at least {LEAST_VECTORS}, got {spec.n}.")
+    if spec.defence is not None and (folder is not None or spread is not None):
+        raise InvalidInputError(
+            "A defence cannot be combined with --resume, --jobs or --ray. Leave these out."
+        )
+    on_progress = monotonic_progress(on_progress)
+    validate_settings(spec)
+    if spec.n_identifiers:
+        from leakscope.core.audit.personal.libraries import check_libraries
+
+        check_libraries()
     numbered = source if texts is None else _WithTexts(source, texts)
     sample = read_sample(
         numbered, spec.n, seed=spec.seed, on_progress=lambda f, m: on_progress(0.0, m)
     )
     if texts is not None and sample.n_rows != len(texts):
         raise InvalidInputError(
-            f"{source.label} holds {sample.n_rows:,} vectors, and there are {len(texts):,} texts. "
-            "Give one text for each vector, in the same order."
+            f"{source.label} contains {sample.n_rows:,} vectors, but there are {len(texts):,} "
+            "texts. Give one text per vector, in the same order."
         )
-    found, encoder = _find_encoder(sample, spec, lambda f, m: on_progress(0.3 * f, m))
-    leakage, not_tested = None, ["The encoder is unknown, so nothing was attacked."]
+    aligned: AlignedSample | None = None
+    start: OnProgress = lambda f, m: on_progress(0.2 * f, m)  # noqa: E731
+    if pairs is not None or like is not None:
+        trains = spec.attack is None and folder is None and spread is None
+        aligned, encoder, defence = _align_sample(
+            sample, numbered, spec, pairs, like, trains, on_progress=start
+        )
+        sample, found = aligned.sample, aligned.identification
+    else:
+        found, encoder, defence = _find_encoder(sample, spec, start)
+    leakage, personal = None, None
+    not_tested = ["The encoder is unknown, so nothing was attacked."]
+    answers: list[Recovery] | None = None
     if encoder is not None:
-        leakage, not_tested = _attacked(
-            sample, encoder, spec, source.label, lambda f, m: on_progress(0.3 + 0.7 * f, m)
+        from leakscope.core.audit.comparison import rescale_to_encoder
+        from leakscope.core.defences.adaptive_attack import defended_encoder
+
+        sample = rescale_to_encoder(sample, defended_encoder(encoder.opened, defence))
+        attack = AttackSpec(name=spec.attack or encoder.strongest)
+        work = _AnswerSettings(folder, spread, lambda f, m: on_progress(0.2 + 0.6 * f, m))
+        if defence is not None:
+            from leakscope.core.audit.known_defence import measure_leakage_known
+
+            leakage, attacker = measure_leakage_known(
+                sample,
+                encoder.opened,
+                defence,
+                attack,
+                name=source.label,
+                seed=sample.seed,
+                on_progress=work.on_progress,
+            )
+            not_tested = [f"Attackers other than {attacker} who also know the defence."]
+        elif aligned is not None and not usable_rows(sample.texts):
+            not_tested = [
+                "No texts are known, and no estimate was calibrated for aligned vectors. Give the "
+                "texts with --texts."
+            ]
+        elif usable_rows(sample.texts):
+            leakage, answers = _measured_leakage(sample, encoder, attack, work, source.label)
+            not_tested = []
+        else:
+            leakage, not_tested = _expected_leakage(sample, encoder, attack, work)
+        if leakage is not None and leakage.result is not None:
+            not_tested += _untested_words(leakage.result, leakage.recovered)
+        if aligned is not None:
+            not_tested.append(
+                "Attackers with more pairs, or with an attack trained on the other encoder: they "
+                "may recover more."
+            )
+        if spec.n_identifiers and usable_rows(sample.texts):
+            shown: OnProgress = lambda f, m: on_progress(0.8 + 0.2 * f, m)  # noqa: E731
+            personal = _personal_data(sample, encoder.opened, defence, answers, spec, shown)
+            not_tested += personal.caveats
+        elif spec.n_identifiers:
+            not_tested.append("Personal data: no text is known, so it could not be searched for.")
+    tables: dict[str, Table] = {}
+    if spec.what_if and (encoder is None or defence is not None or aligned is not None):
+        not_tested.append(
+            "What if: alternatives can be compared only on unchanged vectors of a known encoder."
         )
+    elif spec.what_if and encoder is not None and not usable_rows(sample.texts):
+        not_tested.append("What if: no text is known.")
+    elif spec.what_if and encoder is not None:
+        from leakscope.core.audit.what_if import Rows, compare_all
+
+        rows = Rows(
+            sample=sample,
+            encoder=encoder.opened,
+            attack=spec.attack,
+            defences=spec.remedies,
+            seed=spec.seed,
+            name=source.label,
+        )
+        tables = compare_all(spec.what_if, rows, lambda f, m: on_progress(0.9 + 0.1 * f, m))
     if leakage is not None:
         not_tested += _untested_rows(sample)
         if found.is_changed:
-            not_tested.append(CHANGED)
+            not_tested.append(CHANGED if spec.defence is None else UNLIKE)
     return AuditReport(
         source=source.label,
         spec=spec,
@@ -271,18 +448,166 @@ def audit(
         identification=found,
         leakage=leakage,
         not_tested=tuple(not_tested),
+        personal=personal,
+        alignment=aligned,
+        what_if=tables,
     )
+
+
+def _align_sample(
+    sample: Sample,
+    source: VectorSource,
+    spec: AuditSpec,
+    pairs: VectorSource | None,
+    like: Sequence[str] | None,
+    trains: bool,
+    *,
+    on_progress: OnProgress,
+) -> tuple[AlignedSample, _NamedEncoder | None, None]:
+    """Map the sample into the space of the named encoder, or of the bundled one."""
+    from leakscope.core.audit.aligned import align_with_pairs, align_without_pairs
+    from leakscope.core.encoders import load_encoder
+
+    if spec.defence is not None:
+        raise InvalidInputError("A defence and an alignment cannot be combined. Give one of them.")
+    name = spec.encoder or "minilm"
+    encoder = load_encoder(EncoderSpec(name=name))
+    if pairs is not None:
+        found = align_with_pairs(
+            sample,
+            pairs,
+            encoder,
+            source=source,
+            trains=trains,
+            seed=spec.seed,
+            on_progress=on_progress,
+        )
+    else:
+        found = align_without_pairs(
+            sample, source, like or (), encoder, seed=spec.seed, on_progress=on_progress
+        )
+    is_known = found.identification.encoder is not None
+    return found, _NamedEncoder(name, encoder, found.attack) if is_known else None, None
+
+
+@dataclass(frozen=True)
+class _AnswerSettings:
+    """How answers are computed: cache folder, distribution, and progress callback."""
+
+    folder: Path | None
+    spread: Spread | None
+    on_progress: OnProgress
+
+    def answers(self, attacker: Attacker, vectors: Vectors) -> list[Recovery]:
+        """Return an attacker's answers to vectors."""
+        return answer_in_parts(
+            attacker,
+            vectors,
+            folder=self.folder,
+            spread=self.spread,
+            on_progress=self.on_progress,
+        )
+
+
+def _describe_optional(defence: DefenceSpec | None) -> str | None:
+    """Describe a defence, or return None if there is none."""
+    from leakscope.core.audit.known_defence import describe_defence
+
+    return None if defence is None else describe_defence(defence)
+
+
+def _measured_leakage(
+    sample: Sample, encoder: _NamedEncoder, attack: AttackSpec, work: _AnswerSettings, name: str
+) -> tuple[Leakage, list[Recovery]]:
+    """Attack and score the rows with known texts; return also the answers."""
+    held = usable_rows(sample.texts)
+    texts = {sample.ids[i]: (sample.texts or ())[i] or "" for i in held}
+    attacker = encoder.make_attacker(attack)
+    start = time.perf_counter()
+    answers = work.answers(attacker, sample.vectors[held])
+    found = score_leakage(
+        attacker.attack,
+        attacker.encoder,
+        texts,
+        answers,
+        seconds=time.perf_counter() - start,
+        seed=sample.seed,
+        name=name,
+    )
+    return found, answers
+
+
+def _personal_data(
+    sample: Sample,
+    encoder: Encoder,
+    defence: DefenceSpec | None,
+    answers: Sequence[Recovery] | None,
+    spec: AuditSpec,
+    on_progress: OnProgress,
+) -> PersonalReport:
+    """Measure what an attacker learns about the personal data in the sampled texts."""
+    from leakscope.core.audit.personal.report import measure_personal_data
+    from leakscope.core.defences.adaptive_attack import deterministic_part
+
+    held = usable_rows(sample.texts)
+    found = measure_personal_data(
+        [(sample.texts or ())[i] or "" for i in held],
+        sample.vectors[held],
+        encoder if defence is None else deterministic_part(encoder, defence),
+        answers,
+        n_candidates=spec.n_candidates,
+        most=spec.n_identifiers,
+        seed=spec.seed,
+        on_progress=on_progress,
+    )
+    named = [
+        replace(each, row_name=printable(sample.ids[held[each.row]])) for each in found.findings
+    ]
+    return replace(found, findings=tuple(named))
+
+
+@dataclass(frozen=True)
+class _NamedEncoder:
+    """A loaded encoder with the name that loads it, and an attack trained for it if any.
+
+    Attributes
+    ----------
+    name : str
+    opened : Encoder
+    trained : InversionAttack or None
+        The attack trained for the audited vectors; None for a shipped one.
+    """
+
+    name: str
+    opened: Encoder
+    trained: InversionAttack | None = None
+
+    @property
+    def strongest(self) -> str:
+        """The name of the default attack: the trained one, or else the strongest shipped one."""
+        return attack_name(self.trained) if self.trained else strongest_attack(self.opened)
+
+    def make_attacker(self, attack: AttackSpec) -> Attacker:
+        """Build an attacker on this encoder from an attack's spec."""
+        if self.trained is not None:
+            spec = AttackerSpec(attack, EncoderSpec(name=self.name))
+            return Attacker(spec, self.trained, self.opened)
+        return Attacker.opened(AttackerSpec(attack, EncoderSpec(name=self.name)), self.opened)
 
 
 def _find_encoder(
     sample: Sample, spec: AuditSpec, on_progress: OnProgress
-) -> tuple[Identification, Encoder | None]:
-    """Return which encoder made the vectors, opened where it is known."""
-    from core.encoders import load_encoder
+) -> tuple[Identification, _NamedEncoder | None, DefenceSpec | None]:
+    """Identify the encoder and check the defence of the sample's vectors."""
+    from leakscope.core.encoders import load_encoder
 
     names = [spec.encoder] if spec.encoder else list(dict.fromkeys(("minilm", *spec.candidates)))
     opened = {name: load_encoder(EncoderSpec(name=name)) for name in names}
     known = usable_rows(sample.texts)
+    if spec.defence is not None:
+        return _check_defence(
+            _NamedEncoder(names[0], opened[names[0]]), sample, spec.defence, on_progress
+        )
     if known:
         every = [(sample.texts or ())[i] or "" for i in known]
         spread = range(0, len(known), max(1, len(known) // N_CHECKED_TEXTS))
@@ -290,47 +615,58 @@ def _find_encoder(
         cosines = {name: median_cosine(encoder, *few) for name, encoder in opened.items()}
         best = max(opened, key=lambda name: cosines[name])
         found = agreement_with_texts(opened[best], every, sample.vectors[known], on_progress)
-        return found, None if found.encoder is None else opened[best]
-    spaces = {
-        name: known_space(encoder, on_progress)
-        for name, encoder in opened.items()
-        if encoder.dimension == sample.vectors.shape[1]
-    }
-    found = identify(sample.vectors, list(spaces.values()), seed=spec.seed)
-    name = next((n for n, space in spaces.items() if space.encoder == found.encoder), None)
-    return found, None if name is None else opened[name]
+        return found, None if found.encoder is None else _NamedEncoder(best, opened[best]), None
+    found, name = identify_among(sample.vectors, opened, seed=spec.seed, on_progress=on_progress)
+    return found, None if name is None else _NamedEncoder(name, opened[name]), None
 
 
-def _attacked(
-    sample: Sample, encoder: Encoder, spec: AuditSpec, name: str, on_progress: OnProgress
+def _check_defence(
+    encoder: _NamedEncoder, sample: Sample, defence: DefenceSpec, on_progress: OnProgress
+) -> tuple[Identification, _NamedEncoder | None, DefenceSpec | None]:
+    """Check that the vectors are behind the named defence; the defence is None if it is off."""
+    from leakscope.core.audit.known_defence import agreement_with_defence
+
+    known = usable_rows(sample.texts)
+    if not known:
+        raise InvalidInputError(
+            "A defence can only be checked against the texts. Give them with --texts."
+        )
+    spread = [known[i] for i in range(0, len(known), max(1, len(known) // N_CHECKED_TEXTS))]
+    texts = [(sample.texts or ())[i] or "" for i in spread]
+    found = agreement_with_defence(
+        encoder.opened, defence, texts, sample.vectors[spread], on_progress
+    )
+    if found.identification.encoder is None:
+        return found.identification, None, None
+    return found.identification, encoder, None if found.is_undefended else defence
+
+
+def _expected_leakage(
+    sample: Sample, encoder: _NamedEncoder, attack: AttackSpec, work: _AnswerSettings
 ) -> tuple[Leakage | None, list[str]]:
-    """Return what the attack recovers, and what that says nothing about."""
-    from core.attacks.inversion.shipped import open_attack, shipped_digest
+    """Estimate the leakage of a sample without texts, with what the estimate leaves out."""
+    from leakscope.core.attacks.inversion.shipped import shipped_digest
 
-    chosen = spec.attack or strongest_attack(encoder)
-    if usable_rows(sample.texts):
-        attack = open_attack(chosen, encoder, on_progress)
-        found = measure_leakage(sample, encoder, attack, name=name, on_progress=on_progress)
-        return found, [] if found.result is None else _untested_words(found.result, found.recovered)
     line = ExpectedF1.load()
-    if chosen != line.attack or shipped_digest(encoder, chosen) != line.attack_sha256:
+    digest = shipped_digest(encoder.opened, attack.name)
+    if attack.name != line.attack or digest != line.attack_sha256:
         return None, [
-            f"No texts are known, and no estimate was calibrated for the attack {chosen} on "
-            f"{encoder.name}. Give the texts with --texts."
+            f"No texts are known, and no estimate was calibrated for the attack {attack.name} on "
+            f"{encoder.opened.name}. Give the texts with --texts."
         ]
-    attack = open_attack(chosen, encoder, on_progress)
-    expected = expect_leakage(sample, encoder, attack, line, on_progress=on_progress)
+    answers = work.answers(encoder.make_attacker(attack), sample.vectors)
+    expected = estimate_leakage(sample, answers, line)
     if expected is None:
         return None, [
-            "No texts are known, and the attack's answers are unlike those that the estimate was "
-            "calibrated on: the vectors may be defended, or the texts of another kind. Give the "
+            "No texts are known, and the attack's answers differ from those that the estimate was "
+            "calibrated on. The vectors may be defended, or the texts of another kind. Give the "
             "texts with --texts."
         ]
-    return expected, ["No text is known: the words were not compared with any."]
+    return expected, ["The words themselves: no text is known to compare them with."]
 
 
 def _untested_words(result: EvaluationResult, recovered: Mapping[str, Recovered]) -> list[str]:
-    """Return which words the figures say nothing about."""
+    """List the words that the scores do not cover, as sentences."""
     found: list[str] = []
     if result.vocabulary_coverage < 1:
         kinds = " and ".join(
@@ -338,43 +674,44 @@ def _untested_words(result: EvaluationResult, recovered: Mapping[str, Recovered]
             for kind, part in recovered.items()
         )
         found.append(
-            f"{100 * (1 - result.vocabulary_coverage):.0f} % of the words are not on the attack's "
-            f"word list ({kinds} among them): untested, possibly recoverable."
+            f"The attack cannot name {100 * (1 - result.vocabulary_coverage):.0f} % of the words. "
+            f"These include {kinds}. Treat these words as leaked."
         )
     if result.n_unread:
         found.append(
-            f"{result.n_unread:,} words in {result.n_texts_cut:,} texts lie beyond what the "
-            "encoder reads."
+            f"{result.n_unread:,} words in {result.n_texts_cut:,} texts: the encoder does not read "
+            "that far."
         )
     return found
 
 
 def _untested_rows(sample: Sample) -> list[str]:
-    """Return which rows the figures say nothing about."""
+    """List the rows that the scores do not cover, as sentences."""
     found: list[str] = []
     n_rest = sample.n_rows - sample.n_zero - len(sample.ids)
     if n_rest:
-        found.append(f"{n_rest:,} of {sample.n_rows:,} vectors: a sample was attacked.")
+        found.append(f"{n_rest:,} of {sample.n_rows:,} vectors: only a sample was attacked.")
     if sample.n_zero:
-        found.append(f"{sample.n_zero:,} vectors of zeros, which hold nothing.")
+        found.append(f"{sample.n_zero:,} vectors of zeros, which contain nothing.")
     if sample.texts is not None and (n := len(sample.texts) - len(usable_rows(sample.texts))):
         found.append(f"{n:,} sampled rows without a text that can be encoded.")
     return found
 
 
 class _WithTexts:
-    """A source with texts from elsewhere, one for each row."""
+    """Add separately given texts to a source, one per row."""
 
     def __init__(self, source: VectorSource, texts: Sequence[str]) -> None:
         self.label, self._source, self._texts = source.label, source, texts
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
-        """Give the batches with their texts."""
+        """Yield the batches with their texts."""
         with self._source.opened() as batches:
-            yield self._joined(batches)
+            yield self._with_texts(batches)
 
-    def _joined(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+    def _with_texts(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """Yield each batch with its slice of the texts."""
         start = 0
         for batch in batches:
             part: list[str | None] = [*self._texts[start : start + len(batch.ids)]]

@@ -1,9 +1,9 @@
-"""The F1 to expect where no text is known, from the probabilities that the attack gives its words.
+"""Estimate an attack's F1 without texts, from the probabilities of its answers.
 
-An attack that names k words with probabilities p, and thinks the next ones hold probability q
-together, expects of itself an F1 of 2·Σp / (k + Σp + q). These
-probabilities are overconfident, but across corpora the true F1 is linear in that number. The line
-ships with the attack, measured on corpora of several genres.
+An attack that names k words with probabilities p, and gives its next words a total probability q,
+expects an F1 of 2·Σp / (k + Σp + q) for its own answer. These probabilities are overconfident, but
+across corpora the true F1 is linear in that number. The line ships with the attack, fitted on
+corpora of several genres.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import stdtrit
 
-from core.assets import ASSETS
-from core.errors import ArtifactError
-from core.results import Interval, Recovery, Score
-from core.store import UNFIT, read_json
+from leakscope.core.assets import ASSETS
+from leakscope.core.errors import ArtifactError
+from leakscope.core.results import Interval, Recovery, Score
+from leakscope.core.storage.artifacts import UNFIT, read_json
 
 SHIPPED = ASSETS / "audit" / "expected_f1.json"
 
 MARGIN = 0.25
-"""How far beyond the corpora the line is used, as a part of what they span."""
+"""How far beyond the corpora the line is used, as a share of their range."""
 
 
 def own_expectation(answer: Recovery) -> float:
-    """Return the F1 that an attack expects of its own answer, in [0, 1].
+    """Return the F1 that an attack predicts for its own answer, in [0, 1].
 
     Examples
     --------
-    >>> from core.results import RecoveredWord
+    >>> from leakscope.core.results import RecoveredWord
     >>> own_expectation(Recovery((RecoveredWord("rain", 1.0), RecoveredWord("sea", 0.5))))
     0.8571428571428571
     """
@@ -44,7 +44,7 @@ def own_expectation(answer: Recovery) -> float:
 
 @dataclass(frozen=True)
 class ExpectedF1:
-    """The line from what an attack expects of itself to its true F1, over corpora.
+    """The regression line from an attack's predicted F1 to its true F1, fitted over corpora.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class ExpectedF1:
 
     @classmethod
     def load(cls, path: Path = SHIPPED) -> Self:
-        """Read the line that ships.
+        """Load the shipped regression line of an attack.
 
         Raises
         ------
@@ -77,11 +77,13 @@ class ExpectedF1:
         try:
             return cls.of_rows(stored["attack"], stored["attack_sha256"], stored["rows"])
         except UNFIT as error:
-            raise ArtifactError(f"{path} does not hold the F1 of corpora. Restore it.") from error
+            raise ArtifactError(
+                f"{path} does not contain the F1 of corpora. Restore it."
+            ) from error
 
     @classmethod
     def of_rows(cls, attack: str, digest: str, rows: Sequence[Mapping[str, Any]]) -> Self:
-        """Return the line through rows of `corpus`, `own` and `f1`, at least 4."""
+        """Build the line from rows of `corpus`, `own` and `f1`, at least 4."""
         if len(rows) < 4:
             raise ValueError("a line and its error need at least 4 corpora")
         return cls(
@@ -93,7 +95,7 @@ class ExpectedF1:
         )
 
     def predict(self, answers: Sequence[Recovery]) -> Score:
-        """Return the F1 to expect of answers to vectors of one corpus, with its interval.
+        """Predict the F1 of answers to vectors of one corpus, with its interval.
 
         The interval is that of a new observation on a line fitted by least squares (Student's t
         with K − 2 degrees of freedom), widened by the error of the mean over these answers.
@@ -118,7 +120,7 @@ class ExpectedF1:
         return Score(value, Interval(low, high), len(answers))
 
     def covers(self, answers: Sequence[Recovery]) -> bool:
-        """Return whether the attack expects of itself what it does on the corpora, or near it.
+        """Return whether the answers' predicted F1 is within or near the range of the corpora.
 
         Beyond, the line is a guess: vectors under noise, for one, look like those of hard texts.
         """

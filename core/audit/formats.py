@@ -1,25 +1,26 @@
-"""An audit's checks as a build server reads them: JUnit and SARIF."""
+"""Export an audit's checks for build servers: JUnit and SARIF."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
-from core import __version__
-from core.audit.audit import printable
-from core.audit.gate import Check, Outcome
-from core.errors import MissingDependencyError, install
+from leakscope.core import __version__
+from leakscope.core.audit.audit import printable
+from leakscope.core.audit.gate import Check, Outcome
+from leakscope.core.errors import MissingDependencyError, install
 
 
 def junit(source: str, checks: Sequence[Check]) -> str:
-    """Return the checks as JUnit XML: a test case each, an error where it was not measured.
+    """Format checks as JUnit XML: one test case each, an error if it was not measured.
 
     Raises
     ------
     MissingDependencyError
         junitparser is not installed.
     """
-    parser = _library("junitparser")
+    parser = _import_library("junitparser")
     suite = parser.TestSuite("Leakscope audit")
     for check in checks:
         case = parser.TestCase(check.name, classname=printable(source))
@@ -38,16 +39,23 @@ def junit(source: str, checks: Sequence[Check]) -> str:
 
 
 def sarif(source: str, checks: Sequence[Check]) -> str:
-    """Return the checks as SARIF 2.1.0: a result each, of the kind pass, fail or open.
+    """Format checks as SARIF 2.1.0: one result each, of kind pass, fail or open.
 
     Raises
     ------
     MissingDependencyError
         sarif-pydantic is not installed.
     """
-    s = _library("sarif_pydantic")
+    s = _import_library("sarif_pydantic")
+    # GitHub refuses a file with a result that has no physical location.
+    location = s.Location(
+        logical_locations=[s.LogicalLocation(name=source)],
+        physical_location=s.PhysicalLocation(
+            artifact_location=s.ArtifactLocation(uri=quote(source)), region=s.Region(start_line=1)
+        ),
+    )
     rules = [
-        s.ReportingDescriptor(id=name, short_description=s.Message(text=_RULES[name]))
+        s.ReportingDescriptor(id=name, short_description=s.Message(text=_describe_threshold(name)))
         for name in dict.fromkeys(check.name for check in checks)
     ]
     results = [
@@ -56,7 +64,7 @@ def sarif(source: str, checks: Sequence[Check]) -> str:
             kind=_KINDS[check.outcome],
             level=s.Level.ERROR if check.outcome is Outcome.FAILED else s.Level.NONE,
             message=s.Message(text=check.message),
-            locations=[s.Location(logical_locations=[s.LogicalLocation(name=source)])],
+            locations=[location],
         )
         for check in checks
     ]
@@ -68,28 +76,38 @@ def sarif(source: str, checks: Sequence[Check]) -> str:
 
 _KINDS = {Outcome.PASSED: "pass", Outcome.FAILED: "fail", Outcome.NOT_MEASURED: "open"}
 
+
+def _describe_threshold(name: str) -> str:
+    """Return the description of a threshold."""
+    kind = name.removeprefix("max-confirmable-")
+    if kind != name:
+        return f"Share of {kind.replace('_', ' ')} that an attacker recovers or confirms"
+    return _RULES[name]
+
+
 _RULES = {
-    "max-f1": "F1 of the words that an attack recovers from the vectors",
+    "max-f1": "F1 of the words that an attacker recovers from the vectors",
     "baseline": "F1 compared with an earlier audit",
-    "max-recovered-names": "Share of names that an attack recovers from the vectors",
-    "max-recovered-numbers": "Share of numbers that an attack recovers from the vectors",
+    "max-recovered-names": "Share of names that an attacker recovers from the vectors",
+    "max-recovered-numbers": "Share of numbers that an attacker recovers from the vectors",
 }
 
 _PACKAGES = {"junitparser": "junitparser", "sarif_pydantic": "sarif-pydantic"}
 
 
 def check_libraries(*modules: str) -> None:
-    """Raise MissingDependencyError unless the libraries are there."""
+    """Raise MissingDependencyError unless the export libraries are installed."""
     for module in modules:
-        _library(module)
+        _import_library(module)
 
 
-def _library(module: str) -> Any:
+def _import_library(module: str) -> Any:
+    """Import an export library; raise MissingDependencyError if it is not installed."""
     from importlib import import_module
 
     try:
         return import_module(module)
     except ImportError as error:
         raise MissingDependencyError(
-            f"The file is written by {module}: `{install(_PACKAGES[module])}`."
+            f"Writing this file needs {module}: `{install(_PACKAGES[module])}`."
         ) from error

@@ -1,4 +1,4 @@
-"""Which encoder made these vectors: from known texts where there are any, else from their shape.
+"""Identify the encoder of vectors from known texts, or from the vectors' distribution.
 
 A vector alone does not name its encoder, but many together do: each encoder has a mean direction,
 directions that it uses much and others that it hardly uses. They are the same for texts of any
@@ -7,7 +7,7 @@ subject, and a rotation moves all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,45 +16,46 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.assets import ASSETS
-from core.errors import ArtifactError
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.store import META, UNFIT, load_artifact, save_artifact
-from core.text import check_texts
-from core.vectors import unit
+from leakscope.core.assets import ASSETS
+from leakscope.core.encoders.registry import ENCODERS
+from leakscope.core.errors import ArtifactError
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.storage.artifacts import META, UNFIT, load_artifact, save_artifact
+from leakscope.core.text import check_texts
+from leakscope.core.vectors import unit
 
 SHIPPED = ASSETS / "audit"
 
 N_REFERENCE = 2_000
-"""Bundled sentences from which the shape of an encoder's vectors is measured."""
+"""Bundled sentences used to measure the distribution of an encoder's vectors."""
 
 LEAST_VECTORS = 30
-"""Fewer say too little of their shape."""
+"""Fewer vectors do not show the distribution well enough."""
 
 LEAST_FIT = -1.3
-"""Least log-likelihood ratio by dimension of vectors that an encoder made of any subject."""
+"""Minimum log-likelihood ratio per dimension of an encoder's vectors, whatever the subject."""
 
 LEAST_SHARE = 0.4
-"""Least part of the way from rotated vectors to the encoder's own that the fit has to go.
+"""Minimum fit, as a share of the way from rotated vectors to the encoder's own vectors.
 
 Both bounds were chosen on 12 encoders, MiniLM, three of its layers and eight that were fitted here,
 and 14 corpora."""
 
 SAME = 0.98
-"""Least median cosine of stored vectors with those that the encoder makes of their texts."""
+"""Minimum median cosine of stored vectors with the encoder's vectors of their texts."""
 
 RELATED = 0.5
-"""The same of vectors that were changed after encoding: noise, rounding, quantising. In 384
+"""The same for vectors changed after encoding: noise, rounding, quantisation. In 384
 dimensions unrelated vectors have a cosine of 0 ± 0.05; those of two sentences rarely reach 0.5."""
 
 
 MOST_OTHERS = 0.05
-"""Greatest share of texts that may not match their vectors."""
+"""Maximum share of texts that do not match their vectors."""
 
 
 @dataclass(frozen=True, eq=False)
 class KnownSpace:
-    """The shape of an encoder's vectors: the mean and covariance of unit vectors of many texts.
+    """The distribution of an encoder's vectors: mean and covariance of many unit vectors.
 
     Attributes
     ----------
@@ -78,7 +79,7 @@ class KnownSpace:
 
     @classmethod
     def measure(cls, encoder: str, fingerprint: str, vectors: Vectors) -> Self:
-        """Measure the shape of vectors of texts of several subjects, shape (n, d).
+        """Measure the mean and covariance of vectors (n, d) of texts on several subjects.
 
         The covariance is that of Ledoit and Wolf (2004), of four fifths of the vectors.
         """
@@ -94,7 +95,7 @@ class KnownSpace:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read what `save` wrote.
+        """Load the distribution of an encoder's vectors that `save` wrote.
 
         Raises
         ------
@@ -113,29 +114,29 @@ class KnownSpace:
             )
         except UNFIT as error:
             raise ArtifactError(
-                f"{folder} does not hold the shape of an encoder: {error}"
+                f"{folder} does not contain the distribution of an encoder: {error}"
             ) from error
 
     def save(self, folder: Path, **record: Any) -> Path:
-        """Write the shape with a record of what it was measured on; nothing of the texts."""
+        """Write the space with a record of its measurement; it contains nothing of the texts."""
         arrays = {"mean": self.mean, "variances": self.variances, "axes": self.axes}
-        told = {"encoder": self.encoder, "fingerprint": self.fingerprint, "own_fit": self.own_fit}
+        facts = {"encoder": self.encoder, "fingerprint": self.fingerprint, "own_fit": self.own_fit}
         small = {name: array.astype(np.float32) for name, array in arrays.items()}
-        return save_artifact(folder, small, {**told, **record})
+        return save_artifact(folder, small, {**facts, **record})
 
     @property
     def dimension(self) -> int:
-        """Of the vectors."""
+        """Dimension of the vectors."""
         return len(self.mean)
 
     @cached_property
     def whitener(self) -> NDArray[np.float64]:
-        """W with W Wᵀ = Σ⁻¹, shape (d, d)."""
+        """The whitening matrix W with W Wᵀ = Σ⁻¹, shape (d, d)."""
         whitener: NDArray[np.float64] = self.axes / np.sqrt(self.variances)
         return whitener
 
     def fit_of(self, vectors: NDArray[np.float64]) -> float:
-        """Return how much better this space explains unit vectors than one without directions.
+        """Return the log-likelihood ratio of unit vectors under this space and an isotropic one.
 
         The mean log-likelihood ratio by dimension of N(μ, Σ), the encoder's, against N(m, s² I)
         with the mean m and the variance s² of the vectors themselves:
@@ -150,7 +151,7 @@ class KnownSpace:
 
 @dataclass(frozen=True)
 class Identification:
-    """Which encoder made the vectors.
+    """The encoder that made the vectors, if known, with the evidence.
 
     Attributes
     ----------
@@ -173,7 +174,7 @@ class Identification:
 def identify(
     vectors: Vectors, spaces: Sequence[KnownSpace], *, seed: int = 0, n_rotations: int = 19
 ) -> Identification:
-    """Return which of the known encoders made the vectors, by their shape; or none.
+    """Identify which of the known encoders made the vectors from their distribution, or none.
 
     The encoder with the best fit is named where the fit is at least `LEAST_FIT`, and where it goes
     at least `LEAST_SHARE` of the way from the best of `n_rotations` random rotations of the vectors
@@ -190,7 +191,7 @@ def identify(
     n, d = vectors.shape
     if n < LEAST_VECTORS:
         return Identification(
-            None, f"{n} vectors are too few: at least {LEAST_VECTORS} are needed to tell."
+            None, f"{n} vectors are too few: at least {LEAST_VECTORS} are needed."
         )
     fitting = [space for space in spaces if space.dimension == d]
     if not fitting:
@@ -199,27 +200,54 @@ def identify(
     fits = [space.fit_of(rows) for space in fitting]
     best = int(np.argmax(fits))
     space, found = fitting[best], fits[best]
-    rotated = max(space.fit_of(rows @ _rotation(d, seed + i)) for i in range(n_rotations))
+    rotated = max(space.fit_of(rows @ random_rotation(d, seed + i)) for i in range(n_rotations))
     share = (found - rotated) / max(space.own_fit - rotated, 1e-9)
-    told = (
-        f"fit {found:.2f}; {space.own_fit:.2f} for vectors of {space.encoder} itself, "
-        f"{rotated:.2f} for rotated ones"
+    facts = (
+        f"fit {found:.2f}; vectors of {space.encoder} itself have {space.own_fit:.2f}, rotated "
+        f"ones {rotated:.2f}"
     )
     if found < LEAST_FIT or share < LEAST_SHARE:
         return Identification(
             None,
-            f"The vectors do not look like those of {space.encoder} ({told}). They are of another "
-            "encoder, or were rotated.",
+            f"The vectors do not look like those of {space.encoder} ({facts}). Another encoder "
+            "made them, or they were rotated.",
         )
     return Identification(
-        space.encoder, f"The vectors look like those of {space.encoder} ({told})."
+        space.encoder, f"The vectors look like those of {space.encoder} ({facts})."
     )
 
 
-def median_cosine(encoder: Encoder, texts: Sequence[str], vectors: Vectors) -> float:
-    """Return the median cosine of vectors with those that an encoder makes of their texts.
+def identify_among(
+    vectors: Vectors,
+    encoders: Mapping[str, Encoder],
+    *,
+    seed: int = 0,
+    on_progress: OnProgress = no_progress,
+) -> tuple[Identification, str | None]:
+    """Identify which of the loaded encoders made the vectors; return also its name in `encoders`.
 
-    -1 where the encoder makes vectors of another width.
+    Parameters
+    ----------
+    vectors : ndarray of float32, shape (n, d)
+    encoders : mapping of str to Encoder
+        By the names that open them; those of another width are left out.
+    seed : int
+        Of the rotations.
+    """
+    spaces = {
+        name: known_space(encoder, on_progress)
+        for name, encoder in encoders.items()
+        if encoder.dimension == vectors.shape[1]
+    }
+    found = identify(vectors, list(spaces.values()), seed=seed)
+    name = next((n for n, space in spaces.items() if space.encoder == found.encoder), None)
+    return found, name
+
+
+def median_cosine(encoder: Encoder, texts: Sequence[str], vectors: Vectors) -> float:
+    """Return the median cosine of stored vectors with an encoder's vectors of their texts.
+
+    It is -1 if the encoder makes vectors of another dimension.
     """
     if encoder.dimension != vectors.shape[1]:
         return -1.0
@@ -232,13 +260,14 @@ def _cosines(
     vectors: Vectors,
     on_progress: OnProgress = no_progress,
 ) -> NDArray[np.float64]:
+    """Return each stored vector's cosine with the encoder's vector of its text."""
     made = unit(encoder.encode(check_texts(texts), on_progress).astype(np.float64))
     cosines: NDArray[np.float64] = (made * unit(vectors.astype(np.float64))).sum(axis=1)
     return cosines
 
 
 def known_space(encoder: Encoder, on_progress: OnProgress = no_progress) -> KnownSpace:
-    """Return the shape of an encoder's vectors: as it ships, or measured on bundled texts."""
+    """Return the distribution of an encoder's vectors, shipped or measured on bundled texts."""
     folder = SHIPPED / encoder.name.replace("/", "_")
     if (folder / META).exists():
         found = KnownSpace.load(folder)
@@ -248,18 +277,18 @@ def known_space(encoder: Encoder, on_progress: OnProgress = no_progress) -> Know
 
 
 def measured_space(encoder: Encoder, on_progress: OnProgress = no_progress) -> KnownSpace:
-    """Measure the shape of an encoder's vectors on bundled sentences, whose vectors are cached."""
-    from core.attacks.inversion.evaluation import sample_texts
-    from core.corpora import bundled_sentences
-    from core.encoders.cache import CachedEncoder
+    """Measure the distribution of an encoder's vectors on bundled sentences."""
+    from leakscope.core.attacks.inversion.evaluation import sample_texts
+    from leakscope.core.corpora import bundled_sentences
+    from leakscope.core.encoders.cache import CachedEncoder
 
     texts = sample_texts(bundled_sentences(), N_REFERENCE, 0)
     vectors = CachedEncoder(encoder).encode(texts, on_progress)
     return KnownSpace.measure(encoder.name, encoder.fingerprint, vectors)
 
 
-def _rotation(d: int, seed: int) -> NDArray[np.float64]:
-    """Return an orthogonal matrix, uniform over all (Mezzadri 2007), shape (d, d)."""
+def random_rotation(d: int, seed: int) -> NDArray[np.float64]:
+    """Draw a uniformly random orthogonal matrix (Mezzadri 2007), shape (d, d)."""
     q, r = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))
     rotation: NDArray[np.float64] = q * np.sign(np.diag(r))
     return rotation
@@ -271,7 +300,7 @@ def agreement_with_texts(
     vectors: Vectors,
     on_progress: OnProgress = no_progress,
 ) -> Identification:
-    """Compare vectors with those that an encoder makes of their texts; one text is enough.
+    """Compare stored vectors with those that an encoder makes of their texts; one is enough.
 
     Parameters
     ----------
@@ -288,7 +317,7 @@ def agreement_with_texts(
     if encoder.dimension != vectors.shape[1]:
         return Identification(
             None,
-            f"{encoder.name} makes vectors of {encoder.dimension} dimensions, these have "
+            f"{encoder.name} makes vectors of {encoder.dimension} dimensions, but these have "
             f"{vectors.shape[1]}.",
         )
     cosines = _cosines(encoder, texts, vectors, on_progress)
@@ -304,19 +333,26 @@ def agreement_with_texts(
     if RELATED <= middle < SAME:
         return Identification(
             encoder.name,
-            f"These vectors resemble {encoder.name}'s for {n} (median cosine {middle:.3f}): "
-            "changed after encoding, or made by a related encoder.",
+            f"These vectors resemble those of {encoder.name} for {n} (median cosine {middle:.3f}). "
+            "They were changed after encoding, or a related encoder made them.",
             is_changed=True,
         )
     if middle < SAME:
         return Identification(
             None,
-            f"These vectors do not match {encoder.name}'s for {n} (median cosine {middle:.3f}). "
+            f"These vectors do not match those of {encoder.name} for {n} (median cosine "
+            f"{middle:.3f}). "
             "Another encoder made them, they were changed, or the texts belong to other rows.",
             is_certain=True,
         )
     return Identification(
         encoder.name,
-        f"{encoder.name} makes the same vectors of {n} (median cosine {middle:.3f}).",
+        f"The encoder of these vectors is {_describe_encoder(encoder.name)}: encoding the {n} "
+        f"again gives the same vectors (median cosine {middle:.3f}; 1 means identical).",
         is_certain=True,
     )
+
+
+def _describe_encoder(name: str) -> str:
+    """Return an encoder's name, with its title if it is registered."""
+    return f"{name} ({ENCODERS[name].title})" if name in ENCODERS else name

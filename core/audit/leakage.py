@@ -1,30 +1,32 @@
-"""What leaks from a sample of vectors: the words that an attack recovers, and from which rows."""
+"""Leakage of a sample of vectors: the words that an attack recovers, by row."""
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from core.attacks.inversion.evaluation import attack_vocabulary, score_answers
-from core.audit.expected import ExpectedF1, own_expectation
-from core.audit.sources import Sample
-from core.encoders.white_box import parts_read
-from core.errors import InvalidInputError
-from core.intervals import clopper_pearson, ratio_interval
-from core.metrics import token_set_scores
-from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
-from core.results import EvaluationResult, Interval, Recovery, Score
-from core.text import check_text, numbers_of, revealing_words, word_set
-from core.units import units_of
+from leakscope.core.attacks.inversion.evaluation import attack_vocabulary, restrict, score_answers
+from leakscope.core.audit.expected import ExpectedF1, own_expectation
+from leakscope.core.audit.sources import Sample
+from leakscope.core.encoders.white_box import parts_read
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.intervals import clopper_pearson, ratio_interval
+from leakscope.core.metrics import token_set_scores
+from leakscope.core.protocols import Encoder, InversionAttack, OnProgress, no_progress
+from leakscope.core.results import EvaluationResult, Interval, Recovery, Score
+from leakscope.core.text import Vocabulary, check_text, revealing_words, word_set, words_with_digits
+from leakscope.core.units import units_of
 
 
 @dataclass(frozen=True)
 class RowLeak:
-    """What leaked from one row.
+    """The words that an attack recovered from one row.
 
     Attributes
     ----------
@@ -37,22 +39,41 @@ class RowLeak:
         text is known.
     n_words : int or None
         Words of the text that the attack can name; None where no text is known.
+    unit : int or None
+        Of the distinct text: the same for copies. None where no text is known.
     """
 
     row: str
     f1: float
     recovered: tuple[str, ...]
     n_words: int | None
+    unit: int | None = None
+
+
+def same_text(rows: Sequence[RowLeak]) -> dict[str, str]:
+    """Map each row that repeats an earlier row's text to that row, both by digest."""
+    first: dict[int, str] = {}
+    found = {}
+    for row in rows:
+        digest = row_digest(row.row)
+        if row.unit is not None and (earlier := first.setdefault(row.unit, digest)) != digest:
+            found[digest] = earlier
+    return found
+
+
+def row_digest(row: str) -> str:
+    """Return twelve hexadecimal digits that identify a row without revealing its name."""
+    return hashlib.sha256(row.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """How many words of a kind the attack recovered.
+    """The share of words of one kind that the attack recovered.
 
     Attributes
     ----------
     share : Score
-        Per cent of those on the attack's word list; n is the distinct texts that hold any. NaN
+        Per cent of those in the attack's vocabulary; n counts distinct texts that contain any. NaN
         where none does.
     n_listed, n_all : int
         Words of the kind in the texts: on the list, and all of them. The rest is untested.
@@ -65,7 +86,7 @@ class Recovered:
 
 @dataclass(frozen=True)
 class Leakage:
-    """What an attack recovered from the rows of a sample.
+    """The words that an attack recovered from the rows of a sample, with scores.
 
     Attributes
     ----------
@@ -88,7 +109,7 @@ class Leakage:
     recovered: Mapping[str, Recovered]
 
 
-def expect_leakage(
+def attack_and_estimate(
     sample: Sample,
     encoder: Encoder,
     attack: InversionAttack,
@@ -96,7 +117,7 @@ def expect_leakage(
     *,
     on_progress: OnProgress = no_progress,
 ) -> Leakage | None:
-    """Attack the rows of a sample whose texts are not known, and say which F1 to expect.
+    """Attack a sample without texts and estimate the attack's F1.
 
     Parameters
     ----------
@@ -114,19 +135,24 @@ def expect_leakage(
     Raises
     ------
     InvalidInputError
-        Fewer than 2 rows, of which no interval could be given.
+        Fewer than 2 rows, too few for an interval.
     """
+    return estimate_leakage(sample, attack.invert(encoder, sample.vectors, on_progress), line)
+
+
+def estimate_leakage(
+    sample: Sample, answers: Sequence[Recovery], line: ExpectedF1
+) -> Leakage | None:
+    """Estimate F1 from an attack's answers to a sample without texts."""
     if len(sample.ids) < 2:
         raise InvalidInputError("An estimate without texts needs at least 2 vectors.")
-    answers = attack.invert(encoder, sample.vectors, on_progress)
     if not line.covers(answers):
         return None
-    found = zip(sample.ids, answers, strict=True)
     rows = [
         RowLeak(row, own_expectation(answer), tuple(word.word for word in answer.words), None)
-        for row, answer in found
+        for row, answer in zip(sample.ids, answers, strict=True)
     ]
-    return Leakage(line.attack, line.predict(answers), None, _sorted(rows), {})
+    return Leakage(line.attack, line.predict(answers), None, _sort_by_f1(rows), {})
 
 
 def measure_leakage(
@@ -137,7 +163,7 @@ def measure_leakage(
     name: str,
     on_progress: OnProgress = no_progress,
 ) -> Leakage:
-    """Attack the rows of a sample whose texts are known, and score the words.
+    """Attack the rows of a sample with known texts and score the recovered words.
 
     Parameters
     ----------
@@ -156,33 +182,86 @@ def measure_leakage(
     texts = sample.texts or ()
     held = usable_rows(texts)
     if not held:
-        raise InvalidInputError(f"{name}: no row has a text, so nothing can be compared.")
-    known = [texts[i] or "" for i in held]
+        raise InvalidInputError(f"{name}: no row has a text to compare the answers with.")
     start = time.perf_counter()
     answers = attack.invert(encoder, sample.vectors[held], on_progress)
-    seconds = time.perf_counter() - start
-    result = score_answers(
-        attack, encoder, known, answers, seconds=seconds, seed=sample.seed, name=name
+    return score_leakage(
+        attack,
+        encoder,
+        {sample.ids[i]: texts[i] or "" for i in held},
+        answers,
+        seconds=time.perf_counter() - start,
+        seed=sample.seed,
+        name=name,
     )
-    vocabulary = attack_vocabulary(attack, encoder)
-    targets = [vocabulary.targets(part) for part in parts_read(encoder, known)]
-    said = [answer.word_set & vocabulary.index.keys() for answer in answers]
+
+
+def score_leakage(
+    attack: InversionAttack,
+    encoder: Encoder,
+    texts: Mapping[str, str],
+    answers: Sequence[Recovery],
+    *,
+    seconds: float,
+    seed: int,
+    name: str,
+    vocabulary: Vocabulary | None = None,
+) -> Leakage:
+    """Score the answers of an attack to the vectors of known texts.
+
+    Parameters
+    ----------
+    texts : mapping of str to str
+        By the names of their rows, each with a text that can be encoded.
+    answers : sequence of Recovery
+        One for each text, in their order.
+    seconds : float
+        That the attack took.
+    seed : int
+        Of the intervals.
+    name : str
+        How the result calls the texts.
+    vocabulary : Vocabulary, optional
+        Only words that it holds too are scored.
+
+    Raises
+    ------
+    InvalidInputError
+        No text has a word to find.
+    """
+    known = list(texts.values())
+    result = score_answers(
+        attack,
+        encoder,
+        known,
+        answers,
+        seconds=seconds,
+        seed=seed,
+        vocabulary=vocabulary,
+        name=name,
+    )
+    scope = attack_vocabulary(attack, encoder)
+    if vocabulary is not None:
+        scope = restrict(scope, vocabulary.index.keys())
+    parts = parts_read(encoder, known)
+    targets = [scope.targets(part) for part in parts]
+    named = [answer.word_set & scope.index.keys() for answer in answers]
     return Leakage(
         result.attack,
         result.scores.score("token_set_f1", result.baseline.token_set_f1),
         result,
-        _by_row([sample.ids[i] for i in held], targets, answers),
-        _recovered(known, parts_read(encoder, known), targets, said, sample.seed),
+        _leaks_by_row(list(texts), known, targets, named, answers),
+        _recovered_by_kind(known, parts, targets, named, seed),
     )
 
 
 def usable_rows(texts: Sequence[str | None] | None) -> list[int]:
-    """Return the places of the texts that are there and can be encoded."""
+    """Return the indices of the texts that exist and can be encoded."""
     return [i for i, text in enumerate(texts or ()) if _is_usable(text)]
 
 
 def _is_usable(text: str | None) -> bool:
-    """Return whether there is a text that can be encoded."""
+    """Return whether a text exists and can be encoded."""
     if text is None:
         return False
     try:
@@ -192,86 +271,118 @@ def _is_usable(text: str | None) -> bool:
     return True
 
 
-def _by_row(
-    ids: Sequence[str], targets: Sequence[frozenset[str]], answers: Sequence[Recovery]
+def _leaks_by_row(
+    ids: Sequence[str],
+    texts: Sequence[str],
+    targets: Sequence[AbstractSet[str]],
+    named: Sequence[AbstractSet[str]],
+    answers: Sequence[Recovery],
 ) -> tuple[RowLeak, ...]:
+    """Return what leaked from each row that has words to find, sorted by F1."""
     rows = []
-    for row, target, answer in zip(ids, targets, answers, strict=True):
+    numbers: dict[object, int] = {}
+    units = [numbers.setdefault(unit, len(numbers)) for unit in units_of(texts)]
+    found = zip(ids, units, targets, named, answers, strict=True)
+    for row, unit, target, words, answer in found:
         if not target:
             continue
-        _, _, f1 = token_set_scores(target, answer.word_set)
+        _, _, f1 = token_set_scores(target, words)
         hits = tuple(found.word for found in answer.words if found.word in target)
-        rows.append(RowLeak(row, f1, hits, len(target)))
-    return _sorted(rows)
+        rows.append(RowLeak(row, f1, hits, len(target), unit))
+    return _sort_by_f1(rows)
 
 
-def _sorted(rows: Sequence[RowLeak]) -> tuple[RowLeak, ...]:
+def _sort_by_f1(rows: Sequence[RowLeak]) -> tuple[RowLeak, ...]:
+    """Return the leaks of rows sorted by descending F1."""
     return tuple(sorted(rows, key=lambda row: -row.f1))
 
 
-def _recovered(
+def _recovered_by_kind(
     texts: Sequence[str],
     parts: Sequence[str],
     targets: Sequence[AbstractSet[str]],
-    said: Sequence[AbstractSet[str]],
+    named: Sequence[AbstractSet[str]],
     seed: int,
 ) -> dict[str, Recovered]:
-    """Return what was recovered of names and of numbers in the parts that the encoder reads."""
+    """Compute the shares of names and of numbers recovered from the texts."""
     revealing = [
         revealing_words(text) & word_set(part) for text, part in zip(texts, parts, strict=True)
     ]
-    numbers = [numbers_of(words) for words in revealing]
+    numbers = [words_with_digits(words) for words in revealing]
     names = [words - digits for words, digits in zip(revealing, numbers, strict=True)]
     found = {}
     for kind, words in (("names", names), ("numbers", numbers)):
         sought = [mine & target for mine, target in zip(words, targets, strict=True)]
         found[kind] = Recovered(
-            _share(texts, sought, said, seed), sum(map(len, sought)), sum(map(len, words))
+            _named_share(texts, sought, named, seed), sum(map(len, sought)), sum(map(len, words))
         )
     return found
 
 
-def _share(
+def _named_share(
     texts: Sequence[str],
     sought: Sequence[AbstractSet[str]],
-    said: Sequence[AbstractSet[str]],
+    named: Sequence[AbstractSet[str]],
     seed: int,
 ) -> Score:
-    held = [i for i, words in enumerate(sought) if words]
+    """Return the percentage of sought words that the attack answered."""
+    over = np.array([len(words) for words in sought], dtype=np.float64)
+    hits = np.array([len(a & b) for a, b in zip(sought, named, strict=True)], dtype=np.float64)
+    return share_found(texts, hits, over, float("nan"), seed)
+
+
+def share_found(
+    texts: Sequence[str],
+    hits: NDArray[np.float64],
+    sought: NDArray[np.float64],
+    chance: float,
+    seed: int,
+) -> Score:
+    """Return the percentage of sought words that were found, with an interval over distinct texts.
+
+    Parameters
+    ----------
+    texts : sequence of n str
+    hits, sought : ndarray of float64, shape (n,)
+        Words of each text that were found, and that were to be found.
+    chance : float
+        The share that guessing finds, in [0, 1].
+    seed : int
+        Of the bootstrap.
+    """
+    held = np.flatnonzero(sought).tolist()
     if not held:
         return Score(float("nan"))
-    over = np.array([len(sought[i]) for i in held], dtype=np.float64)
-    hits = np.array([len(sought[i] & said[i]) for i in held], dtype=np.float64)
     units = units_of([texts[i] for i in held])
-    n, share = len(set(units)), float(hits.sum() / over.sum())
-    if n < 2:  # nothing shows how texts differ
-        return Score(100 * share, n=n)
-    if share in (0.0, 1.0):  # a bootstrap of equal samples has no width
+    n, share = len(set(units)), float(hits.sum() / sought.sum())
+    if n < 2:  # the variation between texts is unknown
+        return Score(100 * share, n=n, chance=100 * chance)
+    if share in (0.0, 1.0):  # a bootstrap over equal samples has no width
         interval = clopper_pearson(round(share * n), n)
     else:
-        found = ratio_interval(hits, over, groups=units, seed=seed)
+        found = ratio_interval(hits[held], sought[held], groups=units, seed=seed)
         interval = Interval(max(0.0, found.low), min(1.0, found.high))
-    return Score(share, interval, n).in_percent()
+    return Score(share, interval, n, chance).in_percent()
 
 
-def masked(word: str) -> str:
-    """Return a word that a report may show: its first letter and how long it is.
+def mask_word(word: str) -> str:
+    """Mask a word for a report: keep its first letter and its length.
 
     Examples
     --------
-    >>> masked("harbour"), masked("4")
+    >>> mask_word("harbour"), mask_word("4")
     ('h••••••', '•')
     """
     return word[0] + "•" * (len(word) - 1) if len(word) > 1 else "•"
 
 
 def strongest_attack(encoder: Encoder) -> str:
-    """Return the name of the strongest attack that can be opened on an encoder without training.
+    """Return the name of the strongest attack on an encoder that needs no training.
 
     In the order of the published tables: the re-embedding search, the probe-started classifier,
     both where weights ship for the encoder; else the word probe, which needs none.
     """
-    from core.attacks.inversion.shipped import shipped_digest
+    from leakscope.core.attacks.inversion.shipped import shipped_digest
 
     ranked = ("search", "probe_mlc")
     return next((name for name in ranked if shipped_digest(encoder, name)), "probe")

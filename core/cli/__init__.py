@@ -1,11 +1,11 @@
-"""The command line: a command a file, from `invert` to `list`.
+"""The command line: one module for each command, from `invert` to `list`.
 
-`python -m core --help` explains it.
+`leakscope --help` explains it.
 
-Results go to standard output, progress to standard error. The exit status is 0, or 2 after one
-line that says what is wrong, or 130 after Ctrl-C; `audit` ends with 1 where a threshold is not met.
-One file a command; heavy libraries are imported when a command runs, so that help and mistakes in
-the arguments answer at once.
+Results go to standard output, progress to standard error. The exit status is 0, or 2 after a
+one-line error, or 130 after Ctrl-C. `audit` ends with 1 if a threshold is exceeded, and `presence`
+if a deleted text can still be inferred. Heavy libraries are imported only when a command runs, so
+that help and errors in the arguments appear at once.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 
-from core import __version__
-from core.cache_folder import NO_HOME, user_home
-from core.cli import (
+from leakscope.core import __version__
+from leakscope.core.cli import (
     attributes,
     audit,
     audit_mechanism,
@@ -32,6 +31,7 @@ from core.cli import (
     listing,
     membership,
     memorise,
+    presence,
     privatize,
     report,
     study,
@@ -39,13 +39,14 @@ from core.cli import (
     train_private,
     tune,
 )
-from core.cli.arguments import Parser
-from core.cli.output import show_error, show_note
-from core.cli.spec_file import with_spec
-from core.durable import private_umask
-from core.errors import CoreError, StoppedError
-from core.store import secure_cache
-from core.vault import NO_CACHE
+from leakscope.core.cli.shared.arguments import Parser
+from leakscope.core.cli.shared.output import show_error, show_note
+from leakscope.core.cli.shared.spec_file import with_spec
+from leakscope.core.errors import CoreError, StoppedError
+from leakscope.core.storage.artifacts import secure_cache
+from leakscope.core.storage.atomic_files import private_umask
+from leakscope.core.storage.cache_folder import NO_HOME, user_home
+from leakscope.core.storage.encryption import NO_CACHE
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
@@ -53,6 +54,7 @@ COMMANDS: Mapping[str, ModuleType] = {
     "invert": invert,
     "evaluate": evaluate,
     "audit": audit,
+    "presence": presence,
     "attributes": attributes,
     "train": train,
     "fit": fit,
@@ -69,24 +71,40 @@ COMMANDS: Mapping[str, ModuleType] = {
     "cache": cache,
     "list": listing,
 }
-"""Each a module with `add_arguments`, `run` and `WHEN_STOPPED`; its docstring is its help."""
+"""Each a module with `add_arguments`, `run`, `EXAMPLE` and `WHEN_STOPPED`.
 
-ENCODING = ("invert", "evaluate", "audit", "attributes", "train", "fit", "defend",
-            "train-private", "deniability", "privatize", "tune", "serve")  # fmt: skip
-"""Those that have --no-cache; the studies declare it with their other arguments."""
+The first line of its docstring is its help.
+"""
+
+ENCODING = (
+    "invert",
+    "evaluate",
+    "audit",
+    "presence",
+    "attributes",
+    "train",
+    "fit",
+    "defend",
+    "train-private",
+    "deniability",
+    "privatize",
+    "tune",
+    "serve",
+)
+"""Commands with `--no-cache`; studies add it with their other arguments."""
 
 
-def build_parser(
-    prog: str = "python -m core", commands: Mapping[str, ModuleType] = COMMANDS
-) -> Parser:
-    """Return the parser of all commands, under the name that people type."""
-    parser = Parser(prog=prog, description="What a text embedding leaks.")
+def build_parser(commands: Mapping[str, ModuleType] = COMMANDS) -> Parser:
+    """Build the argument parser with a subparser for each command."""
+    parser = Parser(prog="leakscope", description="Measure what text embeddings leak.")
     parser.add_argument("--version", action="version", version=f"Leakscope {__version__}")
     choice = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in commands.items():
         summary = (module.__doc__ or "").splitlines()[0]
         command = choice.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         module.add_arguments(command)
+        example = f"example:\n  {module.EXAMPLE}"
+        command.epilog = f"{command.epilog}\n\n{example}" if command.epilog else example
         if name in ENCODING:
             cache.add_no_cache(command)
         command.set_defaults(run=module.run, when_stopped=module.WHEN_STOPPED)
@@ -96,39 +114,33 @@ def build_parser(
 def main(
     argv: Sequence[str] | None = None,
     *,
-    prog: str = "python -m core",
     more: Mapping[str, ModuleType] | None = None,
 ) -> int:
-    """Run one command and return its exit status.
+    """Parse the command line, run the chosen command and return its exit status.
 
     Parameters
     ----------
     argv : sequence of str or None
-        The arguments; None for those of the process.
-    prog : str
-        What people type to get here.
+        The arguments; None for `sys.argv[1:]`.
     more : mapping of str to module, or None
-        Commands of those who use the engine, put before its own: the dashboard's `serve`.
+        Further commands, listed before the engine's own, such as the dashboard's `serve`.
     """
     _prepare_libraries()
     given = list(sys.argv[1:] if argv is None else argv)
     commands = {**(more or {}), **COMMANDS}
-    if given[:1] == ["serve"] and "serve" not in commands:
-        show_error(_SERVE)
-        return 2
     try:
-        arguments = build_parser(prog, commands).parse_args(with_spec(given))
+        arguments = build_parser(commands).parse_args(with_spec(given))
     except CoreError as error:
         show_error(str(error))
         return 2
     try:
-        with private_umask(), _chosen_cache(arguments):
+        with private_umask(), _embedding_cache_mode(arguments):
             status = arguments.run(arguments)
             sys.stdout.flush()
     except (KeyboardInterrupt, StoppedError):
         show_error(f"Stopped. {arguments.when_stopped}")
         return 130
-    except BrokenPipeError:  # the reader of a pipe has seen enough
+    except BrokenPipeError:  # the reader of a pipe has closed it
         status = 0
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except CoreError as error:
@@ -137,14 +149,14 @@ def main(
     except Exception as error:
         if os.environ.get("LEAKSCOPE_DEBUG"):
             raise
-        show_error(_unforeseen(error, arguments.when_stopped))
+        show_error(_describe_unexpected_error(error, arguments.when_stopped))
         return 2
     return int(status or 0)
 
 
 @contextmanager
-def _chosen_cache(arguments: argparse.Namespace) -> Iterator[None]:
-    """Have what encodes keep its vectors as the command says, and its processes, too."""
+def _embedding_cache_mode(arguments: argparse.Namespace) -> Iterator[None]:
+    """Turn the embedding cache off if `--no-cache` was given, child processes included."""
     secure_cache()
     before = os.environ.get(NO_CACHE)
     if vars(arguments).get("no_cache"):
@@ -159,29 +171,26 @@ def _chosen_cache(arguments: argparse.Namespace) -> Iterator[None]:
             os.environ[NO_CACHE] = before
 
 
-def _unforeseen(error: Exception, when_stopped: str) -> str:
-    """Return what to do where the system is in the way, or we are; no argument is."""
+def _describe_unexpected_error(error: Exception, when_stopped: str) -> str:
+    """Return an error message with a remedy for an exception other than CoreError."""
     if isinstance(error, MemoryError):
-        return f"The memory is not enough. Take fewer or shorter texts. {when_stopped}"
+        return f"There was not enough memory. Use fewer or shorter texts. {when_stopped}"
     if isinstance(error, RecursionError):
-        return "Something in the input is nested too deeply. Make it flat."
+        return "The input is nested too deeply. Flatten it."
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return (
-            f"{where}{error.strerror or error}. Check the disk and what this program may read and "
-            f"write there. {when_stopped}"
+            f"{where}{error.strerror or error}. Check the disk and the permissions of this program "
+            f"there. {when_stopped}"
         )
     kind = type(error).__name__
-    return f"{kind}: {error}. This is a fault of ours; LEAKSCOPE_DEBUG=1 shows where."
-
-
-_SERVE = "The engine serves no pages. Run `leakscope serve`, or `python -m dashboard serve`."
+    return f"{kind}: {error}. This is a bug in Leakscope; LEAKSCOPE_DEBUG=1 shows where."
 
 
 def _prepare_libraries() -> None:
-    """Keep their own notices and progress bars out of standard error; name a home folder.
+    """Silence notices and progress bars of imported libraries; set HOME if there is none.
 
-    Some look for their settings there when they are imported, and fail where there is none.
+    Some libraries look for their settings in the home folder on import, and fail without one.
     """
     if user_home() is None:
         os.environ["HOME"] = NO_HOME

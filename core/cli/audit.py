@@ -1,37 +1,73 @@
-"""Measure what leaks from vectors of your own: a file or a vector store."""
+"""Measure what leaks from your own vectors: a file or a vector store."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.cli.arguments import add_column_arguments, columns_of, seed_number, whole_number
-from core.cli.output import jsonable, progress_line, show_json, show_note
-from core.cli.sources import checked_columns
-from core.errors import InvalidInputError
-from core.store import check_folder, read_json
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.audit.audit import AuditReport, AuditSpec, audit
+from leakscope.core.cli.report import check_report, write_deck
+from leakscope.core.cli.shared.arguments import (
+    add_column_arguments,
+    add_settings,
+    build_from_arguments,
+    columns_of,
+    whole_number,
+)
+from leakscope.core.cli.shared.defended import add_defence_argument, defence_spec
+from leakscope.core.cli.shared.gate_arguments import (
+    EXIT_STATUS,
+    RECOVERED_KINDS,
+    add_check_files,
+    add_threshold_arguments,
+    baseline_of,
+    check_outputs,
+    checks_record,
+    kind_limits,
+    limits_of,
+    measured_in_report,
+    show_checks,
+    write_checks,
+    write_report,
+)
+from leakscope.core.cli.shared.output import progress_line
+from leakscope.core.cli.shared.sources import checked_columns
+from leakscope.core.cli.shared.workers import add_worker_arguments, chosen_workers
+from leakscope.core.corpora.files import read_texts
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.specs import DefenceSpec
+from leakscope.core.studies.runner import LOST, run_parallel
 
 if TYPE_CHECKING:
-    from core.audit.audit import AuditReport
-    from core.audit.gate import Check, Measured
+    from leakscope.core.audit.gate import Check, Measured
+    from leakscope.core.audit.parts import Answered, AttackerSpec, Part, Spread
 
-WHEN_STOPPED = "Nothing was written, and the source is as it was."
-
-_EXIT = """exit status: 0 where every threshold is met; 1 where the vectors leak more than is
-allowed, so that the lower end of the 95 %% interval lies above the limit, or F1 is significantly
-higher than in the baseline; 2 where something could not be measured."""
-
-_RECOVERED = ("names", "numbers")
+PERSONAL_KINDS = (
+    "name",
+    "email",
+    "phone",
+    "iban",
+    "card",
+    "address",
+    "national_id",
+    "birth_date",
+)
+"""The keys of `leakscope.core.audit.personal.kinds.KINDS`, without importing its libraries."""
+MOST_IDENTIFIERS = 100
+EXAMPLE = "leakscope audit letters.parquet --max-f1 30"
+WHEN_STOPPED = "Nothing was written, and the source is unchanged."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `audit`."""
-    parser.epilog = _EXIT
+    """Add the arguments of the command `audit` to its parser."""
+    parser.epilog = EXIT_STATUS
     parser.add_argument(
         "source",
         metavar="SOURCE",
@@ -43,13 +79,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--texts",
         type=Path,
         metavar="FILE",
-        help="what the vectors were made from, a text a row (default: the texts in the source)",
+        help="the texts of the vectors, one per row (default: the texts in the source)",
     )
     add_column_arguments(parser)
-    group = parser.add_argument_group("what is measured")
-    group.add_argument(
-        "--encoder", help="encoder of the vectors: minilm, st:ID, mlm:ID (default: identified)"
-    )
+    group = parser.add_argument_group("what to measure")
+    add_settings(group, AuditSpec)
     group.add_argument(
         "--candidate",
         dest="candidates",
@@ -58,188 +92,204 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ENCODER",
         help="possible encoder, besides the bundled one; may be repeated",
     )
-    group.add_argument("--attack", help="default: the strongest that ships for the encoder")
+    add_defence_argument(group)
+    aligned = group.add_mutually_exclusive_group()
+    aligned.add_argument(
+        "--pairs",
+        metavar="SOURCE",
+        help="at least 10 texts with vectors of the same encoder, if the encoder is unknown: maps "
+        "the vectors onto those of --encoder (default: the bundled one)",
+    )
+    aligned.add_argument(
+        "--like",
+        type=Path,
+        metavar="FILE",
+        help="thousands of texts of the same kinds: undoes an unknown rotation of the encoder's "
+        "vectors without pairs",
+    )
     group.add_argument(
-        "--sample",
-        type=lambda text: whole_number(text, low=30),
-        default=1_000,
+        "--personal",
+        nargs="?",
+        type=lambda text: whole_number(text, low=1),
+        const=MOST_IDENTIFIERS,
         metavar="N",
-        help="rows to attack, drawn at random; all are read and checked (default: 1000)",
+        help="find personal data in the texts and test whether an attacker recovers it or confirms "
+        f"it among candidates; at most N items (default: {MOST_IDENTIFIERS})",
     )
-    group.add_argument(
-        "--seed", type=seed_number, default=0, help="random seed of the sample (default: 0)"
-    )
-    gate = parser.add_argument_group("thresholds")
+    gate = add_threshold_arguments(parser)
     gate.add_argument(
-        "--max-f1", type=_percent, metavar="F1", help="most that is allowed, 0 to 100"
-    )
-    gate.add_argument(
-        "--max-recovered",
+        "--max-confirmable",
         action="append",
         default=[],
         metavar="KIND=PERCENT",
-        help="most that may be recovered of names or of numbers, as in names=5; may be repeated",
+        help=f"maximum share recovered or confirmed of {', '.join(PERSONAL_KINDS)}; may be "
+        "repeated",
     )
-    gate.add_argument(
-        "--baseline",
+    add_worker_arguments(parser, "parts of the audit")
+    parser.add_argument(
+        "--resume",
         type=Path,
-        metavar="FILE",
-        help="earlier report: fail if F1 is significantly higher",
+        metavar="FOLDER",
+        help="store finished parts in this folder and resume from it; the parts contain words of "
+        "the texts",
     )
     out = parser.add_argument_group("output")
-    out.add_argument("--json", type=Path, metavar="FILE", help="the report; - for standard output")
-    out.add_argument("--junit", type=Path, metavar="FILE", help="the checks as JUnit XML")
-    out.add_argument("--sarif", type=Path, metavar="FILE", help="the checks as SARIF 2.1.0")
+    out.add_argument(
+        "--json", type=Path, metavar="FILE", help="write the report as JSON; - for standard output"
+    )
+    add_check_files(out)
+    out.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="write a one-page report: .pdf, .html or .pptx",
+    )
     out.add_argument(
         "--show-words",
         action="store_true",
-        help="show the words that leak from the worst rows, which are masked otherwise",
+        help="show the words that leak from the worst rows; otherwise they are masked",
     )
 
 
-def _percent(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"must be a number, got {text[:40]!r}") from error
-    if not 0 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"must lie in [0, 100], got {text[:40]!r}")
-    return value
-
-
 def run(arguments: argparse.Namespace) -> int:
-    """Audit the source, write what was asked for, and return the exit status."""
-    limits = _limits(arguments)
-    before = _baseline(arguments.baseline)
-    for path in _outputs(arguments):
-        check_folder(path)
-    _check_libraries(arguments)
+    """Audit a source of vectors, write the requested reports, and return the exit status."""
+    limits, before = limits_of(arguments), baseline_of(arguments)
+    confirmable = kind_limits(arguments.max_confirmable, "--max-confirmable", PERSONAL_KINDS)
+    defence = defence_spec(arguments, seed=arguments.seed)
+    check_outputs(arguments)
+    if arguments.report is not None:
+        check_report(arguments.report)
     if arguments.attack is not None and arguments.attack not in INVERSION_ATTACKS:
         raise InvalidInputError(
             f"--attack must be one of {', '.join(INVERSION_ATTACKS)}, got {arguments.attack!r}."
         )
-    if threading.current_thread() is threading.main_thread():  # the copy of a store is removed
+    # SIGTERM as an interrupt, so that the copy of a store is removed
+    if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    from core.audit.sources import open_source
+    from leakscope.core.audit.sources import open_source
 
     source = open_source(arguments.source)
     texts = None
     if arguments.texts is not None:
         columns = checked_columns(arguments.texts, columns_of(arguments))
-        from core.corpora.files import read_texts
-
         texts = read_texts(arguments.texts, columns=columns)
     elif arguments.text_column:
         raise InvalidInputError(
             "--text-column names a column of the --texts file. Give both, or neither."
         )
-    from core.audit.audit import AuditSpec, audit
-    from core.audit.gate import exit_status
+    from leakscope.core.audit.gate import exit_status
 
-    spec = AuditSpec(
-        n=arguments.sample,
-        seed=arguments.seed,
-        encoder=arguments.encoder,
+    spec = build_from_arguments(
+        arguments,
+        AuditSpec,
         candidates=tuple(arguments.candidates),
-        attack=arguments.attack,
+        defence=defence,
+        n_identifiers=arguments.personal or (MOST_IDENTIFIERS if confirmable else 0),
+        what_if=tuple(dict.fromkeys(arguments.what_if)),
+        remedies=_recommended_defences() if "remedy" in arguments.what_if else (),
         shows_words=arguments.show_words,
     )
-    with progress_line() as on_progress:
-        report = audit(source, spec, texts=texts, on_progress=on_progress)
-    checks = _checks(report, limits, before)
-    _write(arguments, report, checks)
+    with progress_line() as on_progress, chosen_workers(arguments) as n_jobs:
+        report = audit(
+            source,
+            spec,
+            texts=texts,
+            pairs=None if arguments.pairs is None else open_source(arguments.pairs),
+            like=None if arguments.like is None else read_texts(arguments.like),
+            folder=arguments.resume,
+            spread=_parallel_attack(n_jobs) if n_jobs > 1 or arguments.ray else None,
+            on_progress=on_progress,
+        )
+    checks = _checks(report, limits, confirmable, before)
+    _write_outputs(arguments, report, checks)
     if checks:
         return exit_status(checks)
     return 0 if report.f1 is not None else 2
 
 
-def _limits(arguments: argparse.Namespace) -> dict[str, float]:
-    """Return the thresholds by name: `f1`, `names`, `numbers`."""
-    found = {} if arguments.max_f1 is None else {"f1": arguments.max_f1}
-    for pair in arguments.max_recovered:
-        kind, equals, text = pair.partition("=")
-        if not equals or kind not in _RECOVERED:
-            raise InvalidInputError(
-                f"--max-recovered takes KIND=PERCENT with KIND one of {', '.join(_RECOVERED)}, "
-                f"got {pair!r}."
-            )
+def _recommended_defences() -> tuple[DefenceSpec, ...]:
+    """Return the defences that the shipped trade-off results recommend."""
+    from leakscope.core.studies.tradeoff.choice import recommended_defences
+    from leakscope.core.studies.tradeoff.summary import shipped_tradeoff
+
+    return recommended_defences(shipped_tradeoff())
+
+
+def _parallel_attack(n_jobs: int) -> Spread:
+    """Return a function that attacks the parts of an audit in parallel worker processes."""
+
+    def answered(spec: AttackerSpec, parts: Sequence[Part]) -> Iterator[Answered]:
+        """Yield each part's answers as its worker finishes; skip lost parts."""
+        from leakscope.core.audit.parts import answer_part
+
         try:
-            found[kind] = _percent(text)
-        except argparse.ArgumentTypeError as error:
-            raise InvalidInputError(f"--max-recovered {kind} {error}.") from error
-    return found
+            for found in run_parallel(parts, partial(answer_part, spec=spec), n_jobs):
+                if found is not LOST:
+                    yield found
+        except BrokenProcessPool:
+            return  # `answer_in_parts` raises an error that names the remedy
+
+    return answered
 
 
-def _check_libraries(arguments: argparse.Namespace) -> None:
-    wanted = {"junitparser": arguments.junit, "sarif_pydantic": arguments.sarif}
-    modules = [module for module, path in wanted.items() if path is not None]
-    if modules:
-        from core.audit.formats import check_libraries
+def _checks(
+    report: AuditReport,
+    limits: Mapping[str, float],
+    confirmable: Mapping[str, float],
+    before: Measured | None,
+) -> list[Check]:
+    """Compare an audit's results with the thresholds and the baseline; return the checks."""
+    from leakscope.core.audit.gate import (
+        UNKNOWN_CHANGE,
+        Check,
+        Outcome,
+        check_baseline,
+        check_confirmable,
+        check_limit,
+        check_share,
+        not_passed,
+    )
 
-        check_libraries(*modules)
-
-
-def _baseline(path: Path | None) -> Measured | None:
-    if path is None:
-        return None
-    from core.audit.gate import Measured
-
-    if not path.is_file():
-        raise InvalidInputError(f"--baseline: {path} does not exist. Check the path.")
-    return Measured.of_report(read_json(path, "Give what `audit --json` wrote."))
-
-
-def _outputs(arguments: argparse.Namespace) -> list[Path]:
-    found = (arguments.json, arguments.junit, arguments.sarif)
-    return [path for path in found if path is not None and str(path) != "-"]
-
-
-def _checks(report: AuditReport, limits: dict[str, float], before: Measured | None) -> list[Check]:
-    from core.audit.gate import Measured, check_baseline, check_limit, check_share
-
-    by = " by an attack that does not know how the vectors were changed"
-    what = "F1" + by * report.identification.is_changed
     checks = []
     if "f1" in limits:
         checks.append(
-            check_limit("max-f1", report.f1, limits["f1"], what, is_estimate=report.is_estimate)
+            check_limit("max-f1", report.f1, limits["f1"], "F1", is_estimate=report.is_estimate)
         )
-    for kind in _RECOVERED:
+    for kind in RECOVERED_KINDS:
         if kind in limits:
             checks.append(check_share(kind, report.recovered(kind), limits[kind]))
+    for kind, limit in confirmable.items():
+        if report.personal is None:
+            message = "Personal data was not tested: no vector was attacked, or no text is known."
+            checks.append(Check(f"max-confirmable-{kind}", Outcome.NOT_MEASURED, message))
+        else:
+            checks.append(check_confirmable(kind, report.personal.summaries.get(kind), limit))
+    if report.identification.is_changed:
+        checks = [not_passed(check, UNKNOWN_CHANGE) for check in checks]
     if before is not None:
-        told = report.to_dict()
-        checks.append(check_baseline(Measured.of_report(told), before, seed=report.spec.seed))
+        now = measured_in_report(report.to_dict())
+        checks.append(check_baseline(now, before, seed=report.spec.seed))
     return checks
 
 
-def _write(arguments: argparse.Namespace, report: AuditReport, checks: list[Check]) -> None:
-    from core.durable import write_whole
+def _write_outputs(arguments: argparse.Namespace, report: AuditReport, checks: list[Check]) -> None:
+    """Write the JSON report, CI files and one-page report of an audit; print its summary."""
+    record: dict[str, Any] = report.to_dict()
+    record["checks"] = checks_record(checks)
+    write_report(arguments.json, record)
+    write_checks(arguments, report.source, checks)
+    if arguments.report is not None:
+        from leakscope.core.audit.summary import AuditSummary
+        from leakscope.core.story.deck import audit_deck
 
-    told: dict[str, Any] = report.to_dict()
-    told["checks"] = [
-        {"name": c.name, "outcome": c.outcome.value, "message": c.message} for c in checks
-    ]
-    is_printed = str(arguments.json) == "-"
-    if arguments.json is not None and not is_printed:
-        text = json.dumps(jsonable(told), ensure_ascii=False, allow_nan=False, indent=1)
-        write_whole(arguments.json, text.encode("utf-8", "backslashreplace"))
-    if arguments.junit is not None or arguments.sarif is not None:
-        from core.audit import formats
-
-        if arguments.junit is not None:
-            write_whole(arguments.junit, formats.junit(report.source, checks).encode())
-        if arguments.sarif is not None:
-            write_whole(arguments.sarif, formats.sarif(report.source, checks).encode())
-        if not checks:
-            show_note("no threshold was given, so the files for the build hold no check.")
-    if is_printed:
-        show_json(told)
-    else:
-        _show(report, checks)
+        found = AuditSummary.from_dict(record)
+        write_deck(audit_deck(found, with_words=True), arguments.report)
+    if str(arguments.json) != "-":
+        _print_summary(report, checks)
 
 
-def _show(report: AuditReport, checks: list[Check]) -> None:
+def _print_summary(report: AuditReport, checks: list[Check]) -> None:
+    """Print an audit's headline, the rows that leak most, untested parts and the checks."""
     sample = report.sample
     print(report.sentence)
     print(
@@ -251,10 +301,13 @@ def _show(report: AuditReport, checks: list[Check]) -> None:
         words = "words that leak" if report.leakage.result else "attack's words, right or wrong"
         print(f"  The rows that leak most, with the {words}:")
         for row in report.to_dict()["rows_that_leak_most"]:
-            told = ", ".join(row["recovered"]) or "none"
+            recovered = ", ".join(row["recovered"]) or "none"
             of = "" if row["n_words"] is None else f" of {row['n_words']}"
-            print(f"    {row['row']}: {len(row['recovered'])}{of}: {told}")
+            print(f"    {row['row']}: {len(row['recovered'])}{of}: {recovered}")
+    if report.personal is not None:
+        print(f"  Personal data: {report.personal.sentence}")
+    for name, table in report.what_if.items():
+        print(f"  What if ({name}): {table.sentence}")
     for reason in report.not_tested:
         print(f"  Not tested: {reason}")
-    for check in checks:
-        print(f"  {check.outcome.value.upper()} {check.name}: {check.message}")
+    show_checks(checks)

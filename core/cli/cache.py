@@ -1,8 +1,8 @@
-"""Show what is kept in the cache, or remove it.
+"""Show what the cache stores, or remove it.
 
-Vectors of the texts of corpora are kept, so that none is encoded twice: a vector tells much about
-its text. --no-cache, or LEAKSCOPE_NO_CACHE=1, keeps none; LEAKSCOPE_KEY_FILE=FILE, or
-LEAKSCOPE_KEY, encrypts them.
+The cache stores vectors of corpora, so that no text is encoded twice. A vector reveals much about
+its text: --no-cache, or LEAKSCOPE_NO_CACHE=1, turns the cache off; LEAKSCOPE_KEY_FILE=FILE, or
+LEAKSCOPE_KEY, encrypts it.
 """
 
 from __future__ import annotations
@@ -11,62 +11,76 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
-from core.cli.arguments import Parser
-from core.cli.output import show_json, show_note
-from core.errors import InvalidInputError
+from leakscope.core.cli.shared.arguments import Parser
+from leakscope.core.cli.shared.output import show_json, show_note
+from leakscope.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from core.cached import Kept
+    from leakscope.core.storage.cache_contents import CacheEntry
 
-__all__ = ["add_arguments", "add_no_cache", "check_key", "run"]
-
-WHEN_STOPPED = "What was removed is gone; the rest is as it was."
+EXAMPLE = "leakscope cache list"
+WHEN_STOPPED = "Removed entries stay removed; the rest is unchanged."
 
 
 def add_no_cache(parser: argparse.ArgumentParser) -> None:
-    """Add what keeps vectors off the disk, for a command that encodes."""
+    """Add `--no-cache` to the parser of a command that encodes texts."""
     parser.add_argument(
         "--no-cache",
         action="store_true",
-        help="keep no vectors of the texts on disk, and read none; else they are kept below "
-        "~/.cache/leakscope (`cache --help`)",
+        help="neither write nor read cached vectors of the texts (default: cached in "
+        "~/.cache/leakscope, see `cache --help`)",
     )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare `list` and `clear`."""
-    from core.cache_folder import CACHED, ON_REQUEST
+    """Add the subcommands `list` and `clear` with their arguments to the parser of `cache`."""
+    from leakscope.core.storage.cache_folder import CACHED, ON_REQUEST
 
     parser.description = __doc__
     commands = parser.add_subparsers(
         dest="action", metavar="ACTION", required=True, parser_class=Parser
     )
-    told = "; ".join(f"{kind}: {what}" for kind, what in CACHED.items())
-    shown = commands.add_parser("list", help="what is kept, of which encoder", description=told)
-    asked = " ".join(ON_REQUEST)
-    gone = commands.add_parser(
-        "clear",
-        help="remove it, without asking",
-        description=f"Remove what is kept: all but {asked}, or what is named. It is made anew when "
-        f"it is needed; {asked} take hours.",
+    kinds = "; ".join(f"{kind}: {what}" for kind, what in CACHED.items())
+    shown = commands.add_parser(
+        "list", help="show the entries and their encoders", description=kinds
     )
-    gone.add_argument("--kind", action="append", default=[], choices=list(CACHED), metavar="KIND",
-                      help=f"one of {', '.join(CACHED)}; may be repeated")  # fmt: skip
-    gone.add_argument("--encoder", metavar="NAME", help="only of this encoder, as `list` names it")
-    gone.add_argument("--older-than", type=float, default=0.0, metavar="DAYS",
-                      help="only what was last added to so many days ago")  # fmt: skip
-    gone.add_argument("--unencrypted", action="store_true", help="only vectors without encryption")
-    for each in (shown, gone):
+    slow = " ".join(ON_REQUEST)
+    clear = commands.add_parser(
+        "clear",
+        help="remove entries without asking",
+        description=f"Remove entries: all but {slow}, or those selected. They are recomputed when "
+        f"needed; {slow} take hours.",
+    )
+    clear.add_argument(
+        "--kind",
+        action="append",
+        default=[],
+        choices=list(CACHED),
+        metavar="KIND",
+        help=f"one of {', '.join(CACHED)}; may be repeated",
+    )
+    clear.add_argument(
+        "--encoder", metavar="NAME", help="only entries of this encoder, named as in `list`"
+    )
+    clear.add_argument(
+        "--older-than",
+        type=float,
+        default=0.0,
+        metavar="DAYS",
+        help="only entries unchanged for this many days",
+    )
+    clear.add_argument("--unencrypted", action="store_true", help="only unencrypted vectors")
+    for each in (shown, clear):
         each.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print what is kept, or was removed."""
-    from core.cache_folder import MARKER, cache_dir, unmarked
-    from core.cached import kept, remove
+    """List the cache's contents or remove some of them, and print which."""
+    from leakscope.core.storage.cache_contents import list_cache, remove
+    from leakscope.core.storage.cache_folder import MARKER, cache_dir, unmarked_folders
 
     if arguments.action == "list":
-        found, told = kept(), "kept"
+        found, key = list_cache(), "kept"
     else:
         days = arguments.older_than
         if not (math.isfinite(days) and days >= 0):
@@ -77,67 +91,86 @@ def run(arguments: argparse.Namespace) -> None:
             older_than_hours=24 * days,
             is_unencrypted=arguments.unencrypted,
         )
-        found, told = removal.removed, "removed"
+        found, key = removal.removed, "removed"
         if removal.unknown:
-            show_note(_of_unknown(removal.unknown))
-    for folder in unmarked():
+            show_note(_describe_unknown_encoder(removal.unknown))
+    for folder in unmarked_folders():
         show_note(
-            f"{folder} has no mark of this program, so nothing in it is listed, removed or made "
-            f"private. If all in it is Leakscope's, `touch {folder / MARKER}` says so."
+            f"{folder} is not marked as Leakscope's, so nothing in it is listed, removed or made "
+            f"private. If Leakscope created everything in it, run `touch {folder / MARKER}`."
         )
     if arguments.json:
-        show_json({"folder": str(cache_dir()), told: [each.to_dict() for each in found]})
+        show_json({"folder": str(cache_dir()), key: [each.to_dict() for each in found]})
     else:
-        _show(found, f"{told} in {cache_dir()}")
+        _print_entries(found, f"{key} in {cache_dir()}")
 
 
 def check_key() -> str:
-    """Return what to note before a command that encodes; a wrong key is told before any work.
+    """Check the cache's encryption key; return a warning if vectors would be stored unencrypted.
 
     Raises
     ------
     CoreError
-        See `core.vault.find_lock`.
+        See `leakscope.core.storage.encryption.find_lock`.
     """
-    from core.cache_folder import cache_dir
-    from core.vault import KEY_FILE, LOCK_FILE, find_lock, is_cache_off, secret
+    from leakscope.core.storage.cache_folder import cache_dir
+    from leakscope.core.storage.encryption import (
+        KEY_FILE,
+        LOCK_FILE,
+        find_lock,
+        is_cache_off,
+        read_key,
+    )
 
     if is_cache_off():
         return ""
     find_lock(is_made=False)
-    if secret() is None and (cache_dir("embeddings") / LOCK_FILE).exists():
+    if read_key() is None and (cache_dir("embeddings") / LOCK_FILE).exists():
         return (
-            "the cache holds encrypted vectors and no key is given: new ones are kept "
-            f"unencrypted. Give {KEY_FILE}, or --no-cache."
+            "the cache contains encrypted vectors, but no key is given: new vectors are stored "
+            f"unencrypted. Set {KEY_FILE}, or give --no-cache."
         )
     return ""
 
 
-def _of_unknown(left: list[Kept]) -> str:
-    """Return what to do about what may be of the encoder, too."""
+def _describe_unknown_encoder(left: list[CacheEntry]) -> str:
+    """Return a note on entries not removed because their encoder is unknown, with a remedy."""
     kinds = " ".join(f"--kind {kind}" for kind in sorted({each.kind for each in left}))
-    key = " Or give the key: it tells encrypted ones." if any(e.is_encrypted for e in left) else ""
+    key = (
+        " Or give the key, which identifies encrypted entries."
+        if any(e.is_encrypted for e in left)
+        else ""
+    )
     return (
-        f"{len(left):,} were left whose encoder is not known. `cache clear {kinds}` removes them, "
-        f"with all others of the kind.{key}"
+        f"Entries not removed because their encoder is unknown: {len(left):,}. `cache clear "
+        f"{kinds}` removes them and all others of the kind.{key}"
     )
 
 
-def _show(found: list[Kept], where: str) -> None:
-    for each in found:
+def _print_entries(found: list[CacheEntry], where: str) -> None:
+    """Print a table of cache entries with their encoder, size and age, and the total size."""
+    encoders = [
+        each.encoder + " (encrypted)" * (each.is_encrypted and bool(each.encoder))
+        or "encrypted" * each.is_encrypted
+        for each in found
+    ]
+    width = max([23, *map(len, encoders)])
+    for each, encoder in zip(found, encoders, strict=True):
         name = each.name if len(each.name) <= 44 else f"{each.name[:43]}…"
-        of = each.encoder or ("encrypted" if each.is_encrypted else "")
         vectors = f"{each.n_vectors:,} vectors" if each.kind == "embeddings" else ""
-        mark = " (encrypted)" if each.is_encrypted and each.encoder else ""
-        print(f"{each.kind:<16}{name:<45}{of + mark:<24}{vectors:>18}"
-              f"{_size(each.n_bytes):>12}{_age(each.hours):>12}")  # fmt: skip
+        print(
+            f"{each.kind:<16}{name:<45}{encoder:<{width}} {vectors:>18}"
+            f"{_format_size(each.n_bytes):>12}{_format_age(each.hours):>12}"
+        )
     n_bytes = sum(each.n_bytes for each in found)
-    print(f"{len(found):,} {where}: {_size(n_bytes)}")
+    print(f"{len(found):,} {where}: {_format_size(n_bytes)}")
 
 
-def _size(n_bytes: int) -> str:
+def _format_size(n_bytes: int) -> str:
+    """Format a number of bytes as kB or MB."""
     return f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e5 else f"{n_bytes / 1e3:,.1f} kB"
 
 
-def _age(hours: float) -> str:
+def _format_age(hours: float) -> str:
+    """Format an age in hours, or in days from 48 hours."""
     return f"{hours / 24:,.0f} days" if hours >= 48 else f"{hours:,.1f} hours"

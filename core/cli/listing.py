@@ -6,19 +6,26 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.cli.output import show_json
-from core.errors import InvalidInputError
-from core.registry import Entry
-from core.specs import settings_of
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from leakscope.core.cli.shared.output import show_json
+from leakscope.core.corpora import CORPORA
+from leakscope.core.defences.entries import stages_of
+from leakscope.core.defences.registry import DEFENCES, entry_of, guarantee_of
+from leakscope.core.defences.spec_parser import read_defence
+from leakscope.core.defences.trained.registry import TRAINED_DEFENCES
+from leakscope.core.defences.trained.under_noise.registry import OBJECTIVES, READERS
+from leakscope.core.encoders.registry import ENCODERS, FITTED_ENCODERS
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.registry import Entry
+from leakscope.core.specs import settings_of
 
-__all__ = ["add_arguments", "run"]
-
+EXAMPLE = "leakscope list --attack search"
 WHEN_STOPPED = "Nothing was written."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `list`."""
+    """Add the arguments of the command `list` to its parser."""
     one = parser.add_mutually_exclusive_group()
     for what in ("attack", "encoder", "defence"):
         one.add_argument(f"--{what}", metavar="NAME", help=f"show this {what} and its settings")
@@ -26,43 +33,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print what there is."""
-    from core.defences.registry import DEFENCES
-    from core.defences.trained.registry import TRAINED_DEFENCES
-    from core.encoders.registry import ENCODERS
-
+    """Print the registries' entries, or one entry with its settings."""
     defences = {**DEFENCES, **TRAINED_DEFENCES}
     one = (
-        _one("attack", arguments.attack, INVERSION_ATTACKS, _attack)
-        or _one("encoder", arguments.encoder, ENCODERS, _encoder)
-        or _chain(arguments.defence)
-        or _one("defence", arguments.defence, defences, _defence)
+        _section_of_one("attack", arguments.attack, INVERSION_ATTACKS, _attack_details)
+        or _section_of_one("encoder", arguments.encoder, ENCODERS, _encoder_details)
+        or _chain_section(arguments.defence)
+        or _section_of_one("defence", arguments.defence, defences, _defence_details)
     )
     data = one or {
-        "encoders": _encoders(),
-        "attacks": [_attack(name) for name in INVERSION_ATTACKS],
-        "defences": [_defence(name) for name in defences],
-        "private_training": _private_training(),
-        "membership": _membership(),
-        "under_noise": _under_noise(),
-        "corpora": _corpora(),
-        "sources": _sources(),
-        "stories": _stories(),
+        "encoders": _encoder_list(),
+        "attacks": [_attack_details(name) for name in INVERSION_ATTACKS],
+        "defences": [_defence_details(name) for name in defences],
+        "private_training": _private_training_list(),
+        "membership": _membership_list(),
+        "under_noise": _noise_training_list(),
+        "corpora": _corpus_list(),
+        "sources": _source_list(),
+        "stories": _story_list(),
     }
     if arguments.json:
         show_json(data)
     else:
         for section, entries in data.items():
-            _show(section, entries)
+            _print_section(section, entries)
 
 
-def _one(
+def _section_of_one(
     what: str,
     name: str | None,
     registry: Mapping[str, Entry],
     tell: Callable[[str], dict[str, Any]],
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the section of the one thing that was asked for; nothing where none was."""
+    """Return a registry section with the one requested entry; empty if none was requested."""
     if name is None:
         return {}
     if name not in registry:
@@ -71,28 +74,26 @@ def _one(
     return {f"{what}s": [tell(name)]}
 
 
-def _encoders() -> list[dict[str, Any]]:
-    from core.encoders.registry import ENCODERS
-
+def _encoder_list() -> list[dict[str, Any]]:
+    """Return each encoder's name and summary."""
     names = {n: f"{n}:{entry.argument}" if entry.argument else n for n, entry in ENCODERS.items()}
     return [{"name": names[name], "summary": ENCODERS[name].listed} for name in ENCODERS]
 
 
-def _encoder(name: str) -> dict[str, Any]:
-    from core.encoders.registry import ENCODERS, FITTED_ENCODERS
+def _encoder_details(name: str) -> dict[str, Any]:
+    """Return one encoder's summary and settings."""
+    settings = _setting_details(ENCODERS[name]) if name in FITTED_ENCODERS else []
+    return {"name": name, **_summary_fields(ENCODERS[name]), "settings": settings}
 
-    settings = _settings(ENCODERS[name]) if name in FITTED_ENCODERS else []
-    return {"name": name, **_about(ENCODERS[name]), "settings": settings}
 
-
-def _corpora() -> list[dict[str, Any]]:
-    from core.corpora import CORPORA
-
+def _corpus_list() -> list[dict[str, Any]]:
+    """Return each bundled corpus's name and summary."""
     return [{"name": name, "summary": source.summary} for name, source in CORPORA.items()]
 
 
-def _sources() -> list[dict[str, Any]]:
-    from core.audit.sources import SOURCES
+def _source_list() -> list[dict[str, Any]]:
+    """Return each kind of vector source with its summary and an example."""
+    from leakscope.core.audit.sources import SOURCES
 
     return [
         {"name": name, "summary": f"{entry.summary} {entry.example}"}
@@ -100,8 +101,9 @@ def _sources() -> list[dict[str, Any]]:
     ]
 
 
-def _stories() -> list[dict[str, Any]]:
-    from core.story.shipped import shipped_stories
+def _story_list() -> list[dict[str, Any]]:
+    """Return each shipped story's name and title."""
+    from leakscope.core.story.shipped import shipped_stories
 
     return [
         {"name": name, "summary": f"{story.title} {story.audience}."}
@@ -109,20 +111,18 @@ def _stories() -> list[dict[str, Any]]:
     ]
 
 
-def _under_noise() -> list[dict[str, Any]]:
-    from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
-
+def _noise_training_list() -> list[dict[str, Any]]:
+    """Return the networks and pretraining objectives for training under noise."""
     parts: dict[str, Mapping[str, Entry]] = {"network": READERS, "pretraining": OBJECTIVES}
     return [
-        {"name": name, "part": part, **_about(entry)}
+        {"name": name, "part": part, **_summary_fields(entry)}
         for part, registry in parts.items()
         for name, entry in registry.items()
     ]
 
 
-def _membership() -> list[dict[str, Any]]:
-    from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-
+def _membership_list() -> list[dict[str, Any]]:
+    """Return the membership attacks on classifiers, with what each needs."""
     return [
         {
             "name": name,
@@ -135,63 +135,66 @@ def _membership() -> list[dict[str, Any]]:
     ]
 
 
-def _private_training() -> list[dict[str, Any]]:
-    from core.defences.trained.private import PRIVATE_TRAININGS
+def _private_training_list() -> list[dict[str, Any]]:
+    """Return the private training methods with their guarantees."""
+    from leakscope.core.defences.trained.private import PRIVATE_TRAININGS
 
     return [
-        {"name": name, **_about(entry), "guarantee": entry.guarantee}
+        {"name": name, **_summary_fields(entry), "guarantee": entry.guarantee}
         for name, entry in PRIVATE_TRAININGS.items()
     ]
 
 
-def _attack(name: str) -> dict[str, Any]:
+def _attack_details(name: str) -> dict[str, Any]:
+    """Return one inversion attack's access, score and settings."""
     entry = INVERSION_ATTACKS[name]
     return {
         "name": name,
-        **_about(entry),
+        **_summary_fields(entry),
         "access": entry.access.value,
         "is_live": entry.is_live,
         "score": entry.score,
-        "settings": _settings(entry),
+        "settings": _setting_details(entry),
     }
 
 
-def _defence(name: str) -> dict[str, Any]:
-    from core.defences.registry import DEFENCES
-    from core.defences.trained.registry import TRAINED_DEFENCES
-
+def _defence_details(name: str) -> dict[str, Any]:
+    """Return one defence's guarantee and settings."""
     entry = {**DEFENCES, **TRAINED_DEFENCES}[name]
     return {
         "name": name,
-        **_about(entry),
+        **_summary_fields(entry),
         "acts_on": entry.acts_on,
         "guarantee": entry.guarantee,
-        "settings": _settings(entry),
+        "settings": _setting_details(entry),
     }
 
 
-def _chain(told: str | None) -> dict[str, list[dict[str, Any]]]:
-    """Return the section of a chain of defences, the whole and each of its stages."""
-    from core.defences.registry import entry_of, guarantee_of, stages_of
-    from core.defences.told import read_defence
-
-    if told is None or not {":", "+"} & set(told):
+def _chain_section(given: str | None) -> dict[str, list[dict[str, Any]]]:
+    """Return the section of a chain of defences: the whole chain, then each stage."""
+    if given is None or not {":", "+"} & set(given):
         return {}
-    spec = read_defence(told)
+    spec = read_defence(given)
     name = spec.name
     if len(stages_of(name)) == 1:
-        return {"defences": [_defence(name)]}
+        return {"defences": [_defence_details(name)]}
     entry = entry_of(name)
-    whole = {"name": told, **_about(entry), "acts_on": entry.acts_on,
-             "guarantee": guarantee_of(spec)}  # fmt: skip
-    return {"defences": [whole, *(_defence(stage) for stage in stages_of(name))]}
+    whole = {
+        "name": given,
+        **_summary_fields(entry),
+        "acts_on": entry.acts_on,
+        "guarantee": guarantee_of(spec),
+    }
+    return {"defences": [whole, *(_defence_details(stage) for stage in stages_of(name))]}
 
 
-def _about(entry: Entry) -> dict[str, Any]:
+def _summary_fields(entry: Entry) -> dict[str, Any]:
+    """Return an entry's summary, reference and cost."""
     return {"summary": entry.summary, "reference": entry.reference, "cost": entry.cost}
 
 
-def _settings(entry: Entry) -> list[dict[str, Any]]:
+def _setting_details(entry: Entry) -> list[dict[str, Any]]:
+    """Return the settings of an entry's class with their defaults, ranges and help."""
     parts = ("help", "low", "high", "choices", "paper", "at")
     return [
         {"name": key, "default": spec.default} | {part: spec.metadata[part] for part in parts}
@@ -199,17 +202,21 @@ def _settings(entry: Entry) -> list[dict[str, Any]]:
     ]
 
 
-def _show(section: str, entries: list[dict[str, Any]]) -> None:
+def _print_section(section: str, entries: list[dict[str, Any]]) -> None:
+    """Print a section's entries, each with its settings."""
     print(section)
     width = max([12, *(len(entry["name"]) for entry in entries)])
     for entry in entries:
         print(f"  {entry['name']:<{width}} {entry['summary']}")
         for spec in entry.get("settings", []):
-            print(f"      {spec['name']} = {spec['default']!r}: {spec['help']}{_range(spec)}")
+            print(
+                f"      {spec['name']} = {spec['default']!r}: {spec['help']}{_format_range(spec)}"
+            )
     print()
 
 
-def _range(spec: dict[str, Any]) -> str:
+def _format_range(spec: dict[str, Any]) -> str:
+    """Return a setting's choices or range in brackets; empty if it has neither."""
     if spec["choices"] is not None:
         return f" (one of {', '.join(map(str, spec['choices']))})"
     if spec["low"] is None and spec["high"] is None:

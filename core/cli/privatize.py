@@ -1,4 +1,4 @@
-"""Privatise a column of texts of a file by a mechanism that promises something, row by row."""
+"""Privatise a column of texts, row by row, by a mechanism with a privacy guarantee."""
 
 from __future__ import annotations
 
@@ -10,94 +10,112 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.cli.arguments import (
+from leakscope.core.cli.shared.arguments import (
     add_column_arguments,
     add_encoder_arguments,
     columns_of,
     encoder_spec,
     seed_number,
 )
-from core.cli.output import progress_line, show_json
-from core.cli.sources import checked_columns
-from core.durable import remove_leftovers
-from core.errors import InvalidInputError, similar
+from leakscope.core.cli.shared.output import progress_line, show_json
+from leakscope.core.cli.shared.sources import checked_columns
+from leakscope.core.defences.registry import DEFENCES
+from leakscope.core.errors import InvalidInputError, similar
+from leakscope.core.storage.atomic_files import remove_leftovers
 
 if TYPE_CHECKING:
-    from core.defences.metric_dp.files import ChangeBatches, PrivatizedFile
-    from core.defences.metric_dp.promise import Promises
-    from core.defences.metric_dp.repeats import Repeats
-    from core.defences.metric_dp.replaced import ReplacementRanks
-    from core.protocols import Encoder, Vectors
-    from core.specs import DefenceSpec
+    from leakscope.core.defences.metric_dp.files import ChangeBatches, PrivatizedFile
+    from leakscope.core.defences.metric_dp.guarantee import Guarantees
+    from leakscope.core.defences.metric_dp.repeat_counter import RepeatCounter
+    from leakscope.core.defences.metric_dp.replacement_ranks import ReplacementRanks
+    from leakscope.core.protocols import Encoder, Vectors
+    from leakscope.core.specs import DefenceSpec
 
-__all__ = ["MECHANISMS", "add_arguments", "run"]
-
+EXAMPLE = "leakscope privatize --eta 75 --in letters.txt --out private.txt"
 WHEN_STOPPED = "No file was written."
 
-MECHANISMS = (
-    "text_to_text",
-    "text_to_text_ranked",
-    "token_representation",
-    "sequence_representation",
-    "santext",
-    "santext_plus",
-    "custext",
-    "tem",
-)
-"""Those that promise something, in the order of the registry."""
+MECHANISMS = tuple(name for name, entry in DEFENCES.items() if entry.guarantee)
+"""The mechanisms with a guarantee."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `privatize`."""
+    """Add the arguments of the command `privatize` to its parser."""
     add_encoder_arguments(parser)
     parser.add_argument(
-        "--mechanism", "--defence", default="text_to_text", metavar="NAME",
-        help=f"one of {', '.join(MECHANISMS)}, with settings of its own or others behind it, as in "
-        "text_to_text:eta=60+int8; what ends in vectors is written to Parquet",
-    )  # fmt: skip
-    parser.add_argument("--eta", type=float, help="privacy parameter of d_χ-privacy, 1/distance")
-    parser.add_argument(
-        "--epsilon", type=float, help="privacy parameter of santext, santext_plus, custext and tem"
+        "--mechanism",
+        "--defence",
+        default="text_to_text",
+        metavar="NAME",
+        help=f"one of {', '.join(MECHANISMS)}, with its settings or further defences, as in "
+        "text_to_text:eta=60+int8; vectors are written to Parquet",
     )
-    parser.add_argument("--in", dest="source", type=Path, required=True, metavar="FILE",
-                        help="plain text, CSV, TSV, JSON, JSONL or Parquet")  # fmt: skip
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE",
-                        help="of the same kind in UTF-8, Parquet for vectors; new")  # fmt: skip
     parser.add_argument(
-        "--beside", type=Path, metavar="FILE",
-        help="before and after side by side, as CSV, to be checked by you: it holds the texts as "
-        "they were and must not be released",
-    )  # fmt: skip
+        "--eta", type=float, help="privacy parameter η of d_χ-privacy, in 1/distance"
+    )
+    parser.add_argument(
+        "--epsilon",
+        type=float,
+        help="privacy parameter ε of santext, santext_plus, custext and tem",
+    )
+    parser.add_argument(
+        "--in",
+        dest="source",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="plain text, CSV, TSV, JSON, JSONL or Parquet",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="new file of the same kind in UTF-8, Parquet for vectors",
+    )
+    parser.add_argument(
+        "--beside",
+        type=Path,
+        metavar="FILE",
+        help="CSV with each text before and after, for you to check; contains the original texts "
+        "and must not be released",
+    )
     add_column_arguments(parser)
-    parser.add_argument("--candidates", help="regular (the default), whole or all")
+    parser.add_argument("--candidates", help="replacement tokens: regular (default), whole or all")
     parser.add_argument(
         "--seed",
         type=seed_number,
-        help="repeats a measurement; never give one for what is released: it takes the noise off",
+        help="makes a measurement repeatable; never set it for a release: noise could be removed",
     )
     parser.add_argument("--json", action="store_true", help="write a summary to standard output")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Privatise the file and say how many rows were written."""
+    """Privatise a file and print how many rows were written and what is guaranteed."""
     if arguments.out.parent.is_dir():
         remove_leftovers(arguments.out.parent)
     if arguments.out.exists():
-        raise InvalidInputError(f"{arguments.out} exists and is not overwritten.")
+        raise InvalidInputError(
+            f"{arguments.out} exists and is not overwritten. Choose another file."
+        )
     columns = checked_columns(arguments.source, columns_of(arguments))
-    spec = _spec(arguments)  # after the file: mechanisms need torch, which takes seconds
-    from core.defences.metric_dp.beside import readable, side_by_side
-    from core.defences.metric_dp.files import privatize_file
-    from core.defences.metric_dp.repeats import Repeats
-    from core.encoders import load_encoder
+    spec = _mechanism_spec(arguments)  # after the file: mechanisms need torch, which takes seconds
+    from leakscope.core.defences.metric_dp.before_after import (
+        strip_leading_mark,
+        write_before_and_after,
+    )
+    from leakscope.core.defences.metric_dp.files import privatize_file
+    from leakscope.core.defences.metric_dp.repeat_counter import RepeatCounter
+    from leakscope.core.encoders import load_encoder
 
-    repeats = Repeats()
-    first = _first_of(spec)
+    repeats = RepeatCounter()
+    first = _first_stage(spec)
     with progress_line() as on_progress:
         encoder = load_encoder(encoder_spec(arguments))
-        change = _change(encoder, spec, arguments.seed)
+        change = _batch_transform(encoder, spec, arguments.seed)
         start = time.perf_counter()
-        with side_by_side(repeats.counting(readable(change)), arguments.beside) as change:
+        with write_before_and_after(
+            repeats.counted(strip_leading_mark(change)), arguments.beside
+        ) as change:
             done = privatize_file(
                 arguments.source,
                 arguments.out,
@@ -107,21 +125,22 @@ def run(arguments: argparse.Namespace) -> None:
                 on_progress=on_progress,
             )
         seconds = time.perf_counter() - start
-    promises = _promises(encoder, first, done.texts)
-    ranks = _ranks(encoder, first, done.texts)
-    _report(arguments, spec, encoder.name, (done, seconds), promises, ranks, repeats)
+    guarantees = _guarantees(encoder, first, done.texts)
+    ranks = _replacement_ranks(encoder, first, done.texts)
+    _print_report(arguments, spec, encoder.name, (done, seconds), guarantees, ranks, repeats)
 
 
-def _report(
+def _print_report(
     arguments: argparse.Namespace,
     spec: DefenceSpec,
     encoder: str,
     work: tuple[PrivatizedFile, float],
-    promises: Promises,
+    guarantees: Guarantees,
     ranks: ReplacementRanks | None,
-    repeats: Repeats,
+    repeats: RepeatCounter,
 ) -> None:
-    from core.defences.registry import guarantee_of
+    """Print a summary of the privatised file and its guarantees, or write it as JSON."""
+    from leakscope.core.defences.registry import guarantee_of
 
     done, seconds = work
     n_rows = done.n_rows
@@ -133,9 +152,9 @@ def _report(
         "seconds": seconds,
         "out": str(arguments.out),
         "guarantee": guarantee_of(spec),
-        "promise": promises.to_dict(),
+        "promise": guarantees.to_dict(),
         "replacement_ranks": ranks and ranks.to_dict(),
-        "repeats": repeats.to_dict(promises),
+        "repeats": repeats.to_dict(guarantees),
         "passed_through": done.passed.to_dict(),
     }
     if arguments.json:
@@ -143,40 +162,41 @@ def _report(
         return
     print(f"{n_rows:,} rows in {seconds:.1f} s: {arguments.out}")
     print(*done.passed.sentences, sep="\n")
-    if done.texts and not promises.is_of_texts:
-        print("For the text of median length among some of this file:")
-    print(*promises.sentences, sep="\n")
-    print(repeats.said(promises))
+    if done.texts and not guarantees.is_of_texts:
+        print("For a text of median length in this file:")
+    print(*guarantees.sentences, sep="\n")
+    print(repeats.describe(guarantees))
     if "+" in spec.name:
-        print(f"The chain as a whole promises: {guarantee_of(spec) or 'nothing'}.")
+        print(f"The chain as a whole guarantees: {guarantee_of(spec) or 'nothing'}.")
     if ranks is not None:
-        print(f"In texts of this file: {ranks.said[0].lower()}{ranks.said[1:]}")
-    print("This summary counts what your texts hold: keep it, do not release it with the file.")
+        print(f"In texts of this file: {ranks.sentence[0].lower()}{ranks.sentence[1:]}")
+    print("This summary reveals counts from your texts: do not release it with the file.")
 
 
-def _spec(arguments: argparse.Namespace) -> DefenceSpec:
-    """Return the mechanism, or chain, with its strength and candidates where they stand apart.
+def _mechanism_spec(arguments: argparse.Namespace) -> DefenceSpec:
+    """Parse the mechanism, or chain, with its privacy parameter and candidates from the arguments.
 
     Raises
     ------
     InvalidInputError
-        There is none, it promises nothing, or its strength is missing or no number it can have.
+        No such mechanism, one without a guarantee, or a missing or invalid privacy parameter.
     """
-    from core.defences.metric_dp.noise import check_eta
-    from core.defences.registry import DEFENCES, make_defence, stages_of
-    from core.defences.told import read_defence
-    from core.specs import DefenceSpec, settings_of
+    from leakscope.core.defences.entries import stages_of
+    from leakscope.core.defences.metric_dp.noise import check_eta
+    from leakscope.core.defences.registry import make_defence
+    from leakscope.core.defences.spec_parser import read_defence
+    from leakscope.core.specs import DefenceSpec, settings_of
 
     first = re.split("[:+]", arguments.mechanism)[0]
     if first in DEFENCES and first not in MECHANISMS:
-        read_defence(arguments.mechanism, option="--mechanism")  # an order that works is named
+        read_defence(arguments.mechanism, option="--mechanism")  # its error names a valid order
     if first not in MECHANISMS:
         raise InvalidInputError(
             f"--mechanism must be one of {', '.join(MECHANISMS)}, or begin with one, got "
             f"{first!r}.{similar(first, MECHANISMS)}"
         )
-    told = read_defence(arguments.mechanism, option="--mechanism")
-    stages, settings = stages_of(told.name), dict(told.settings)
+    parsed = read_defence(arguments.mechanism, option="--mechanism")
+    stages, settings = stages_of(parsed.name), dict(parsed.settings)
     head = f"{first}." if len(stages) > 1 else ""
     known = settings_of(DEFENCES[first].kind)
     for name in ("eta", "epsilon", "candidates"):
@@ -184,22 +204,22 @@ def _spec(arguments: argparse.Namespace) -> DefenceSpec:
         if value is None:
             continue
         if name not in known:
-            raise InvalidInputError(f"--{name} is none of {first}; it has {', '.join(known)}.")
+            raise InvalidInputError(f"{first} has no setting --{name}; it has {', '.join(known)}.")
         if name == "eta":
             check_eta(value)
         settings[f"{head}{name}"] = value
     strong = next(iter(DEFENCES[first].strengths))
     if f"{head}{strong}" not in settings:
-        raise InvalidInputError(f"{first} needs its privacy parameter. Give --{strong}.")
-    spec = DefenceSpec.of(told.name, settings)
-    make_defence(spec)  # says what is wrong
+        raise InvalidInputError(f"{first} needs a privacy parameter. Give --{strong}.")
+    spec = DefenceSpec.of(parsed.name, settings)
+    make_defence(spec)  # raises an error for invalid settings
     return spec
 
 
-def _first_of(spec: DefenceSpec) -> DefenceSpec:
-    """Return the first stage with its settings: what it promises, the rest keeps."""
-    from core.defences.registry import stages_of
-    from core.specs import DefenceSpec
+def _first_stage(spec: DefenceSpec) -> DefenceSpec:
+    """Return the first stage of a chain with its settings; the guarantee is that stage's."""
+    from leakscope.core.defences.entries import stages_of
+    from leakscope.core.specs import DefenceSpec
 
     first, *others = stages_of(spec.name)
     settings = dict(spec.settings)
@@ -210,45 +230,50 @@ def _first_of(spec: DefenceSpec) -> DefenceSpec:
 
 
 def _gives_vectors(spec: DefenceSpec) -> bool:
-    """Return whether what is released are vectors rather than texts."""
-    from core.defences.registry import DEFENCES, stages_of
+    """Return whether the mechanism releases vectors rather than texts."""
+    from leakscope.core.defences.entries import stages_of
 
     return DEFENCES[stages_of(spec.name)[-1]].acts_on != "text"
 
 
-def _promises(encoder: Encoder, spec: DefenceSpec, texts: Sequence[str]) -> Promises:
-    """Return what the mechanism promises for texts of the file, without quoting their words.
+def _guarantees(encoder: Encoder, spec: DefenceSpec, texts: Sequence[str]) -> Guarantees:
+    """Return the mechanism's guarantees for the file's texts, without quoting their words.
 
-    Where the file holds too few texts to measure, sentences that ship stand for them, and what
-    is promised names these.
+    If the file holds too few texts to measure, shipped sentences are used instead, and the
+    guarantees say so.
     """
-    from core.defences.metric_dp.choice_promise import promises_by, promises_of
-    from core.defences.metric_dp.promised import distances_in
-    from core.defences.registry import make_defence
+    from leakscope.core.defences.metric_dp.encoder_guarantee import distances_of_texts
+    from leakscope.core.defences.metric_dp.exponential_guarantee import (
+        guarantees_from_distances,
+        guarantees_of,
+    )
+    from leakscope.core.defences.registry import make_defence
 
     candidates = getattr(make_defence(spec), "candidates", "regular")
-    found = distances_in(encoder, spec.name, texts, candidates)
+    found = distances_of_texts(encoder, spec.name, texts, candidates)
     if found is None:
-        promises = promises_of(encoder, spec)
-        of = " (of sentences that ship: the file holds too few texts)"
-        nearest = replace(promises.nearest, what=promises.nearest.what + of)
-        return replace(promises, nearest=nearest)
-    promises = promises_by(spec, found)
-    if promises.is_of_texts or spec.name == "custext":  # these name no token
-        return promises
+        guarantees = guarantees_of(encoder, spec)
+        of = " (measured on bundled sentences: the file has too few texts)"
+        nearest = replace(guarantees.nearest, what=guarantees.nearest.what + of)
+        return replace(guarantees, nearest=nearest)
+    guarantees = guarantees_from_distances(spec, found)
+    if guarantees.is_of_texts or spec.name == "custext":  # these guarantees name no token
+        return guarantees
     return replace(
-        promises,
-        nearest=replace(promises.nearest, what="one of its tokens from its nearest neighbour"),
-        widest=replace(promises.widest, what="one of its tokens from the farthest one"),
+        guarantees,
+        nearest=replace(guarantees.nearest, what="one of its tokens and its nearest neighbour"),
+        widest=replace(guarantees.widest, what="one of its tokens and the farthest one"),
     )
 
 
-def _ranks(encoder: Encoder, spec: DefenceSpec, texts: Sequence[str]) -> ReplacementRanks | None:
-    """Return what becomes of tokens of the file, where the mechanism releases a text."""
-    from core.defences.metric_dp.noise import secure_generator
-    from core.defences.metric_dp.replaced import ranks_in_texts
-    from core.defences.registry import make_defence
-    from core.encoders.white_box import require_white_box
+def _replacement_ranks(
+    encoder: Encoder, spec: DefenceSpec, texts: Sequence[str]
+) -> ReplacementRanks | None:
+    """Measure how far replacements are from the file's tokens; None if no text is released."""
+    from leakscope.core.defences.metric_dp.noise import secure_generator
+    from leakscope.core.defences.metric_dp.replacement_ranks import ranks_in_texts
+    from leakscope.core.defences.registry import make_defence
+    from leakscope.core.encoders.white_box import require_white_box
 
     mechanism: Any = make_defence(spec)
     if not hasattr(mechanism, "privatizer"):
@@ -257,25 +282,26 @@ def _ranks(encoder: Encoder, spec: DefenceSpec, texts: Sequence[str]) -> Replace
     return ranks_in_texts(mechanism.privatizer(known, secure_generator()), texts)
 
 
-def _change(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> ChangeBatches:
-    """Return what a mechanism does to batches of texts."""
+def _batch_transform(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> ChangeBatches:
+    """Return the function that privatises batches of texts."""
     import numpy as np
 
-    from core.defences.chain import Chain
-    from core.defences.metric_dp.files import each
-    from core.defences.metric_dp.texts import batches_of
-    from core.defences.registry import make_defence
-    from core.specs import DefenceSpec
+    from leakscope.core.defences.chain import Chain
+    from leakscope.core.defences.metric_dp.files import map_batches
+    from leakscope.core.defences.metric_dp.texts import batch_privatiser
+    from leakscope.core.defences.registry import make_defence
+    from leakscope.core.specs import DefenceSpec
 
     settings = {**dict(spec.settings), "seed": seed}
     defence: Any = make_defence(DefenceSpec.of(spec.name, settings))
     if not _gives_vectors(spec):
         if isinstance(defence, Chain):
             return defence.change_batches(encoder)
-        return batches_of(defence, encoder)
+        return batch_privatiser(defence, encoder)
     protected = defence.protect(encoder)
 
     def encode(texts: Sequence[str]) -> Vectors:
+        """Return the protected vectors of texts."""
         return protected.encode(texts) if texts else np.zeros((0, protected.dimension), np.float32)
 
-    return each(encode)
+    return map_batches(encode)

@@ -1,66 +1,108 @@
-"""Write a story as a report: HTML, PDF or PowerPoint, by the suffix of the file."""
+"""Write a story or an audit as a report: HTML, PDF or PowerPoint, by the suffix of the file."""
 
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from core.cli.output import show_note
-from core.errors import InvalidInputError
-from core.tasks.names import USES
+from leakscope.core.cli.shared.output import progress_line, show_note
+from leakscope.core.errors import ArtifactError, InvalidInputError
+from leakscope.core.storage.artifacts import check_folder, read_json, storage_errors
+from leakscope.core.storage.atomic_files import atomic_write
+from leakscope.core.tasks.names import USES
 
-__all__ = ["add_arguments", "run"]
+if TYPE_CHECKING:
+    from leakscope.core.story.deck import Deck
 
+EXAMPLE = "leakscope report safe-to-store --out report.html"
 WHEN_STOPPED = "Nothing was written."
 
 SUFFIXES = (".html", ".pdf", ".pptx")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `report`."""
+    """Add the arguments of the command `report` to its parser."""
     parser.add_argument(
         "story",
         metavar="STORY",
-        help="a story that was saved, or the name of one that ships (`python -m core list`)",
+        help="a saved story, the name of a shipped story (`leakscope list`), or a report of "
+        "`audit --json` for one page",
     )
     parser.add_argument(
         "--out",
         metavar="FILE",
         required=True,
         type=Path,
-        help=f"what to write; its suffix says what it is: {', '.join(SUFFIXES)}",
+        help=f"file to write, in the format of its suffix: {', '.join(SUFFIXES)}",
     )
     parser.add_argument(
         "--use",
         choices=tuple(USES),
-        help="what the vectors are for, in slides about that; as the story says by default",
+        help="use of the vectors, for slides that depend on it (default: the story's)",
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Tell the story from what is measured now, and write it."""
-    from core.durable import write_whole
-    from core.store import check_folder, storage_errors
-    from core.story.deck import make_deck, today
-    from core.story.files import report_bytes
-    from core.story.shipped import open_story, with_use
-
+    """Build the slides of a story, or the page of an audit, and write them as a report."""
     out: Path = arguments.out
-    if out.suffix.lower() not in SUFFIXES:
-        raise InvalidInputError(
-            f"--out must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, got {out.name!r}."
-        )
-    check_folder(out)
-    story = open_story(arguments.story)
-    deck = make_deck(with_use(story, arguments.use) if arguments.use else story, today())
+    check_report(out, "--out")
+    with progress_line() as on_progress:
+        on_progress(0.0, "Building the slides")
+        deck = _build_deck(arguments)
+        on_progress(0.5, f"Writing {out.name}")
+        n_bytes = write_deck(deck, out)
     for lack in deck.lacks:
         show_note(lack)
+    notes = ", with speaker notes" if any(page.notes for page in deck.pages) else ""
+    is_without = out.suffix.lower() == ".pdf"  # PDFs have no speaker notes
+    held = f"{len(deck.pages)} slides and a title{'' if is_without else notes}"
+    print(f"{out}: {'one page' if deck.is_one_page else held}, {n_bytes / 1e6:.1f} MB")
+
+
+def check_report(out: Path, option: str = "--report") -> None:
+    """Raise InvalidInputError, before the work, if a report cannot be written to this file.
+
+    Raises
+    ------
+    InvalidInputError
+        Its suffix is not a report's, or its folder is missing.
+    """
+    if out.suffix.lower() not in SUFFIXES:
+        raise InvalidInputError(
+            f"{option} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, got {out.name!r}."
+        )
+    check_folder(out)
+
+
+def write_deck(deck: Deck, out: Path) -> int:
+    """Write slides to a file in the format of its suffix; return the number of bytes."""
+    from leakscope.core.story.files import report_bytes
+
     content = report_bytes(deck, out.suffix.lower())
     with storage_errors(out):
-        write_whole(out, content)
-    notes = ", with the speaker's notes" if any(page.notes for page in deck.pages) else ""
-    is_without = out.suffix.lower() == ".pdf"  # paper has no second window
-    print(
-        f"{out}: {len(deck.pages)} slides and a title{'' if is_without else notes}, "
-        f"{len(content) / 1e6:.1f} MB"
-    )
+        atomic_write(out, content)
+    return len(content)
+
+
+def _build_deck(arguments: argparse.Namespace) -> Deck:
+    """Build the slides of a story, or the page of an audit, from the file or name given."""
+    from leakscope.core.story.deck import make_deck, today
+    from leakscope.core.story.shipped import open_story, with_use
+
+    if (stored := _read_audit(Path(arguments.story))) is not None:
+        from leakscope.core.audit.summary import AuditSummary
+        from leakscope.core.story.deck import audit_deck
+
+        return audit_deck(AuditSummary.from_dict(stored, arguments.story), with_words=True)
+    story = open_story(arguments.story)
+    return make_deck(with_use(story, arguments.use) if arguments.use else story, today())
+
+
+def _read_audit(path: Path) -> dict[str, Any] | None:
+    """Read an audit's JSON report from a file; None if the file is anything else."""
+    stored: Any = None
+    with suppress(ArtifactError):
+        stored = read_json(path) if path.is_file() else None
+    return stored if isinstance(stored, dict) and "token_set_f1" in stored else None

@@ -1,4 +1,4 @@
-"""Train a classifier of texts with differential privacy, and say what each text was promised."""
+"""Train a text classifier with differential privacy, and state each text's privacy guarantee."""
 
 from __future__ import annotations
 
@@ -11,120 +11,143 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.cli.arguments import columns_of, encoder_spec, parse_settings
-from core.cli.lessons import (
+from leakscope.core.cli.shared.arguments import (
+    add_set_argument,
+    columns_of,
+    encoder_spec,
+    parse_settings,
+)
+from leakscope.core.cli.shared.output import progress_line, show_json
+from leakscope.core.cli.shared.sources import checked_columns
+from leakscope.core.cli.shared.training_arguments import (
     CHECKPOINT,
-    add_lesson_arguments,
+    add_training_arguments,
     check_limit,
     is_free,
     read_documents,
 )
-from core.cli.output import progress_line, show_json
-from core.cli.sources import checked_columns
-from core.errors import InvalidInputError
-from core.store import META, check_writable, clear_leftovers
+from leakscope.core.corpora.document import Document
+from leakscope.core.encoders.cache import CachedEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.storage.artifacts import META, check_writable, clear_leftovers
+from leakscope.core.training.accounting import (
+    DELTA,
+    GROUP,
+    PUBLIC,
+    UNIT,
+    Guarantee,
+    check_installed,
+    delta_warning,
+)
 
 if TYPE_CHECKING:
-    from core.corpora.document import Document
-    from core.defences.trained.private import PrivateTraining
+    from leakscope.core.defences.trained.private import PrivateTraining
 
-__all__ = ["add_arguments", "run"]
-
-WHEN_STOPPED = "The same command goes on from its last checkpoint, with its accountant."
+EXAMPLE = "leakscope train-private --texts letters.csv --label-column kind --out my-classifier"
+WHEN_STOPPED = "The same command resumes from its last checkpoint, privacy accountant included."
 
 _OWN = {"epsilon": "--epsilon", "delta": "--delta"}
-"""Settings that have an option of their own."""
+"""Settings with their own option."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `train-private`."""
-    from core.training.accounting import DELTA
-
-    parser.add_argument("--epsilon", type=float, default=8.0,
-                        help="what a text may cost: less hides more (default: 8)")  # fmt: skip
-    parser.add_argument("--delta", type=float, default=DELTA,
-                        help="chance left beside it, below 1 in the number of texts "
-                        f"(default: {DELTA:g})")  # fmt: skip
-    parser.add_argument("--person-column", metavar="NAME",
-                        help="column of who a text belongs to, such as a user, or the sentence of "
-                        "a phrase: the ε of all their texts together is told too")  # fmt: skip
+    """Add the arguments of the command `train-private` to its parser."""
     parser.add_argument(
-        "--texts-per-person", type=int, metavar="K",
-        help="texts that belong to one person at most, where no column says it",
-    )  # fmt: skip
-    parser.add_argument("--set", dest="settings", action="append", default=[],
-                        metavar="NAME=VALUE", help="another setting of the training")  # fmt: skip
-    add_lesson_arguments(parser, label="of the classes that are learned", rows="a row")
+        "--epsilon",
+        type=float,
+        default=8.0,
+        help="privacy budget of a text; the smaller, the more private (default: 8)",
+    )
+    parser.add_argument(
+        "--delta",
+        type=float,
+        default=DELTA,
+        help=f"probability δ, below 1 / number of texts (default: {DELTA:g})",
+    )
+    parser.add_argument(
+        "--person-column",
+        metavar="NAME",
+        help="column of a text's owner, such as a user, or the sentence of a phrase; the ε of all "
+        "texts of one owner is also reported",
+    )
+    parser.add_argument(
+        "--texts-per-person",
+        type=int,
+        metavar="K",
+        help="maximum number of texts of one person, if no column names the person",
+    )
+    add_set_argument(parser, "another setting of the training")
+    add_training_arguments(parser, label="of the classes that are learned", rows="a row")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Train, write the classifier, and tell its ε by both accountants."""
+    """Train a private classifier, write it, and print its ε by each accountant."""
     columns = checked_columns(arguments.texts, columns_of(arguments, label=arguments.label_column))
     columns = replace(columns, author=arguments.person_column)
     most = arguments.texts_per_person
     if most is not None and most < 1:
         raise InvalidInputError(f"--texts-per-person must be at least 1, got {most}.")
     if arguments.label_column is None:
-        raise InvalidInputError("Name the column of the classes: --label-column NAME.")
+        raise InvalidInputError("The column of the classes is missing. Give --label-column NAME.")
     check_limit(arguments.limit)
     _check_free(arguments.out)
-    from core.training.accounting import Promise, check_installed
 
     documents = read_documents(arguments, columns)
-    Promise(
+    Guarantee(
         epsilon=arguments.epsilon, delta=arguments.delta, n_expected=len(documents)
     ).check()  # in words that name the remedy, before an encoder is loaded
     check_installed()
-    training = _made(arguments)
-    facts = _trained(training, arguments, documents, _most_a_person(documents, most))
-    _show(arguments, training, facts)
+    training = _make_training(arguments)
+    facts = _train_and_save(training, arguments, documents, _most_texts_per_person(documents, most))
+    _print_result(arguments, training, facts)
 
 
-def _most_a_person(documents: Sequence[Document], given: int | None) -> int | None:
-    """Return the most texts of one person; None where nothing says whose they are.
+def _most_texts_per_person(documents: Sequence[Document], given: int | None) -> int | None:
+    """Return the most texts of one person; None if neither column nor option states it.
 
     Raises
     ------
     InvalidInputError
-        A person has more texts than was said, or some text has no person.
+        A person has more texts than `--texts-per-person`, or a text has no person.
     """
     counts = Counter(document.author for document in documents)
     if set(counts) == {None}:
         return given
     if None in counts:
         raise InvalidInputError(
-            f"--person-column names nobody for {counts[None]:,} of {len(documents):,} texts. Fill "
+            f"--person-column is empty for {counts[None]:,} of {len(documents):,} texts. Fill in "
             "the column, or give --texts-per-person instead."
         )
     most = max(counts.values())
     if given is not None and most > given:
         raise InvalidInputError(
             f"--texts-per-person must be at least {most}, the most texts of one person here, got "
-            f"{given}. Leave out that person's other texts, or raise it."
+            f"{given}. Leave out some texts of that person, or raise the number."
         )
     return given or most
 
 
-def _made(given: argparse.Namespace) -> PrivateTraining:
-    from core.defences.trained.private import PRIVATE_TRAININGS, make_training
+def _make_training(given: argparse.Namespace) -> PrivateTraining:
+    """Build the private training from `--epsilon`, `--delta` and `--set`."""
+    from leakscope.core.defences.trained.private import PRIVATE_TRAININGS, make_training
 
     settings = parse_settings("head", PRIVATE_TRAININGS["head"].kind, given.settings)
     for name, option in _OWN.items():
         if name in settings:
-            raise InvalidInputError(f"Give {name} by {option}, not by --set.")
+            raise InvalidInputError(f"Give {name} with {option}, not with --set.")
         settings[name] = getattr(given, name)
     return make_training("head", settings)
 
 
-def _trained(
-    training: PrivateTraining, given: argparse.Namespace, documents: Sequence[Document],
+def _train_and_save(
+    training: PrivateTraining,
+    given: argparse.Namespace,
+    documents: Sequence[Document],
     most: int | None,
-) -> dict[str, Any]:  # fmt: skip
-    """Train and write; return what it was trained on, and what it spent."""
-    from core.defences.trained.private import load_training, save_training
-    from core.encoders import load_encoder
-    from core.encoders.cache import CachedEncoder
-    from core.training.accounting import GROUP, PUBLIC, UNIT, delta_warning
+) -> dict[str, Any]:
+    """Train a private classifier, save it, and return what was trained and the privacy spent."""
+    from leakscope.core.defences.trained.private import load_training, save_training
+    from leakscope.core.encoders import load_encoder
 
     texts, labels = [d.text for d in documents], [str(d.label) for d in documents]
     checkpoint = given.out / CHECKPOINT
@@ -135,65 +158,79 @@ def _trained(
         training.fit(
             encoder, texts, labels, on_progress=on_progress, checkpoint_dir=str(checkpoint)
         )
-    told = training.privacy_.accounts()
+    epsilons = training.privacy_.epsilons()
     facts = {
-        "encoder": given.encoder, "texts": given.texts.name, "n_texts": len(texts),
-        "classes": list(training.classes_), "seconds": round(time.perf_counter() - begun, 1),
-        "delta": training.privacy_.delta, "epsilon_opacus": told.opacus,
-        "epsilon_dp_accounting": told.dp_accounting, "epsilon_tight": told.tight,
-        "unit": UNIT, "texts_per_person": most,
+        "encoder": given.encoder,
+        "texts": given.texts.name,
+        "n_texts": len(texts),
+        "classes": list(training.classes_),
+        "seconds": round(time.perf_counter() - begun, 1),
+        "delta": training.privacy_.delta,
+        "epsilon_opacus": epsilons.opacus,
+        "epsilon_dp_accounting": epsilons.dp_accounting,
+        "epsilon_tight": epsilons.tight,
+        "unit": UNIT,
+        "texts_per_person": most,
         "epsilon_of_person": training.privacy_.of_copies(GROUP if most is None else most),
-        "public": PUBLIC, "warning": delta_warning(training.privacy_.delta, len(texts)),
-    }  # fmt: skip
+        "public": PUBLIC,
+        "warning": delta_warning(training.privacy_.delta, len(texts)),
+    }
     save_training(training, given.out, training=facts)
-    load_training(given.out)  # finished means that all of it reads back
+    load_training(given.out)  # a run is finished once the model loads
     shutil.rmtree(checkpoint, ignore_errors=True)
     clear_leftovers(given.out)
     return facts
 
 
 def _check_free(out: Path) -> None:
-    """Raise InvalidInputError where `out` holds more than the checkpoint of a stopped run."""
+    """Raise InvalidInputError if `out` holds more than the checkpoint of a stopped run."""
     if not is_free(out):
         is_done = (out / META).exists()
         raise InvalidInputError(
-            f"{out} holds a model already: trained again on the same texts, they would cost ε "
-            "twice. Choose another folder, or remove that one."
+            f"{out} already contains a model. Training again on the same texts would spend ε "
+            "twice. Choose another folder, or remove this one."
             if is_done
-            else f"{out} exists and is not empty; choose another folder."
+            else f"{out} exists and is not empty. Choose another folder."
         )
 
 
-def _show(given: argparse.Namespace, training: PrivateTraining, facts: dict[str, Any]) -> None:
+def _print_result(
+    given: argparse.Namespace, training: PrivateTraining, facts: dict[str, Any]
+) -> None:
+    """Print the classifier's facts and its ε for a text and for a person, or write JSON."""
     if given.json:
         show_json({**facts, "epsilon": given.epsilon, "out": str(given.out)})
         return
-    print(f"{given.out}: a classifier of {len(facts['classes'])} classes for {given.encoder}, "
-          f"trained on {facts['n_texts']:,} texts in {facts['seconds']:,.1f} s")  # fmt: skip
-    print(f"  ε = {facts['epsilon_opacus']:.3f} by opacus, {facts['epsilon_dp_accounting']:.3f} by "
-          f"dp-accounting, δ = {facts['delta']:g}; by the distribution of the privacy loss no more "
-          f"than {facts['epsilon_tight']:.3f}")  # fmt: skip
-    print(f"  The unit is {facts['unit']}: this ε is of one text.")
-    print(f"  {_person_said(facts)}")
+    print(
+        f"{given.out}: a classifier of {len(facts['classes'])} classes for {given.encoder}, "
+        f"trained on {facts['n_texts']:,} texts in {facts['seconds']:,.1f} s"
+    )
+    print(
+        f"  ε = {facts['epsilon_opacus']:.3f} by opacus, {facts['epsilon_dp_accounting']:.3f} by "
+        f"dp-accounting, δ = {facts['delta']:g}; at most {facts['epsilon_tight']:.3f} by the "
+        "distribution of the privacy loss"
+    )
+    print(f"  The unit is {facts['unit']}: this ε holds for one text.")
+    print(f"  {_describe_person(facts)}")
     print(f"  {facts['public']}")
     if facts["warning"]:
         print(f"  Warning: {facts['warning']}")
-    print("Use it from Python: core.defences.trained.private.load_training"
-          f"({str(given.out)!r}).answer(encoder, texts)")  # fmt: skip
+    print(
+        "Use it from Python: leakscope.core.defences.trained.private.load_training"
+        f"({str(given.out)!r}).answer(encoder, texts)"
+    )
 
 
-def _person_said(facts: dict[str, Any]) -> str:
-    """Return the ε of all texts of one person, and by which bound."""
+def _describe_person(facts: dict[str, Any]) -> str:
+    """Describe the ε of all training texts of one person, by group privacy."""
     most, epsilon = facts["texts_per_person"], facts["epsilon_of_person"]
     bound = "by group privacy: the loss of all of them together, at the same δ"
     if most is None:
-        from core.training.accounting import GROUP
-
         return (
-            f"Of a person with {GROUP} texts, or a sentence with {GROUP} phrases, it is "
-            f"{epsilon:.3g} ({bound}). Say whose the texts are by --person-column or "
+            f"For a person with {GROUP} texts, or a sentence with {GROUP} phrases, it is "
+            f"{epsilon:.3g} ({bound}). State whose texts they are with --person-column or "
             "--texts-per-person."
         )
     if most == 1:
-        return "Each text belongs to another person: of a person it is the same."
-    return f"Of a person it is {epsilon:.3g}, who has up to {most:,} texts ({bound})."
+        return "Each text belongs to a different person: the ε of a person is the same."
+    return f"For a person with up to {most:,} texts it is {epsilon:.3g} ({bound})."

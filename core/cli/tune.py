@@ -4,78 +4,57 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from core.cli.arguments import (
+from leakscope.core.cli.shared.arguments import (
     add_attack_arguments,
     add_column_arguments,
+    add_settings,
     attack_spec,
+    build_from_arguments,
     columns_of,
-    seed_number,
 )
-from core.cli.output import progress_line, show_json
-from core.cli.sources import checked_reference
-from core.cli.workers import add_worker_arguments, chosen_workers, without_folders
-from core.errors import InvalidInputError
+from leakscope.core.cli.shared.output import progress_line, show_json, show_table
+from leakscope.core.cli.shared.sources import checked_reference
+from leakscope.core.cli.shared.study_files import without_folders
+from leakscope.core.cli.shared.workers import add_worker_arguments, chosen_workers
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.studies.inversion import tuning
+from leakscope.core.studies.inversion.tuning import TuningStudy
 
-if TYPE_CHECKING:
-    from core.studies.tuning import TuningStudy
-
-__all__ = ["add_arguments", "run"]
-
-WHEN_STOPPED = "What is finished is kept: the same command resumes."
+EXAMPLE = "leakscope tune --attack msp --target news.parquet --out tuned.json"
+WHEN_STOPPED = "Finished work is saved: the same command resumes."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `tune`."""
+    """Add the arguments of the command `tune` to its parser."""
     add_attack_arguments(parser)
-    parser.add_argument("--encoder", default="minilm", help="as in `study` (default: minilm)")
-    parser.add_argument("--target", required=True, help="the collection under study, a file")
+    add_settings(parser, TuningStudy)
     add_column_arguments(parser)
-    parser.add_argument("--other", default="wikipedia", help="the cross-domain corpus")
-    parser.add_argument("--domain", default="in", choices=["in", "cross"],
-                        help="whose texts the attacker has (default: in)")  # fmt: skip
-    parser.add_argument("--n-auxiliary", type=int, default=40_000,
-                        help="sentences, a fifth of them held out (default: 40000)")  # fmt: skip
-    parser.add_argument("--n-validation", type=int, default=2_000,
-                        help="most held-out sentences (default: 2000)")  # fmt: skip
-    parser.add_argument("--trials", type=int, default=32, help="(default: 32, as C22 §4.3.3)")
-    parser.add_argument("--seed", type=seed_number, default=0, help="(default: 0)")
     add_worker_arguments(parser)
     parser.add_argument(
-        "--out", type=Path, required=True, help="FILE.json; .md and .parquet beside"
+        "--out", type=Path, required=True, help="FILE.json; .md and .parquet are written beside it"
     )
     parser.add_argument("--json", action="store_true", help="write the rows to standard output")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Measure the trials that are not measured yet, write them all and name the best."""
+    """Run the missing trials of a search, write all trials, and print the best."""
     target = checked_reference(arguments.target, columns_of(arguments))
     other = checked_reference(arguments.other)
     spec = attack_spec(arguments)
-    from core.store import prepared_place
-    from core.studies import tuning
+    from leakscope.core.storage.artifacts import output_folder
 
-    study = tuning.TuningStudy(
-        attack=spec.name,
-        target=target,
-        other=other,
-        domain=arguments.domain,
-        encoder=arguments.encoder,
-        n_auxiliary=arguments.n_auxiliary,
-        n_validation=arguments.n_validation,
-        n_trials=arguments.trials,
-        fixed=spec.settings,
-        seed=arguments.seed,
-    )
-    with prepared_place(arguments.out):
-        _search(arguments, study)
+    named = {"attack": spec.name, "fixed": spec.settings, "target": target, "other": other}
+    study = build_from_arguments(arguments, TuningStudy, **named)
+    with output_folder(arguments.out):
+        _run_trials(arguments, study)
 
 
-def _search(arguments: argparse.Namespace, study: TuningStudy) -> None:
-    from core.store import cache_dir, check_writable
-    from core.studies import tuning
-    from core.studies.tables import table_of, write_rows
+def _run_trials(arguments: argparse.Namespace, study: TuningStudy) -> None:
+    """Run the search, write its rows and table, and print the table or JSON."""
+    from leakscope.core.results.tables import rows_to_json, write_rows
+    from leakscope.core.storage.artifacts import check_writable
+    from leakscope.core.storage.cache_folder import cache_dir
 
     folder = cache_dir("studies", "tuning")
     check_writable(folder)
@@ -84,8 +63,10 @@ def _search(arguments: argparse.Namespace, study: TuningStudy) -> None:
     write_rows(arguments.out, "tuning", rows, tuning.markdown(rows))
     if arguments.json:
         best = tuning.best_trial(rows)
-        show_json({"best": best and best.to_dict(), **table_of("tuning", rows)})
+        show_json({"best": best and best.to_dict(), **rows_to_json("tuning", rows)})
     else:
-        print(tuning.markdown(rows), end="")
+        show_table(tuning.markdown(rows))
     if tuning.best_trial(rows) is None:
-        raise InvalidInputError("Every trial failed. The table says why.")
+        raise InvalidInputError(
+            "Every trial failed. The table shows why; correct the settings and try again."
+        )

@@ -1,9 +1,9 @@
-"""Corpora: where texts come from, read by one name or path.
+"""Corpora: loaded by a name or a path.
 
 `load_corpus` opens one; CORPORA lists the sources. A corpus is documents in a fixed order with a
 content hash; sentences, paragraphs and splits are taken from it. Reading order: documents,
-sentences, passages, splits; then one module a source: lee, wikipedia (with wikitext),
-nltk_corpora (with detokenise), files (with raw_files, rows, tables), hub.
+sentences, passages, splits; then one module per source: lee, wikipedia, nltk_corpora, files (with
+raw_files, rows, tables), hub.
 
 Importing this package is cheap: a source's libraries are imported when it is read.
 """
@@ -17,12 +17,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from core.corpora.document import Document
-from core.corpora.documents import Corpus, check_limit
-from core.corpora.passages import Paragraph, Sentences
-from core.corpora.rows import Columns
-from core.corpora.sentences import split_sentences
-from core.errors import ArtifactError, InvalidInputError
+from leakscope.core.corpora.document import Document
+from leakscope.core.corpora.documents import Corpus, check_limit
+from leakscope.core.corpora.passages import Paragraph, Sentences
+from leakscope.core.corpora.rows import Columns
+from leakscope.core.corpora.sentences import split_sentences
+from leakscope.core.errors import ArtifactError, InvalidInputError
 
 __all__ = [
     "CORPORA",
@@ -43,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class CorpusSource:
-    """A source of corpora: what it is, and the function that reads it."""
+    """A kind of corpus source: title, licence, and the function that loads it."""
 
     title: str
     summary: str
@@ -52,13 +52,13 @@ class CorpusSource:
     """module:function, imported only when used."""
 
     argument: str = ""
-    """What follows the name and a colon, if anything."""
+    """What follows the name and a colon; empty if nothing does."""
 
     has_columns: bool = False
 
     @property
     def load(self) -> Callable[..., Corpus]:
-        """The function that reads the source."""
+        """The function that loads the corpus, imported on first use."""
         module, _, name = self.path.partition(":")
         loaded: Callable[..., Corpus] = getattr(import_module(module), name)
         return loaded
@@ -69,40 +69,40 @@ CORPORA: dict[str, CorpusSource] = {
         "News and encyclopaedia",
         "lee and wikipedia together, about 18,000 sentences, works offline",
         "research use; CC BY-SA 3.0",
-        "core.corpora:load_bundled",
+        "leakscope.core.corpora:load_bundled",
     ),
     "lee": CorpusSource(
         "News (Lee)",
         "300 short news items of 2000 to 2001, works offline",
         "no licence stated; for research",
-        "core.corpora.lee:load_lee",
+        "leakscope.core.corpora.lee:load_lee",
     ),
     "wikipedia": CorpusSource(
         "Wikipedia extract",
         "about 100 English articles of April 2016, works offline",
         "CC BY-SA 3.0",
-        "core.corpora.wikipedia:load_wikipedia",
+        "leakscope.core.corpora.wikipedia:load_wikipedia",
     ),
     "nltk": CorpusSource(
         "NLTK corpus",
         "nltk:NAME, such as nltk:brown, from the data that NLTK finds on this machine",
         "by corpus",
-        "core.corpora.nltk_corpora:load_nltk",
+        "leakscope.core.corpora.nltk_corpora:load_nltk",
         argument="NAME",
     ),
     "hub": CorpusSource(
         "Hugging Face dataset",
         "hub:OWNER/NAME[:CONFIG][:SPLIT], streamed; needs the `datasets` package",
         "by dataset",
-        "core.corpora.hub:load_hub",
+        "leakscope.core.corpora.hub:load_hub",
         argument="OWNER/NAME",
         has_columns=True,
     ),
     "file": CorpusSource(
         "Your own file",
-        "a path: one text a line, or CSV, TSV, JSON, JSONL or Parquet with a column of texts",
+        "a path: one text per line, or CSV, TSV, JSON, JSONL or Parquet with a column of texts",
         "your own",
-        "core.corpora.files:load_file",
+        "leakscope.core.corpora.files:load_file",
         argument="PATH",
         has_columns=True,
     ),
@@ -116,7 +116,7 @@ def load_corpus(
     limit: int | None = None,
     content_hash: str | None = None,
 ) -> Corpus:
-    """Read a corpus: `bundled`, `lee`, `wikipedia`, `nltk:NAME`, `hub:OWNER/NAME` or a path.
+    """Load a corpus by reference: `bundled`, `lee`, `wikipedia`, `nltk:…`, `hub:…` or a path.
 
     A file called like a source is read as `./lee`. `PATH#COLUMN` names the column of the texts,
     where `columns` names none.
@@ -124,7 +124,7 @@ def load_corpus(
     Parameters
     ----------
     columns : Columns, optional
-        Of a file or a dataset of the hub.
+        Column roles of a file or a hub dataset.
     limit : int, optional
         Number of documents (rows, in a table) read, from the first.
     content_hash : str, optional
@@ -157,13 +157,13 @@ def load_corpus(
     if content_hash is not None and corpus.content_hash != content_hash:
         raise ArtifactError(
             f"Corpus {name_or_path} was altered: its content hash is {corpus.content_hash}, not "
-            f"{content_hash}. Restore it, or start anew with its present content."
+            f"{content_hash}. Restore it, or start again with its present content."
         )
     return corpus
 
 
 def split_reference(reference: str) -> tuple[str, str | None]:
-    """Return the name or path of a corpus and the column of its texts in `NAME#COLUMN`.
+    """Split a corpus reference `NAME#COLUMN` into (name or path, column of the texts or None).
 
     Examples
     --------
@@ -177,7 +177,7 @@ def split_reference(reference: str) -> tuple[str, str | None]:
 
 
 def check_source(reference: str, columns: Columns | None = None) -> Path | None:
-    """Return the path of a corpus that is a file, None for another; nothing of it is read.
+    """Return the file path of a corpus reference, None for other sources, without reading it.
 
     Raises
     ------
@@ -192,6 +192,7 @@ def check_source(reference: str, columns: Columns | None = None) -> Path | None:
 
 
 def _check_columns(name: str | Path, source: CorpusSource) -> None:
+    """Raise InvalidInputError if columns were named for a source that has none."""
     if not source.has_columns:
         raise InvalidInputError(
             f"columns are for files and datasets of the hub; leave them out for {name}."
@@ -199,7 +200,7 @@ def _check_columns(name: str | Path, source: CorpusSource) -> None:
 
 
 def _find(name_or_path: str | Path) -> tuple[CorpusSource, Any]:
-    """Return the source that a name or path means, and the argument for it."""
+    """Resolve a name or path into its CorpusSource and the argument for its loader."""
     if isinstance(name_or_path, Path):
         return CORPORA["file"], name_or_path
     name, colon, argument = name_or_path.partition(":")
@@ -210,11 +211,12 @@ def _find(name_or_path: str | Path) -> tuple[CorpusSource, Any]:
         return CORPORA["file"], name_or_path
     known = ", ".join(f"{n}:{s.argument}" if s.argument else n for n, s in CORPORA.items())
     raise InvalidInputError(
-        f"corpus must be one of {known}, or the path of a file that exists, got {name_or_path!r}."
+        f"corpus must be one of {known}, or the path of an existing file, got {name_or_path!r}."
     )
 
 
 def _exists(path: str) -> bool:
+    """Return whether a path exists; False if it is not a valid path."""
     try:
         return bool(path) and Path(path).exists()
     except OSError:  # a name too long for a file
@@ -222,7 +224,7 @@ def _exists(path: str) -> bool:
 
 
 def load_bundled() -> Corpus:
-    """Return lee and wikipedia as one corpus; the label tells which."""
+    """Return the Lee and Wikipedia corpora as one; the label says which."""
     parts = {name: CORPORA[name].load() for name in ("lee", "wikipedia")}
     read = tuple(part.content_hash for part in parts.values())
     if read not in _JOINED:
@@ -236,14 +238,15 @@ def load_bundled() -> Corpus:
 
 
 _JOINED: dict[tuple[str, ...], Corpus] = {}
-"""By what was read: a corpus keeps its sentences, which take a second to split."""
+"""Cache of the joined corpus by its parts' hashes; splitting its sentences takes a second."""
 
 
 @cache
 def _bundled_texts() -> tuple[str, ...]:
+    """Return the filtered sentences of the bundled corpora, cached for the process."""
     return load_bundled().texts
 
 
 def bundled_sentences() -> list[str]:
-    """Return the sentences of 8 to 40 words of the bundled corpora, read once a process."""
+    """Return the sentences of 8 to 40 words of the bundled corpora."""
     return list(_bundled_texts())

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Document"]
-
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text with its name, and its class and author where these are known.
+    """A text with its id, and its class and author where known.
 
     Parameters
     ----------
@@ -27,6 +25,6 @@ class Document:
     author: str | None = None
 
     @property
-    def folded(self) -> str:
-        """What two documents with the same text have in common, white space aside."""
+    def normalised_text(self) -> str:
+        """The text with white space collapsed, to compare documents."""
         return " ".join(self.text.split())

@@ -1,4 +1,4 @@
-"""Corpora, which documents form: read once, never changed, identified by their content."""
+"""Corpora: immutable sequences of documents, identified by a content hash."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from core.corpora.document import Document
-from core.corpora.passages import Paragraph, Sentences, gather_paragraphs, gather_sentences
-from core.corpora.splits import split_by_class, split_by_document
-from core.errors import InvalidInputError
-
-__all__ = ["Corpus", "Document", "check_limit", "digest_fields"]
+from leakscope.core.corpora.document import Document
+from leakscope.core.corpora.passages import (
+    Paragraph,
+    Sentences,
+    gather_paragraphs,
+    gather_sentences,
+)
+from leakscope.core.corpora.splits import split_by_class, split_by_document
+from leakscope.core.errors import InvalidInputError
 
 
 @dataclass(frozen=True)
@@ -24,9 +27,9 @@ class Corpus:
     name : str
         How results call it.
     documents : tuple of Document
-        With ids that differ.
+        Documents with unique ids.
     licence : str
-        Under which terms the texts may be used, as far as it is known.
+        Terms under which the texts may be used, if known.
     language : str
         Two-letter code, for the sentence splitter.
     is_split : bool
@@ -53,7 +56,7 @@ class Corpus:
             if document.id in seen:
                 raise InvalidInputError(
                     f"Corpus {self.name!r} has two documents with the id {document.id!r}. "
-                    "Give each document an id of its own."
+                    "Give each document a unique id."
                 )
             seen.add(document.id)
 
@@ -63,7 +66,7 @@ class Corpus:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over the documents in order and over what decides how they are read.
+        """SHA-256 over the documents, in order, and over the settings that affect reading.
 
         This is the identity of the corpus in caches and results; name and licence do not count.
         """
@@ -72,41 +75,38 @@ class Corpus:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The classes, in the order of their first documents."""
+        """The distinct class labels, in order of first appearance."""
         return tuple(dict.fromkeys(d.label for d in self.documents if d.label is not None))
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """What attacks train on: the sentences of 8 to 40 words."""
+        """The sentences of 8 to 40 words, which attacks train on."""
         return self.sentences().texts
 
     def sentences(self, min_words: int = 8, max_words: int = 40) -> Sentences:
-        """Return the sentences whose length lies within the bounds, each once (C22 §4.3.1)."""
+        """Return the distinct sentences with min_words to max_words words (C22 §4.3.1)."""
         found = self._gathered.get((min_words, max_words))
         if found is None:
-            found = self._gather(min_words, max_words)
+            found = gather_sentences(
+                self.documents,
+                min_words,
+                max_words,
+                language=None if self.is_split else self.language,
+            )
             self._gathered[min_words, max_words] = found
         return found
 
     @cached_property
     def _gathered(self) -> dict[tuple[int, int], Sentences]:
-        """What was split already, by its bounds."""
+        """Cache of split sentences, by (min_words, max_words)."""
         return {}
 
-    def _gather(self, min_words: int, max_words: int) -> Sentences:
-        return gather_sentences(
-            self.documents,
-            min_words,
-            max_words,
-            language=None if self.is_split else self.language,
-        )
-
     def paragraphs(self, min_words: int = 128, max_words: int = 168) -> tuple[Paragraph, ...]:
-        """Return consecutive sentences of one document joined to that length (C22 §4.3.1)."""
+        """Return consecutive sentences of a document joined to that length (C22 §4.3.1)."""
         return gather_paragraphs(self.sentences(), min_words, max_words)
 
     def split_by_document(self, fractions: Sequence[float], seed: int = 0) -> tuple[Corpus, ...]:
-        """Draw documents into parts that share none; see core.corpora.splits."""
+        """Split the documents at random into disjoint parts; see leakscope.core.corpora.splits."""
         parts = split_by_document(self.documents, fractions, seed, name=self.name)
         n = len(parts)
         return tuple(
@@ -117,7 +117,7 @@ class Corpus:
     def split_by_class(
         self, classes: Collection[str], leave_out: Collection[str] = ()
     ) -> tuple[Corpus, Corpus]:
-        """Return the in-domain and the cross-domain corpus; see core.corpora.splits."""
+        """Split by class into an in-domain and a cross-domain corpus (see .splits)."""
         inside, outside = split_by_class(self.documents, classes, leave_out, name=self.name)
         said = ", ".join(label for label in self.labels if label in classes)
         return (
@@ -126,7 +126,7 @@ class Corpus:
         )
 
     def only(self, classes: Collection[str]) -> Corpus:
-        """Return the documents of these classes.
+        """Return the corpus restricted to documents of the given classes.
 
         Raises
         ------
@@ -142,19 +142,19 @@ class Corpus:
         return replace(self, documents=tuple(d for d in self.documents if d.label in classes))
 
     def head(self, limit: int | None) -> Corpus:
-        """Return the corpus of the first `limit` documents, or itself for None."""
+        """Return the corpus of the first `limit` documents; the corpus itself for None."""
         check_limit(limit)
         return self if limit is None else replace(self, documents=self.documents[:limit])
 
 
 def check_limit(limit: int | None) -> None:
-    """Raise InvalidInputError unless `limit` is None or a number of rows."""
+    """Raise InvalidInputError unless `limit` is None or at least 1."""
     if limit is not None and limit < 1:
-        raise InvalidInputError(f"limit must be at least 1, got {limit}. Leave it out to read all.")
+        raise InvalidInputError(f"limit must be at least 1, got {limit}. Leave it out to use all.")
 
 
 def digest_fields(fields: Iterable[str | None]) -> str:
-    """Return the SHA-256 of a sequence of fields; None, empty and split fields all differ."""
+    """Return the SHA-256 of a sequence of strings; None, empty and split fields all differ."""
     digest = hashlib.sha256()
     for text in fields:
         if text is None:

@@ -1,38 +1,37 @@
-"""Corpora from files: one text a line, CSV, TSV, JSON, JSONL or Parquet."""
+"""Load corpora from files: one text per line, CSV, TSV, JSON, JSONL or Parquet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.corpora.documents import Corpus, check_limit
-from core.corpora.guess import FileFacts, facts_of
-from core.corpora.rows import Columns, Row, check_rows, documents_of
-from core.corpora.tables import read_rows
-
-__all__ = ["load_file", "read_texts"]
+from leakscope.core.corpora.documents import Corpus, check_limit
+from leakscope.core.corpora.guess import FileFacts, inspect_file
+from leakscope.core.corpora.readers.memory_file import File
+from leakscope.core.corpora.readers.tables import read_rows
+from leakscope.core.corpora.rows import Columns, Row, check_rows, rows_to_documents
 
 
 def read_texts(
-    path: Path | str, *, columns: Columns | None = None, limit: int | None = None
+    path: File | str, *, columns: Columns | None = None, limit: int | None = None
 ) -> list[str]:
-    """Return the texts of the first `limit` rows as they stand in the file, all by default.
+    """Read the texts of the first `limit` rows of a file (all by default).
 
     Raises
     ------
     InvalidInputError
         The file, a row or a column cannot be used; the message names it and the remedy.
     """
-    _, rows = _opened(Path(path), columns, limit)
+    _, rows = _checked_rows(Path(path) if isinstance(path, str) else path, columns, limit)
     return [row.text for row in rows]
 
 
-def _opened(
-    path: Path, columns: Columns | None, limit: int | None
+def _checked_rows(
+    path: File, columns: Columns | None, limit: int | None
 ) -> tuple[FileFacts, Iterator[Row]]:
-    """Return what a file holds, and its first `limit` rows, checked as they are read."""
+    """Return a file's facts (columns, encoding) and an iterator over its checked rows."""
     check_limit(limit)
-    facts = facts_of(path, columns)
+    facts = inspect_file(path, columns)
     rows = read_rows(path, facts.columns, facts.encoding)
     return facts, check_rows(path, rows, facts.columns, limit)
 
@@ -44,7 +43,7 @@ def load_file(
     limit: int | None = None,
     language: str = "en",
 ) -> Corpus:
-    """Return the rows of a file as documents, numbered from 1.
+    """Load the rows of a file as a corpus of documents, numbered from 1.
 
     With `columns.document`, the rows of one value are one document with that value as its id,
     and each row is a paragraph of it.
@@ -59,7 +58,7 @@ def load_file(
     limit : int, optional
         Number of rows read, from the first.
     language : str
-        Of the texts, for the sentence splitter.
+        Language of the texts, for the sentence splitter.
 
     Raises
     ------
@@ -67,7 +66,8 @@ def load_file(
         The file, a row or a column cannot be used; the message names it and the remedy.
     """
     path = Path(path)
-    facts, rows = _opened(path, columns, limit)
-    documents = documents_of(path, rows, facts.columns)
-    return Corpus(path.stem, documents, licence="the user's own file", language=language,
-                  notes=facts.notes)  # fmt: skip
+    facts, rows = _checked_rows(path, columns, limit)
+    documents = rows_to_documents(path, rows, facts.columns)
+    return Corpus(
+        path.stem, documents, licence="the user's own file", language=language, notes=facts.notes
+    )

@@ -1,4 +1,4 @@
-"""What a file holds before it is read: its columns, the one with the texts, its encoding.
+"""Inspect a file before reading it: its columns, its text column and its encoding.
 
 The column of the texts is the one named, or the longest text column: of the first rows, the one
 with the most characters a row; of equals, the first. Commands and pages all ask here.
@@ -13,23 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from core.corpora.encodings import UTF_8, encoding_note, encoding_of
-from core.corpora.memory_file import File
-from core.corpora.raw_files import Source, refusal
-from core.corpora.rows import Columns, columns_said, is_empty, looks_like_vector
-from core.corpora.tables import CsvTable, Table, open_table, read_rows
-from core.corpora.vector_columns import vectors_of
-from core.errors import InvalidInputError
-
-__all__ = [
-    "SAMPLE_ROWS",
-    "FileFacts",
-    "check_holds_text",
-    "facts_of",
-    "guess_note",
-    "longest_text_column",
-    "text_column_of",
-]
+from leakscope.core.corpora.readers.encodings import UTF_8, encoding_note, encoding_of
+from leakscope.core.corpora.readers.memory_file import File
+from leakscope.core.corpora.readers.raw_files import Source, refusal
+from leakscope.core.corpora.readers.tables import CsvTable, Table, open_table, read_rows
+from leakscope.core.corpora.readers.vector_columns import table_vector_columns
+from leakscope.core.corpora.rows import Columns, describe_columns, is_empty, looks_like_vector
+from leakscope.core.errors import InvalidInputError
 
 SAMPLE_ROWS = 200
 _SAMPLE_CHARACTERS = 10**6
@@ -38,7 +28,7 @@ _SAMPLE_COLUMNS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class FileFacts:
-    """What a file holds.
+    """The columns, text column, encoding and reading notes of a file.
 
     Attributes
     ----------
@@ -53,7 +43,7 @@ class FileFacts:
     vectors : tuple of str
         Those of the columns whose cells are vectors.
     notes : tuple of str
-        What whoever reads the file should know: the guess, if there was one, comes first; then
+        Notes for the reader of the file: the guess, if there was one, comes first; then
         an encoding other than Unicode.
     """
 
@@ -65,8 +55,8 @@ class FileFacts:
     notes: tuple[str, ...] = ()
 
 
-def facts_of(file: File, columns: Columns | None = None) -> FileFacts:
-    """Return what a file holds; only its first rows are read as such.
+def inspect_file(file: File, columns: Columns | None = None) -> FileFacts:
+    """Inspect a file's first rows: column names, text column, encoding, vector columns.
 
     Raises
     ------
@@ -77,14 +67,18 @@ def facts_of(file: File, columns: Columns | None = None) -> FileFacts:
     table = open_table(file, columns.text)
     if table is None:
         if columns != Columns():
-            raise refusal(file, "", "is plain text, a text a line. Name no column of it.")
+            raise refusal(file, "", "is plain text with one text per line. Leave the column out.")
         encoding = encoding_of(file)
-        return FileFacts(names=(), columns=columns, encoding=encoding,
-                         notes=_told(encoding_note(file, encoding)))  # fmt: skip
+        return FileFacts(
+            names=(),
+            columns=columns,
+            encoding=encoding,
+            notes=_non_empty(encoding_note(file, encoding)),
+        )
     is_guessed = columns.text is None and len(set(table.names)) > 1
     if table.names:
-        columns = replace(columns, text=columns.text or text_column_of(file, table))
-        columns.within(file, table.names)
+        columns = replace(columns, text=columns.text or find_text_column(file, table))
+        columns.resolve(file, table.names)
     guess = guess_note(file, columns.text) if is_guessed else ""
     plain_quotes = _plain_quotes_note(file, table) if isinstance(table, CsvTable) else ""
     return FileFacts(
@@ -92,42 +86,43 @@ def facts_of(file: File, columns: Columns | None = None) -> FileFacts:
         columns=columns,
         is_guessed=is_guessed,
         encoding=table.encoding,
-        vectors=vectors_of(table),
-        notes=_told(guess, encoding_note(file, table.encoding), plain_quotes),
+        vectors=table_vector_columns(table),
+        notes=_non_empty(guess, encoding_note(file, table.encoding), plain_quotes),
     )
 
 
 def _plain_quotes_note(file: File, table: CsvTable) -> str:
-    """Return what to know of double quotes that the first rows hold unescaped, or nothing."""
+    """Return a note that a CSV table's first rows contain unescaped double quotes, or ""."""
     with suppress(InvalidInputError):
         for _ in islice(table.whole_rows(), SAMPLE_ROWS):
             pass
     if not table.repaired:
         return ""
     return (
-        f"{file}, {table.repaired}: a quoted text holds double quotes that are not written as two; "
-        "they are read as part of it"
+        f"{file}, {table.repaired}: a quoted text contains double quotes that are not doubled; "
+        "they are treated as part of the text"
     )
 
 
-def _told(*notes: str) -> tuple[str, ...]:
+def _non_empty(*notes: str) -> tuple[str, ...]:
+    """Return the notes that are not empty."""
     return tuple(note for note in notes if note)
 
 
 def guess_note(source: Source, column: str | None) -> str:
-    """Return the sentence that tells a guess."""
-    return f"{source}: reading column `{column}`, the longest texts"
+    """Return the note that names the guessed text column."""
+    return f"{source}: using column `{column}`, which has the longest texts"
 
 
 def check_holds_text(file: File, facts: FileFacts) -> None:
-    """Raise InvalidInputError where no row has a text; stops at the first that has one."""
+    """Raise InvalidInputError if no row of a file has a text."""
     rows = read_rows(file, facts.columns, facts.encoding)
     if all(is_empty(row) for row in rows):
         where = f"column {facts.columns.text!r} holds" if facts.names else "holds"
-        raise refusal(file, "", f"{where} no text. Give at least one, or name another column.")
+        raise refusal(file, "", f"{where} no text. Give at least one text, or name another column.")
 
 
-def text_column_of(source: Source, table: Table) -> str:
+def find_text_column(source: Source, table: Table) -> str:
     """Return the column of a table that holds the longest texts.
 
     Raises
@@ -138,35 +133,37 @@ def text_column_of(source: Source, table: Table) -> str:
     twice = next((name for name, n in Counter(table.text_names).items() if name and n > 1), None)
     if twice is not None:
         raise refusal(
-            source, "", f"has the column {twice!r} twice. Rename one, or name that of the texts."
+            source,
+            "",
+            f"has the column {twice!r} twice. Rename one, or name the column of the texts.",
         )
     names = list(dict.fromkeys(table.text_names))[:_SAMPLE_COLUMNS]
     return longest_text_column(names, _cells(table, names)) or _only_column(source, table)
 
 
 def _cells(table: Table, names: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """Yield rows up to the first that is broken: whoever reads them says what is wrong."""
+    """Yield a table's rows up to the first broken one, which a later full read will report."""
     with suppress(InvalidInputError):
         yield from (cells for _, cells in table.rows(names))
 
 
 def _only_column(source: Source, table: Table) -> str:
-    """Return the column to read where none holds texts; reading it says what it holds."""
+    """Return the column to use if none contains texts: the only one, or the one named `text`."""
     names = list(dict.fromkeys(table.names))
     if len(names) == 1 or "text" in names:
         return "text" if "text" in names else names[0]
     remedy = "Add a column of texts"
     if isinstance(table, CsvTable):
-        remedy += ", or name one to read what it holds as texts"
+        remedy += ", or name the column to use as texts"
     raise refusal(
         source,
         "",
-        f"none of its {len(names)} columns holds texts. {columns_said(names)}. {remedy}.",
+        f"none of its {len(names)} columns holds texts. {describe_columns(names)}. {remedy}.",
     )
 
 
 def longest_text_column(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str | None:
-    """Return the column with the most characters over the first rows; None if none holds text.
+    """Return the column with the most characters in the first rows; None if none holds text.
 
     Rows are read until SAMPLE_ROWS or a million characters, and on while no text was met.
 
@@ -187,7 +184,7 @@ def longest_text_column(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
 
 
 def _length(cell: Any) -> int:
-    """Return the characters of a text; what holds no letter is a number, a date or nothing."""
+    """Return the number of characters of a text cell; 0 for numbers, dates and vectors."""
     if not isinstance(cell, str) or not any(sign.isalpha() for sign in cell):
         return 0
     if looks_like_vector(cell):  # of 1e-05, the e is no letter

@@ -1,4 +1,4 @@
-"""Any dataset of the Hugging Face hub, through the optional `datasets` package."""
+"""Load datasets of the Hugging Face hub, through the optional `datasets` package."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from core.corpora.documents import Corpus
-from core.corpora.guess import SAMPLE_ROWS, guess_note, longest_text_column
-from core.corpora.rows import Columns, Row, check_rows, documents_of, row_of
-from core.errors import (
+from leakscope.core.corpora.documents import Corpus
+from leakscope.core.corpora.guess import SAMPLE_ROWS, guess_note, longest_text_column
+from leakscope.core.corpora.rows import Columns, Row, check_rows, make_row, rows_to_documents
+from leakscope.core.errors import (
     CoreError,
     InvalidInputError,
     MissingDependencyError,
@@ -20,13 +20,11 @@ from core.errors import (
     install,
 )
 
-__all__ = ["load_hub"]
-
 _REFERENCE = re.compile(r"([\w.-]{1,96}/[\w.-]{1,96})(?::([\w.-]*))?(?::([\w.-]+))?")
 
 
 def load_hub(reference: str, *, columns: Columns | None = None, limit: int | None = None) -> Corpus:
-    """Return the rows of a dataset as documents, streamed up to `limit`.
+    """Load the rows of a hub dataset as a corpus, streaming up to `limit`.
 
     Code that comes with a dataset is never run: `datasets` does so only where it is asked to
     trust it, and here it is not.
@@ -59,21 +57,22 @@ def load_hub(reference: str, *, columns: Columns | None = None, limit: int | Non
         ) from error
     try:
         dataset = load_dataset(name, config, split=split, streaming=True)
-        columns, notes, records = _opened(source, dataset, columns)
+        columns, notes, records = _choose_text_column(source, dataset, columns)
         rows = _rows(source, dataset, records, columns)
-        documents = documents_of(source, check_rows(source, rows, columns, limit), columns)
+        documents = rows_to_documents(source, check_rows(source, rows, columns, limit), columns)
     except CoreError:
         raise
     except Exception as error:  # what a reader, a download or a server raises is not one family
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ModelUnavailableError(
-            f"{source} could not be read: {reason}. Check the name, the configuration, the split "
+            f"{source} could not be loaded: {reason}. Check the name, the configuration, the split "
             "and the network; `bundled` always works offline."
         ) from error
     return Corpus(source, documents, licence=_licence(dataset), notes=notes)
 
 
 def _parse(reference: str) -> tuple[str, str | None, str]:
+    """Split OWNER/NAME[:CONFIG][:SPLIT] into name, configuration (or None) and split."""
     match = _REFERENCE.fullmatch(reference)
     if match is None:
         raise InvalidInputError(
@@ -88,10 +87,10 @@ def _parse(reference: str) -> tuple[str, str | None, str]:
     return name, config or None, split or "train"
 
 
-def _opened(
+def _choose_text_column(
     source: str, dataset: Any, columns: Columns
 ) -> tuple[Columns, tuple[str, ...], Iterator[Mapping[str, Any]]]:
-    """Return the columns with that of the texts, what to tell of it, and the records."""
+    """Choose the text column; return the columns, notes about the guess, and all records."""
     records = iter(dataset)
     if columns.text is not None:
         return columns, (), records
@@ -106,25 +105,26 @@ def _opened(
 def _rows(
     source: str, dataset: Any, records: Iterator[Mapping[str, Any]], columns: Columns
 ) -> Iterator[Row]:
-    """Yield the rows, class numbers replaced by their names where the dataset has them."""
+    """Yield the dataset's records as rows, with class numbers replaced by class names."""
     features: Mapping[str, Any] = dataset.features or {}
     chosen: dict[str, str] = {}
     for number, record in enumerate(records, 1):
-        chosen = chosen or columns.within(source, list(record))
+        chosen = chosen or columns.resolve(source, list(record))
         values = {
             role: _class_name(features.get(column), record[column])
             for role, column in chosen.items()
         }
-        yield row_of(f"row {number}", values)
+        yield make_row(f"row {number}", values)
 
 
 def _class_name(feature: Any, value: Any) -> Any:
-    """Return the name of a class that is stored as a number; -1 stands for none."""
+    """Return the name of a class stored as a number; None for -1."""
     if not hasattr(feature, "int2str") or not isinstance(value, int):
         return value
     return feature.int2str(value) if value >= 0 else None
 
 
 def _licence(dataset: Any) -> str:
+    """Return the dataset's licence, or a pointer to its page."""
     info = getattr(dataset, "info", None)
     return getattr(info, "license", None) or "see the dataset's page"

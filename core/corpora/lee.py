@@ -1,19 +1,17 @@
-"""The Lee background corpus: 300 short news items of 2000 to 2001, from gensim's test files."""
+"""Load the Lee background corpus: 300 short news items of 2000–2001, from gensim's test files."""
 
 from __future__ import annotations
 
-from core.corpora.document import Document
-from core.corpora.documents import Corpus
-from core.corpora.gensim_files import gensim_file
-
-__all__ = ["load_lee"]
+from leakscope.core.corpora.document import Document
+from leakscope.core.corpora.documents import Corpus
+from leakscope.core.corpora.readers.gensim_files import gensim_file
 
 _NAME = "lee_background.cor"
 _SHA256 = "5d78d6dafd953bbf65797bef09a9ffb9ec430583381be705f8fd460000f370fb"
 
 
 def load_lee() -> Corpus:
-    """Return the news items, one document each.
+    """Load the Lee corpus: 300 news items, one document each.
 
     Collected by Lee, Pincombe & Welsh (2005) from the mail service of the Australian
     Broadcasting Corporation.

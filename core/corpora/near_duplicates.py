@@ -1,4 +1,4 @@
-"""Texts that nearly repeat a known one, or that one known text holds nearly whole.
+"""Find texts that nearly repeat a known text, or that a known text nearly contains.
 
 Who has learnt a text knows one that differs from it by a word or two, and a short one that stands
 in it. What is read of such a text says little about texts that were never seen, so that none may
@@ -12,35 +12,24 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from core.errors import InvalidInputError
-from core.text import words
-
-__all__ = [
-    "CONTAINED",
-    "SHINGLE_WORDS",
-    "THRESHOLD",
-    "containment",
-    "near_duplicates",
-    "shingles",
-    "similarity",
-]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.text import words
 
 SHINGLE_WORDS = 3
-"""Consecutive words that two texts have in common, or not."""
+"""Number of consecutive words in a shingle."""
 
 THRESHOLD = 0.25
-"""Share of their shingles that two texts have in common where one nearly repeats the other."""
+"""Jaccard similarity of shingle sets from which one text nearly repeats the other."""
 
 CONTAINED = 0.8
-"""Share of a text's shingles from which one known text that has them holds the text nearly whole.
-
-A higher threshold of resemblance raises it as well."""
+"""Share of a text's shingles found in one known text from which the text counts as contained. A
+higher similarity threshold raises it as well."""
 
 N_HASHES = 256
-"""Values of a MinHash."""
+"""Number of MinHash values."""
 
 MISSED = 0.005
-"""Chance at most that a pair just at the threshold is not looked at."""
+"""Maximum probability that a pair exactly at the threshold is not compared."""
 
 Shingles = frozenset[tuple[str, ...]]
 
@@ -52,28 +41,29 @@ def near_duplicates(
     *,
     n_words: int = SHINGLE_WORDS,
 ) -> frozenset[int]:
-    """Return which of the texts nearly repeat a known one, or stand nearly whole in one.
+    """Return the rows of texts that nearly repeat a known text, or are nearly contained in one.
 
     Implements Broder (1997): the resemblance |A ∩ B| / |A ∪ B| of two texts' sets of w-shingles,
     with candidates by MinHash in bands (`datasketch`), each compared exactly; and the containment
     |A ∩ B| / |A| of a text A in a known text B, counted exactly in an index of the shingles.
-    Differs from the paper: shingles are of words as `core.text` has them. The few texts lie in the
-    index, the many known ones pass by, and those are left out before they are hashed of whose
-    shingles a smaller share than the threshold is in any text: they can resemble none. A text of a
-    single shingle, such as "he said that", is not contained by the longer ones that it stands in:
-    language repeats three words. It goes where it is all, or nearly all, that a known text says.
+    Differs from the paper: shingles are of words as `leakscope.core.text` has them. The few texts
+    lie in the index, the many known ones pass by, and those are left out before they are hashed of
+    whose shingles a smaller share than the threshold is in any text: they can resemble none. A text
+    of a single shingle, such as "he said that", is not contained by the longer ones that it stands
+    in: language repeats three words. It goes where it is all, or nearly all, that a known text
+    says.
 
     Parameters
     ----------
     texts : sequence of str
         Some hundreds or thousands.
     known : iterable of str
-        Of any number: only their words are looked at, one text after another.
+        Any number of texts; they are processed one after another.
     threshold : float
         Resemblance from which a text counts as a repetition, in (0, 1]. Containment counts from
         CONTAINED, or from this where it is more.
     n_words : int
-        Of a shingle.
+        Words per shingle.
 
     Raises
     ------
@@ -99,12 +89,14 @@ def near_duplicates(
             f"and {n_words}."
         )
     sought = [shingles(text, n_words) for text in texts]
-    found, passed = _pass_by(sought, (shingles(text, n_words) for text in known), threshold)
+    found, passed = _contained_and_candidates(
+        sought, (shingles(text, n_words) for text in known), threshold
+    )
     return frozenset(found | _resembling(sought, passed, threshold, found))
 
 
 def shingles(text: str, n_words: int = SHINGLE_WORDS) -> Shingles:
-    """Return each run of so many words of a text; a shorter text is one run.
+    """Return the set of n_words-long word runs of a text; a shorter text is a single run.
 
     Examples
     --------
@@ -120,7 +112,7 @@ def shingles(text: str, n_words: int = SHINGLE_WORDS) -> Shingles:
 
 
 def similarity(one: Shingles, other: Shingles) -> float:
-    """Return the Jaccard similarity of two sets; of two empty ones it is 0.
+    """Return the Jaccard similarity of two shingle sets; 0 if both are empty.
 
     Examples
     --------
@@ -132,7 +124,7 @@ def similarity(one: Shingles, other: Shingles) -> float:
 
 
 def containment(one: Shingles, other: Shingles) -> float:
-    """Return the share of the first set that is in the second; of an empty one it is 0.
+    """Return the share of the first shingle set contained in the second; 0 if the first is empty.
 
     Examples
     --------
@@ -142,10 +134,10 @@ def containment(one: Shingles, other: Shingles) -> float:
     return len(one & other) / len(one) if one else 0.0
 
 
-def _pass_by(
+def _contained_and_candidates(
     sought: Sequence[Shingles], known: Iterable[Shingles], threshold: float
 ) -> tuple[set[int], list[Shingles]]:
-    """Return the rows that a known text contains, and the known texts that can resemble one.
+    """Return the rows contained in a known text, and the known texts similar enough to compare.
 
     These are the ones of |A ∩ B| ≥ t |A ∪ B| ≥ t |B|, A being any text and B the known one.
     """
@@ -171,7 +163,7 @@ def _pass_by(
 def _resembling(
     sought: Sequence[Shingles], passed: Sequence[Shingles], threshold: float, known: set[int]
 ) -> set[int]:
-    """Return the rows that resemble a text, but for those that are known to repeat one."""
+    """Return the rows whose similarity to a candidate text reaches the threshold (MinHash LSH)."""
     from datasketch import MinHash, MinHashLSH
 
     index = MinHashLSH(num_perm=N_HASHES, params=_bands(threshold))
@@ -188,11 +180,12 @@ def _resembling(
 
 
 def _hashable(found: Shingles) -> list[bytes]:
+    """Return shingles as byte strings for MinHash."""
     return [" ".join(shingle).encode() for shingle in found]
 
 
 def _bands(threshold: float) -> tuple[int, int]:
-    """Return how many bands of how many values miss no more than MISSED at the threshold.
+    """Return the LSH (bands, rows) that miss a pair at the threshold with probability ≤ MISSED.
 
     A pair of similarity s shares a band of r values, of b, with probability 1 - (1 - s^r)^b.
     """

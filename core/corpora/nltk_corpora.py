@@ -1,4 +1,4 @@
-"""Corpora of the Natural Language Toolkit, through its own readers, without its tokenizer models.
+"""Load corpora of the Natural Language Toolkit with its own readers.
 
 NLTK looks for its data in $NLTK_DATA and a few usual folders.
 """
@@ -6,29 +6,32 @@ NLTK looks for its data in $NLTK_DATA and a few usual folders.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-from core.cache_folder import user_home
-from core.corpora.detokenise import detokenise, paragraphs_of_lines
-from core.corpora.document import Document
-from core.corpora.documents import Corpus, check_limit
-from core.errors import ArtifactError, InvalidInputError, ModelUnavailableError
-
-__all__ = ["load_nltk", "nltk_folders"]
+from leakscope.core.corpora.document import Document
+from leakscope.core.corpora.documents import Corpus, check_limit
+from leakscope.core.errors import ArtifactError, InvalidInputError, ModelUnavailableError
+from leakscope.core.storage.cache_folder import user_home
 
 _LOCK = Lock()  # NLTK's lazy readers turn into others in place, which two threads must not see
+_LONGEST_WRAPPED_LINE = 100
+_REPEATED_STOP = re.compile(r"\.(?: \.)+")
+_STOP_AFTER_ABBREVIATION = re.compile(r"(?<=\w\.) \.$")
+_SPACED_COMMA = " , "
 
 
 def nltk_folders() -> list[Path]:
-    """Return where NLTK looks for its data, without importing it, which takes seconds.
+    """Return the folders where NLTK looks for data, without importing it (which takes seconds).
 
     As `nltk.data.path` is made; where NLTK is imported it is asked, as a program may add folders.
     """
@@ -46,7 +49,7 @@ def nltk_folders() -> list[Path]:
 
 
 def load_nltk(name: str, *, limit: int | None = None) -> Corpus:
-    """Return a corpus of NLTK by its name there, such as `brown` or `movie_reviews`.
+    """Load an NLTK corpus by name, such as `brown` or `movie_reviews`.
 
     A document is a file, with its category as label; a sentence where the corpus is a list of
     sentences; a post, with its user as author, in the chat corpus. Of several categories the
@@ -63,7 +66,7 @@ def load_nltk(name: str, *, limit: int | None = None) -> Corpus:
     """
     check_limit(limit)
     with _LOCK:
-        reader = _open(name)
+        reader = _corpus_reader(name)
         try:
             documents = tuple(islice(_documents(name, reader), limit))
         except (
@@ -74,10 +77,12 @@ def load_nltk(name: str, *, limit: int | None = None) -> Corpus:
                 raise
             raise ArtifactError(
                 f"nltk:{name} is damaged ({type(error).__name__}). Delete corpora/{name}* from "
-                f"NLTK's data and get it again: python -m nltk.downloader {name}"
+                f"NLTK's data and download it again: python -m nltk.downloader {name}"
             ) from error
     if not documents:
-        raise ArtifactError(f"nltk:{name} holds no text. Get it again with nltk.downloader.")
+        raise ArtifactError(
+            f"nltk:{name} holds no text. Download it again: python -m nltk.downloader {name}"
+        )
     return Corpus(
         f"nltk:{name}",
         documents,
@@ -86,8 +91,8 @@ def load_nltk(name: str, *, limit: int | None = None) -> Corpus:
     )
 
 
-def _open(name: str) -> Any:
-    """Return NLTK's reader, its files found."""
+def _corpus_reader(name: str) -> Any:
+    """Return NLTK's corpus reader by name, after checking that its files exist."""
     import nltk.corpus
     from nltk.corpus.reader.api import CorpusReader
     from nltk.corpus.util import LazyCorpusLoader
@@ -102,23 +107,25 @@ def _open(name: str) -> Any:
         reader.fileids()
     except LookupError as error:
         raise ModelUnavailableError(
-            f"nltk:{name} is not on this machine. Get it with `python -m nltk.downloader {name}`, "
-            "or set NLTK_DATA to the folder that holds corpora/; `bundled` works without it."
+            f"nltk:{name} is not on this machine. Download it with `python -m nltk.downloader "
+            f"{name}`, or set NLTK_DATA to the folder that contains corpora/. `bundled` works "
+            "without it."
         ) from error
     except (zipfile.BadZipFile, OSError, AttributeError, TypeError) as error:
         raise ArtifactError(
-            f"nltk:{name} cannot be opened ({type(error).__name__}). Get it again: "
+            f"nltk:{name} cannot be opened ({type(error).__name__}). Download it again: "
             f"python -m nltk.downloader {name}"
         ) from error
     return reader
 
 
 def _is_split(reader: Any) -> bool:
+    """Return whether a corpus reader's documents are single sentences."""
     return hasattr(reader, "tuples") or type(reader).__name__ == "CategorizedSentencesCorpusReader"
 
 
 def _documents(name: str, reader: Any) -> Iterator[Document]:
-    """Yield documents in the way that suits the kind of reader."""
+    """Yield a corpus reader's documents, in the way that suits its class."""
     if hasattr(reader, "tuples"):
         return _questions(reader)
     if hasattr(reader, "xml_posts"):
@@ -127,24 +134,31 @@ def _documents(name: str, reader: Any) -> Iterator[Document]:
         return _listed_sentences(reader)
     if hasattr(reader, "sents"):
         kinds = {kind.__name__ for kind in type(reader).__mro__}
-        return _plain_files(reader) if "PlaintextCorpusReader" in kinds else _token_files(reader)
+        return (
+            _plain_files(reader)
+            if "PlaintextCorpusReader" in kinds
+            else _detokenised_documents(reader)
+        )
     raise InvalidInputError(
         f"nltk:{name} holds no running text. Try nltk:brown, nltk:movie_reviews or nltk:abc."
     )
 
 
 def _label(reader: Any, file: str) -> str | None:
+    """Return the first category (alphabetically) of a corpus file, or None."""
     return min(reader.categories(file), default=None) if hasattr(reader, "categories") else None
 
 
 def _plain_files(reader: Any) -> Iterator[Document]:
+    """Yield each plain-text file as a document."""
     for file in reader.fileids():
         text = paragraphs_of_lines(reader.raw(file))
         if text:
             yield Document(file, text, _label(reader, file))
 
 
-def _token_files(reader: Any) -> Iterator[Document]:
+def _detokenised_documents(reader: Any) -> Iterator[Document]:
+    """Yield each file of an NLTK reader as a labelled Document, its tokens joined to text."""
     for file in reader.fileids():
         text = "\n\n".join(detokenise(sentence) for sentence in reader.sents(file))
         if text:
@@ -152,6 +166,7 @@ def _token_files(reader: Any) -> Iterator[Document]:
 
 
 def _listed_sentences(reader: Any) -> Iterator[Document]:
+    """Yield each sentence of a sentence-list corpus as a document."""
     for file in reader.fileids():
         label = _label(reader, file)
         for i, sentence in enumerate(reader.sents(file), 1):
@@ -159,7 +174,7 @@ def _listed_sentences(reader: Any) -> Iterator[Document]:
 
 
 def _questions(reader: Any) -> Iterator[Document]:
-    """Yield the TREC questions with their coarse class ("DESC" of "DESC:manner")."""
+    """Yield the TREC questions as documents, labelled by coarse class ("DESC" of "DESC:manner")."""
     for file in reader.fileids():
         for i, (category, question) in enumerate(reader.tuples(file), 1):
             label = category.partition(":")[0]
@@ -167,9 +182,57 @@ def _questions(reader: Any) -> Iterator[Document]:
 
 
 def _posts(reader: Any) -> Iterator[Document]:
-    """Yield what people wrote, messages of the chat system left out; the label is the room."""
+    """Yield the chat corpus's user posts as documents; the label is the chat room."""
     for file in reader.fileids():
         room = file.split("-")[2].partition("_")[0]
         for i, post in enumerate(reader.xml_posts(file), 1):
             if post.get("class") != "System" and (post.text or "").strip():
                 yield Document(f"{file}:{i}", post.text.strip(), room, post.get("user"))
+
+
+def detokenise(tokens: Sequence[str]) -> str:
+    """Join tokens into a sentence: no space before a comma, straight quotation marks.
+
+    Examples
+    --------
+    >>> detokenise(["``", "No", "evidence", "''", ",", "said", "Ada", "."])
+    '"No evidence", said Ada.'
+    """
+    text = _joiner().detokenize(_directed(tokens))
+    return _REPEATED_STOP.sub("...", _STOP_AFTER_ABBREVIATION.sub("", text))
+
+
+@cache
+def _joiner() -> Any:
+    """Return NLTK's Treebank detokeniser, created once."""
+    from nltk.tokenize.treebank import TreebankWordDetokenizer
+
+    return TreebankWordDetokenizer()
+
+
+def _directed(tokens: Sequence[str]) -> list[str]:
+    """Turn straight quotes into alternating opening and closing ones; drop doubled ! and ?."""
+    out: list[str] = []
+    is_open = False
+    for token in tokens:
+        if token in ("!", "?", ";") and out and out[-1] == token:
+            continue  # the Brown corpus tags them twice
+        if token == '"':
+            token = "''" if is_open else "``"
+            is_open = not is_open
+        out.append(token)
+    return out
+
+
+def paragraphs_of_lines(text: str) -> str:
+    """Undo tokenisation of a text, and make each line a paragraph unless lines are hard-wrapped.
+
+    A text with a line of more than 100 characters was not wrapped by hand, so that each of its
+    line breaks means something. A text is taken for tokenised when most of its commas stand
+    between spaces.
+    """
+    lines = text.splitlines()
+    if text.count(_SPACED_COMMA) * 2 > text.count(", ") > 0:
+        lines = [detokenise(line.split()) for line in lines]
+    is_wrapped = max(map(len, lines), default=0) <= _LONGEST_WRAPPED_LINE
+    return ("\n" if is_wrapped else "\n\n").join(line.strip() for line in lines).strip()

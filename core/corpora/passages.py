@@ -1,4 +1,4 @@
-"""What is taken from documents: filtered sentences, and paragraphs that know their sentences."""
+"""Extract filtered sentences and joined paragraphs from documents."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from core.corpora.document import Document
-from core.corpora.sentences import split_sentences
-from core.errors import InvalidInputError
-from core.text import words
-
-__all__ = ["Paragraph", "Sentences", "gather_paragraphs", "gather_sentences"]
+from leakscope.core.corpora.document import Document
+from leakscope.core.corpora.sentences import split_sentences
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.text import words
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """Aligned tuples: the i-th text with its document's id, class and author."""
+    """Sentences with their document ids, classes and authors, as aligned tuples."""
 
     texts: tuple[str, ...]
     document_ids: tuple[str, ...]
@@ -28,7 +26,7 @@ class Sentences:
         return len(self.texts)
 
     def take(self, rows: list[int]) -> Sentences:
-        """Return the given rows in the given order."""
+        """Return the sentences at the given rows, in the given order."""
         columns = (self.texts, self.document_ids, self.labels, self.authors)
         return Sentences(*(tuple(column[i] for i in rows) for column in columns))  # type: ignore[arg-type]
 
@@ -47,12 +45,12 @@ class Paragraph:
 def gather_sentences(
     documents: Sequence[Document], min_words: int, max_words: int, *, language: str | None = "en"
 ) -> Sentences:
-    """Return the sentences of documents that have min_words to max_words words, each text once.
+    """Return the documents' distinct sentences with min_words to max_words words.
 
     Implements the filter of Corò (2022), §4.3.1: white space collapsed, 8 to 40 words of at
     least two characters.
-    Differs from the paper: the case is kept, since `core.text.words` lowers it where words are
-    compared; a text that appears again is left out; sentences are cut by another library.
+    Differs from the paper: the case is kept, since `leakscope.core.text.words` lowers it where
+    words are compared; a text that appears again is left out; sentences are cut by another library.
 
     Parameters
     ----------
@@ -75,6 +73,7 @@ def gather_sentences(
 
 
 def _sentences_of(text: str, language: str | None) -> list[str]:
+    """Split a text into sentences; without a language, the text is one sentence."""
     if language is None:
         return [" ".join(text.split())]
     return split_sentences(text, language)
@@ -83,7 +82,7 @@ def _sentences_of(text: str, language: str | None) -> list[str]:
 def gather_paragraphs(
     sentences: Sentences, min_words: int, max_words: int
 ) -> tuple[Paragraph, ...]:
-    """Join sentences of a document, in their order, until a paragraph has min_words words.
+    """Join consecutive sentences of a document into paragraphs of at least min_words words.
 
     Implements the artificial paragraphs of Corò (2022), §4.3.1: sentences that passed the
     filter, at least 128 words, at most 168 (the least length and the longest sentence).
@@ -111,6 +110,7 @@ def gather_paragraphs(
 
 
 def _join(sentences: Sentences, rows: list[int]) -> Paragraph:
+    """Join the sentences at these rows into a Paragraph."""
     part = sentences.take(rows)
     return Paragraph(
         " ".join(part.texts), part.texts, part.document_ids[0], part.labels[0], part.authors[0]
@@ -118,6 +118,7 @@ def _join(sentences: Sentences, rows: list[int]) -> Paragraph:
 
 
 def _check_bounds(min_words: int, max_words: int) -> None:
+    """Raise InvalidInputError unless 1 ≤ min_words ≤ max_words."""
     if not 1 <= min_words <= max_words:
         raise InvalidInputError(
             "min_words and max_words must satisfy 1 ≤ min_words ≤ max_words, "

@@ -1,4 +1,4 @@
-"""Rows of any table: which column holds what, what a usable row is, rows to documents."""
+"""Rows of any table: column roles, validation, and conversion to documents."""
 
 from __future__ import annotations
 
@@ -10,22 +10,10 @@ from typing import Any
 
 import regex
 
-from core.corpora.document import Document
-from core.corpora.documents import check_limit
-from core.corpora.raw_files import MAX_TEXT_CHARACTERS, Source, refusal
-from core.errors import similar
-
-__all__ = [
-    "Columns",
-    "Row",
-    "check_rows",
-    "check_whole",
-    "columns_said",
-    "documents_of",
-    "is_empty",
-    "looks_like_vector",
-    "row_of",
-]
+from leakscope.core.corpora.document import Document
+from leakscope.core.corpora.documents import check_limit
+from leakscope.core.corpora.readers.raw_files import MAX_TEXT_CHARACTERS, Source, refusal
+from leakscope.core.errors import similar
 
 _OTHER = "other:"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -33,18 +21,18 @@ _BROKEN = "holds a broken character (lone surrogate). Write it again as UTF-8."
 _WRITTEN = regex.compile(r"[^\p{Cc}\p{Cf}\p{Cs}\p{Z}]")
 
 _LEAST_NUMBERS = 8
-"""Numbers that make a vector."""
+"""Minimum number of numbers in a vector."""
 _WRITTEN_VECTOR = re.compile(r"\s*[\[({][-+0-9.eE,;\s]+[\])}]\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Which column holds what.
+    """The names of the text, label, author, document and further columns.
 
     Parameters
     ----------
     text : str or None
-        Column of the texts; where None, the longest text column (see core.corpora.guess).
+        Column of the texts; where None, the longest text column (see leakscope.core.corpora.guess).
     label, author : str or None
         Class and author; where None, the columns `label` and `author` are used if present.
     document : str or None
@@ -60,8 +48,8 @@ class Columns:
     document: str | None = None
     others: tuple[str, ...] = ()
 
-    def within(self, source: Source, found: Sequence[str]) -> dict[str, str]:
-        """Return which of the columns found holds the text, the label and so on.
+    def resolve(self, source: Source, found: Sequence[str]) -> dict[str, str]:
+        """Map each role (text, label, …) to its column among those found in the file.
 
         Raises
         ------
@@ -83,8 +71,8 @@ class Columns:
                 raise refusal(
                     source,
                     "",
-                    f"has no column {column!r}.{near} {columns_said(found)}: rename one or name "
-                    "the one to use.",
+                    f"has no column {column!r}.{near} {describe_columns(found)}. Rename a column, "
+                    "or name the one to use.",
                 )
             if column is None and role in ("label", "author") and role in found:
                 column = None if role == self.text else role
@@ -95,7 +83,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row as it stands in the file: not checked yet, and where to find it."""
+    """One unchecked row of a file, and its place in it."""
 
     place: str
     text: Any
@@ -105,14 +93,14 @@ class Row:
     others: tuple[Any, ...] = ()
 
 
-def row_of(place: str, cells: Mapping[str, Any]) -> Row:
-    """Return a row from its cells by role, those of further columns in their order."""
+def make_row(place: str, cells: Mapping[str, Any]) -> Row:
+    """Build a Row from its cells by role."""
     others = tuple(cell for role, cell in cells.items() if role.startswith(_OTHER))
     return Row(place, others=others, **{r: c for r, c in cells.items() if not r.startswith(_OTHER)})
 
 
 def looks_like_vector(cell: Any) -> bool:
-    """Return whether a cell holds numbers in a row, as a list or written as one.
+    """Return whether a cell is a list of at least 8 numbers, or a string of one.
 
     Examples
     --------
@@ -130,20 +118,22 @@ def looks_like_vector(cell: Any) -> bool:
     return len(re.split(r"[,;\s]+", cell.strip(" []()\n{}"))) >= _LEAST_NUMBERS
 
 
-def documents_of(source: Source, rows: Iterable[Row], columns: Columns) -> tuple[Document, ...]:
-    """Return checked rows as documents numbered from 1, or grouped by `columns.document`.
+def rows_to_documents(
+    source: Source, rows: Iterable[Row], columns: Columns
+) -> tuple[Document, ...]:
+    """Turn checked rows into documents: one per row, or grouped by `columns.document`.
 
     In a group, each row is a paragraph, so that no sentence spans two rows.
     """
     if columns.document is not None:
-        return _grouped(source, rows)
+        return _group_by_document(source, rows)
     return tuple(Document(f"{i}", r.text, r.label, r.author) for i, r in enumerate(rows, 1))
 
 
 def check_rows(
     source: Source, rows: Iterable[Row], columns: Columns, limit: int | None
 ) -> Iterator[Row]:
-    """Yield the first `limit` rows, each with a usable text, labels and authors as strings.
+    """Yield the first `limit` rows, validated, with labels and authors as strings.
 
     Raises
     ------
@@ -156,30 +146,30 @@ def check_rows(
         n_rows += 1
         text = _checked_text(source, row, columns.text or "text")
         label, author, document = (
-            _name(source, row, cell) for cell in (row.label, row.author, row.document)
+            _label_string(source, row, cell) for cell in (row.label, row.author, row.document)
         )
-        others = tuple(_name(source, row, _joined(cell)) for cell in row.others)
+        others = tuple(_label_string(source, row, _join_tags(cell)) for cell in row.others)
         yield Row(row.place, text, label, author, document, others)
     if not n_rows:
         raise refusal(source, "", "holds no text. Give at least one.")
 
 
 def is_empty(row: Row) -> bool:
-    """Return whether a row has no text at all, not even one sign that is seen."""
+    """Return whether a row has no visible text."""
     text = row.text
     is_blank = isinstance(text, str) and "\0" not in text and not _WRITTEN.search(text)
     return _is_missing(text) or is_blank
 
 
 def _is_missing(text: object) -> bool:
+    """Return whether a cell is None or NaN."""
     return text is None or text != text  # NaN is unequal to itself
 
 
 def _checked_text(source: Source, row: Row, column: str) -> str:
+    """Return a row's text; raise InvalidInputError if it is missing or unusable."""
     if _is_missing(row.text):
-        raise refusal(
-            source, row.place, f"has no {column!r}. Fill the cell in or take the row out."
-        )
+        raise refusal(source, row.place, f"has no {column!r}. Fill in the cell or remove the row.")
     if not isinstance(row.text, str):
         raise refusal(
             source,
@@ -187,18 +177,18 @@ def _checked_text(source: Source, row: Row, column: str) -> str:
             f"{column!r} is not text but {type(row.text).__name__}. Write texts in it, or name "
             "another column.",
         )
-    problem = _problem_of(row.text)
+    problem = _text_problem(row.text)
     if problem:
         raise refusal(source, row.place, f"{column!r} {problem}")
     return row.text
 
 
-def _problem_of(text: str) -> str:
-    """Say what keeps a text from being used, or nothing."""
+def _text_problem(text: str) -> str:
+    """Return why a text cannot be used, or ""."""
     if len(text) > MAX_TEXT_CHARACTERS:
         return (
             f"has {len(text):,} characters; at most {MAX_TEXT_CHARACTERS:,} are read. "
-            "Write one text a row."
+            "Write one text per row."
         )
     if "\0" in text:
         return "holds a null byte, so it is not plain text. Remove it."
@@ -209,32 +199,32 @@ def _problem_of(text: str) -> str:
     return ""
 
 
-def _name(source: Source, row: Row, value: Any) -> str | None:
-    """Return a label as a string; missing, empty and NaN ones as None."""
+def _label_string(source: Source, row: Row, value: Any) -> str | None:
+    """Return a label as a string; None if it is missing, empty or NaN."""
     if isinstance(value, dict | list):
         raise refusal(
             source,
             row.place,
-            f"a label is no word but {'an object' if isinstance(value, dict) else 'a list'}. "
+            f"a label is {'an object' if isinstance(value, dict) else 'a list'}, not a word. "
             "Write a word or a number, or name another column.",
         )
     if value is None or value != value or value == "":
         return None
     told = str(value)
-    check_whole(source, row.place, "a label", told)
+    check_encodable(source, row.place, "a label", told)
     return told
 
 
-def _joined(value: Any) -> Any:
-    """Return a list of tags as one value; one that holds other than words and numbers as None."""
+def _join_tags(value: Any) -> Any:
+    """Return a list of tags as one comma-separated string; None if it holds anything else."""
     if isinstance(value, list | tuple):
         are_plain = all(isinstance(part, str | int | float) for part in value)
         return ", ".join(map(str, value)) if are_plain else None
     return None if isinstance(value, dict) else value
 
 
-def check_whole(source: Source, place: str, name: str, told: str) -> None:
-    """Check that what stands in a cell can be written as UTF-8.
+def check_encodable(source: Source, place: str, name: str, told: str) -> None:
+    """Raise InvalidInputError if a cell contains a lone surrogate, which UTF-8 cannot encode.
 
     Raises
     ------
@@ -245,12 +235,12 @@ def check_whole(source: Source, place: str, name: str, told: str) -> None:
         raise refusal(source, place, f"{name} {_BROKEN}")
 
 
-def _grouped(source: Source, rows: Iterable[Row]) -> tuple[Document, ...]:
-    """Join the rows of each document, in the order of its first row."""
+def _group_by_document(source: Source, rows: Iterable[Row]) -> tuple[Document, ...]:
+    """Join the rows of each document id into one document, in order of first appearance."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if row.document is None:
-            raise refusal(source, row.place, "names no document. Fill the cell in.")
+            raise refusal(source, row.place, "names no document. Fill in the cell.")
         groups.setdefault(row.document, []).append(row)
     for document, members in groups.items():
         for row in members:
@@ -266,8 +256,8 @@ def _grouped(source: Source, rows: Iterable[Row]) -> tuple[Document, ...]:
     )
 
 
-def columns_said(found: Sequence[str]) -> str:
-    """Name the columns that are there, shortened where a file is not what it says."""
+def describe_columns(found: Sequence[str]) -> str:
+    """Return a sentence that lists the column names, shortened."""
     names = [repr(name if len(name) <= 40 else f"{name[:39]}…") for name in found[:20]]
     more = f" and {len(found) - 20} more" if len(found) > 20 else ""
     return f"Its columns are {', '.join(names)}{more}"

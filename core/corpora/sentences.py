@@ -1,4 +1,4 @@
-"""Running text to sentences: sentencex, guarded against open brackets and very long paragraphs.
+"""Split running text into sentences with sentencex, guarded against pathological input.
 
 docs/decisions/0001-one-sentence-splitter.md says why it is sentencex and what it cannot do.
 """
@@ -10,15 +10,13 @@ from collections.abc import Iterator
 
 import sentencex
 
-from core.text import words
-
-__all__ = ["MAX_SEGMENT_CHARACTERS", "MAX_SEGMENT_WORDS", "sentence_spans", "split_sentences"]
+from leakscope.core.text import words
 
 MAX_SEGMENT_WORDS = 40
-"""A longer segment is split again, blind to quotation marks and brackets."""
+"""Longer segments are split again, ignoring quotation marks and brackets."""
 
 MAX_SEGMENT_CHARACTERS = 10_000
-"""Longest text given to the splitter at once: its time grows with the square of open quotes."""
+"""Longest text passed to the splitter at once; its time is quadratic in open quotes."""
 
 _EMPTY_LINE = re.compile(r"\n\s*\n")
 _ENCLOSING = str.maketrans(dict.fromkeys("\"'()[]{}«»‘’‚‛“”„‟‹›", " "))
@@ -27,14 +25,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def split_sentences(text: str, language: str = "en") -> list[str]:
-    """Return the sentences of a text in order, white space collapsed, case kept.
+    """Split a text into sentences, white space collapsed, case preserved.
 
     An empty line ends a sentence, a single line break does not.
 
     Parameters
     ----------
     text : str
-        Of any length; the time is linear in it.
+        Any length; the time is linear in it.
     language : str
         Two-letter code of the language whose abbreviations are known, such as `en` or `it`.
         The English rules stand in for a language without rules.
@@ -49,19 +47,19 @@ def split_sentences(text: str, language: str = "en") -> list[str]:
 
 
 def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:
-    """Return the (start, end) of consecutive segments that together are the text.
+    """Return the (start, end) offsets of consecutive sentence segments that cover the text.
 
     A segment ends after the white space that follows its sentence; some may hold nothing else.
     """
     spans: list[tuple[int, int]] = []
-    for start, end in _blocks(text):
-        for left, right in _segments(text[start:end], language):
+    for start, end in _block_spans(text):
+        for left, right in _segment_spans(text[start:end], language):
             spans.append((start + left, start + right))
     return spans
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Cut at empty lines, and paragraphs of excessive length at white space where there is any."""
+def _block_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of blocks: cut at empty lines, and where a paragraph is too long."""
     start = 0
     for gap in [*_EMPTY_LINE.finditer(text), None]:
         end = len(text) if gap is None else gap.end()
@@ -75,25 +73,25 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _last_space(text: str, start: int, end: int) -> int:
-    """Return the position after the last space or line break in the second half, or `end`."""
+    """Return the position after the last white space in the second half, or `end`."""
     middle = (start + end) // 2
     found = max(text.rfind(space, middle, end) for space in (" ", "\n", "\t"))
     return end if found < 0 else found + 1
 
 
-def _segments(block: str, language: str) -> Iterator[tuple[int, int]]:
-    """Split a block, and once more what is too long to be one sentence."""
+def _segment_spans(block: str, language: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of the sentences of a block, splitting overlong ones again."""
     for start, end in _split(block, language):
         segment = block[start:end]
         if len(segment) <= 2 * MAX_SEGMENT_WORDS or len(words(segment)) <= MAX_SEGMENT_WORDS:
             yield start, end
             continue
-        for left, right in _split(_unenclosed(segment), language):
+        for left, right in _split(_without_quotes(segment), language):
             yield start + left, start + right
 
 
 def _split(text: str, language: str) -> list[tuple[int, int]]:
-    """Return sentencex's segments as offsets."""
+    """Return sentencex's segments of a text as (start, end) offsets."""
     pieces = sentencex.segment(language, _SURROGATE.sub("\ufffd", text))
     ends = []
     end = 0
@@ -105,7 +103,7 @@ def _split(text: str, language: str) -> list[tuple[int, int]]:
     return list(zip([0, *ends], ends, strict=False))
 
 
-def _unenclosed(text: str) -> str:
-    """Replace quotation marks and brackets by spaces, apostrophes within words excepted."""
+def _without_quotes(text: str) -> str:
+    """Replace quotation marks and brackets by spaces, except apostrophes within words."""
     kept = _APOSTROPHE.sub("\ue000", text)
     return kept.translate(_ENCLOSING).replace("\ue000", "'")

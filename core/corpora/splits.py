@@ -1,4 +1,4 @@
-"""Parts of a corpus that share no document: by drawing, by class, and some rows to score on."""
+"""Split a corpus into parts without shared documents: at random, by class, or held out."""
 
 from __future__ import annotations
 
@@ -8,25 +8,23 @@ from itertools import chain, zip_longest
 
 import numpy as np
 
-from core.corpora.document import Document
-from core.errors import InvalidInputError
-
-__all__ = ["come_in_documents", "hold_out", "split_by_class", "split_by_document"]
+from leakscope.core.corpora.document import Document
+from leakscope.core.errors import InvalidInputError
 
 LEAST_ALONE = 0.9
-"""Documents a sentence from which on texts are taken for sentences, not for documents."""
+"""Documents per text from which texts count as single sentences, not as parts of documents."""
 
 MOST_APART = 0.25
-"""Share of the texts at most that lie in documents which are held out, or left out with them."""
+"""Maximum share of the texts in documents that are held out or excluded with them."""
 
 LEAST_DOCUMENTS = 20
-"""Documents that held-out texts are of where there are so many: each gives a twentieth at most."""
+"""Minimum number of held-out documents, if there are enough: each gives at most a twentieth."""
 
 
 def split_by_document(
     documents: Sequence[Document], fractions: Sequence[float], seed: int = 0, *, name: str
 ) -> tuple[tuple[Document, ...], ...]:
-    """Draw documents into as many parts as there are fractions.
+    """Split documents at random into parts of the given fractions; equal texts stay together.
 
     Documents with the same text fall on the same side. Within a part, documents keep their
     order. Corò (2022) splits by paragraph, so that one article may lie on both sides; here none
@@ -39,7 +37,7 @@ def split_by_document(
     seed : int
         The same seed and content give the same parts.
     name : str
-        Of their corpus, for messages.
+        Name of their corpus, for messages.
 
     Raises
     ------
@@ -52,7 +50,7 @@ def split_by_document(
         )
     groups: dict[str, int] = {}
     for document in documents:
-        groups.setdefault(document.folded, len(groups))
+        groups.setdefault(document.normalised_text, len(groups))
     bounds = np.rint(np.cumsum(fractions) * len(groups)).astype(int)
     if np.any(np.diff(bounds, prepend=0) < 1):
         raise InvalidInputError(
@@ -63,7 +61,7 @@ def split_by_document(
     part_of = np.searchsorted(bounds, rank, side="right")
     parts: list[list[Document]] = [[] for _ in fractions]
     for document in documents:
-        parts[part_of[groups[document.folded]]].append(document)
+        parts[part_of[groups[document.normalised_text]]].append(document)
     return tuple(map(tuple, parts))
 
 
@@ -74,7 +72,7 @@ def split_by_class(
     *,
     name: str,
 ) -> tuple[tuple[Document, ...], tuple[Document, ...]]:
-    """Return the documents of the classes (in-domain) and those of all others (cross-domain).
+    """Return the documents of the given classes (in-domain) and those of all others (cross-domain).
 
     Implements step 1 of Corò (2022), Figure 4.4. Documents without a class belong to neither
     side, nor does what `leave_out` names (there, General and World, which overlap with all).
@@ -95,10 +93,10 @@ def split_by_class(
             f"classes of corpus {name!r} must be among: {known}; got {unknown or 'none'}."
         )
     inside = tuple(d for d in documents if d.label in classes)
-    held = frozenset(d.folded for d in inside)
+    held = frozenset(d.normalised_text for d in inside)
     skipped = {None, *classes, *leave_out}
     others = (d for d in documents if d.label not in skipped)
-    outside = tuple(d for d in others if d.folded not in held)
+    outside = tuple(d for d in others if d.normalised_text not in held)
     if not outside:
         raise InvalidInputError(
             f"Corpus {name!r} has no document outside {sorted(classes)}, so nothing is "
@@ -110,7 +108,7 @@ def split_by_class(
 def hold_out(
     order: Sequence[int], documents: Sequence[str], n_held_out: int
 ) -> tuple[list[int], list[int]]:
-    """Return rows to score on and rows to train on, of different documents.
+    """Return held-out rows for scoring and rows for training, from different documents.
 
     A document gives a twentieth of the held-out rows at most, and what else it holds is in neither
     part. Documents that are held out hold a quarter of all rows at most, so that something is left
@@ -122,7 +120,7 @@ def hold_out(
     order : sequence of int
         The rows that take part, in the order in which they are drawn.
     documents : sequence of str
-        Of every row, those that take no part included.
+        Document of every row, including rows that take no part.
 
     Examples
     --------
@@ -146,8 +144,8 @@ def hold_out(
     return held_out, [row for row in order if documents[row] not in taken]
 
 
-def come_in_documents(documents: Sequence[str]) -> bool:
-    """Return whether texts share documents, rather than hardly one of them.
+def share_documents(documents: Sequence[str]) -> bool:
+    """Return whether texts share documents, rather than being one document each.
 
     A table of sentences has rows that hold two: these make no documents of the others.
     """

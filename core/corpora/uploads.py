@@ -1,4 +1,4 @@
-"""Tables that visitors upload: held in memory, of bounded size also when unpacked.
+"""Read tables that visitors upload: in memory, bounded in size even when unpacked.
 
 Compressed files other than Parquet are refused by `raw_files` without being unpacked.
 """
@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from core.corpora.guess import FileFacts, facts_of
-from core.corpora.memory_file import MemoryFile
-from core.corpora.raw_files import check_file, refusal
-from core.corpora.rows import Columns, Row, check_rows, is_empty
-from core.corpora.tables import kind_of, read_rows
-
-__all__ = ["MAX_CHARACTERS_READ", "MAX_UNPACKED_BYTES", "MAX_UPLOAD_BYTES", "MAX_UPLOAD_ROWS",
-           "check_upload", "is_table", "read_upload", "upload_facts"]  # fmt: skip
+from leakscope.core.corpora.guess import FileFacts, inspect_file
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.corpora.readers.raw_files import check_file, refusal
+from leakscope.core.corpora.readers.tables import read_rows, table_format
+from leakscope.core.corpora.rows import Columns, Row, check_rows, is_empty
 
 MAX_UPLOAD_BYTES = 200 * 2**20
-"""As `maxUploadSize` of dashboard/.streamlit/config.toml, which refuses more before it arrives."""
+"""Must equal `maxUploadSize` of dashboard/.streamlit/config.toml, which rejects larger files first.
+"""
 
 MAX_UNPACKED_BYTES = 10**9
 MAX_UPLOAD_ROWS = 50_000
@@ -28,27 +26,27 @@ _MAX_COLUMNS = 200
 
 
 def is_table(file: MemoryFile) -> bool:
-    """Return whether the file has columns; others hold one text a line."""
-    return bool(kind_of(file))
+    """Return whether an uploaded file has columns; otherwise it has one text per line."""
+    return bool(table_format(file))
 
 
 def check_upload(file: MemoryFile) -> None:
-    """Raise InvalidInputError for a file that is too large, or would be when unpacked."""
+    """Raise InvalidInputError if an upload is too large, packed or unpacked."""
     if len(file.content) > MAX_UPLOAD_BYTES:
         raise refusal(
             file,
             "",
             f"has {len(file.content) / 2**20:,.1f} MB; at most {MAX_UPLOAD_BYTES // 2**20} MB "
-            "are accepted. Take fewer rows.",
+            "are accepted. Upload fewer rows.",
         )
-    is_parquet = kind_of(file) == "Parquet"
+    is_parquet = table_format(file) == "Parquet"
     check_file(file, is_parquet=is_parquet)
     if is_parquet:
         _check_unpacked(file)
 
 
 def _check_unpacked(file: MemoryFile) -> None:
-    """Read what a Parquet file says of its size before anything of it is unpacked."""
+    """Raise InvalidInputError if a Parquet file's metadata declares too much unpacked data."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -64,12 +62,12 @@ def _check_unpacked(file: MemoryFile) -> None:
             file,
             "",
             f"unpacks to {unpacked / 1e9:,.1f} GB; at most {MAX_UNPACKED_BYTES / 1e9:g} GB are "
-            "read. Take fewer rows.",
+            "read. Upload fewer rows.",
         )
 
 
-def upload_facts(file: MemoryFile) -> FileFacts:
-    """Return what an upload holds, as `facts_of` does, within the bounds of an upload.
+def inspect_upload(file: MemoryFile) -> FileFacts:
+    """Inspect an upload as `inspect_file` does, limiting the number of columns.
 
     Raises
     ------
@@ -77,21 +75,25 @@ def upload_facts(file: MemoryFile) -> FileFacts:
         The file cannot be read as what its name says; the message names the remedy.
     """
     check_upload(file)
-    facts = facts_of(file)
+    facts = inspect_file(file)
     if len(facts.names) > _MAX_COLUMNS:
         raise refusal(
             file,
             "",
-            f"has {len(facts.names):,} columns; at most {_MAX_COLUMNS} are read. Leave "
-            "out those that are not needed.",
+            f"has {len(facts.names):,} columns; at most {_MAX_COLUMNS} are read. Remove "
+            "columns that are not needed.",
         )
     return facts
 
 
 def read_upload(
-    file: MemoryFile, *, text: str | None = None, others: tuple[str, ...] = ()
+    file: MemoryFile,
+    *,
+    text: str | None = None,
+    others: tuple[str, ...] = (),
+    wanted: int = 0,
 ) -> tuple[list[Row], bool, int]:
-    """Return the first rows of an upload, checked; whether it has more; how many were skipped.
+    """Read an upload's rows; return them, whether some were cut off, and the number skipped.
 
     Rows without a text are skipped: one empty cell must not refuse a table.
 
@@ -101,6 +103,8 @@ def read_upload(
         Column of the texts of a table; the longest by default.
     others : tuple of str
         Columns to read along.
+    wanted : int
+        How many rows the caller can use: so many are read if they exceed MAX_UPLOAD_ROWS.
 
     Raises
     ------
@@ -109,14 +113,14 @@ def read_upload(
     """
     check_upload(file)
     # `label` and `author` are columns as any other here: named ones alone are read.
-    facts = facts_of(file, Columns(text=text, others=others))
+    facts = inspect_file(file, Columns(text=text, others=others))
     columns = facts.columns
     rows: list[Row] = []
     n_characters = n_all = 0
     skipped: list[str] = []
     written = _with_text(read_rows(file, columns, facts.encoding), skipped)
     source = check_rows(file, written, columns, None)
-    for row in islice(source, MAX_UPLOAD_ROWS):
+    for row in islice(source, max(wanted, MAX_UPLOAD_ROWS)):
         n_characters += len(row.text)
         n_all += len(row.text) + sum(len(cell) for cell in row.others if cell)
         for n, most, what in (
@@ -127,8 +131,8 @@ def read_upload(
                 raise refusal(
                     file,
                     row.place,
-                    f"is where the {what} pass {most:,} characters together. Take fewer or "
-                    "shorter ones.",
+                    f"exceeds the limit: the {what} have more than {most:,} characters together. "
+                    "Upload fewer or shorter texts.",
                 )
         rows.append(row)
     is_cut = next(source, None) is not None
@@ -136,7 +140,7 @@ def read_upload(
 
 
 def _with_text(rows: Iterator[Row], skipped: list[str]) -> Iterator[Row]:
-    """Yield the rows with a text, and note the places of the others."""
+    """Yield the rows that have a text; append the places of the others to `skipped`."""
     for row in rows:
         if is_empty(row):
             skipped.append(row.place)

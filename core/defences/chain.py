@@ -1,8 +1,8 @@
-"""Defences one after the other: a chain is a defence, and what it protects is an encoder.
+"""Chains of defences: a chain is a defence, and the encoder that it protects is an encoder.
 
 Texts are changed first, by all stages that release a text, in their order; then the vectors of
-their tokens; then the vector of the whole text. What the first stage promises is kept by all that
-follow, for they see its output alone (post-processing).
+their tokens; then the vector of the whole text. The first stage's guarantee holds for the whole
+chain, because later stages see only its output (post-processing).
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.defences.metric_dp.texts import batches_of, change_of
-from core.defences.protected import ProtectedEncoder, name_of
-from core.protocols import Encoder, OnProgress, Vectors
-from core.specs import settings_of
-
-__all__ = ["Chain", "draws_noise"]
+from leakscope.core.defences.metric_dp.texts import batch_privatiser, text_privatiser
+from leakscope.core.defences.protected import ProtectedEncoder, describe_settings
+from leakscope.core.protocols import Encoder, OnProgress, Vectors
+from leakscope.core.specs import settings_of
 
 Texts = Callable[[Sequence[str]], list[str]]
 Batches = Callable[[Iterable[Sequence[str]]], Iterator[Sequence[str]]]
@@ -24,7 +22,7 @@ Batches = Callable[[Iterable[Sequence[str]]], Iterator[Sequence[str]]]
 
 @dataclass(frozen=True)
 class Chain:
-    """Several defences, each on what the one before gives.
+    """Several defences applied in sequence, each to the output of the one before.
 
     Parameters
     ----------
@@ -36,22 +34,24 @@ class Chain:
     stages: tuple[tuple[str, Any], ...]
 
     def protect(self, encoder: Encoder) -> Encoder:
-        """Return the encoder behind all stages."""
+        """Return the encoder protected by every stage of the chain."""
         inner: Any = encoder
-        for stage in self._on("tokens"):
+        for stage in self._stages_on("tokens"):
             inner = stage.protect(inner)
-        for stage in reversed(self._on("text")):
-            inner = _behind(stage, encoder, inner)
+        for stage in reversed(self._stages_on("text")):
+            inner = _encode_changed_texts(stage, encoder, inner)
         for kind, stage in self.stages:
             if kind not in ("text", "tokens"):
                 inner = stage.protect(inner)
-        said = " + ".join([encoder.name, *(name_of(stage) for _, stage in self.stages)])
+        chain_name = " + ".join(
+            [encoder.name, *(describe_settings(stage) for _, stage in self.stages)]
+        )
         is_ours = isinstance(inner, ProtectedEncoder)
-        protected: Encoder = replace(inner, name=said) if is_ours else inner
+        protected: Encoder = replace(inner, name=chain_name) if is_ours else inner
         return protected
 
     def change(self, encoder: Encoder) -> Texts:
-        """Return what the stages that release a text make of texts, whole as they are."""
+        """Return a function that applies the text-releasing stages, in order, to texts."""
         change = self.change_batches(encoder)
 
         def changed(texts: Sequence[str]) -> list[str]:
@@ -61,8 +61,8 @@ class Chain:
         return changed
 
     def change_batches(self, encoder: Encoder) -> Batches:
-        """Return the same for batches of texts."""
-        changes = [batches_of(stage, encoder) for stage in self._on("text")]
+        """Return a function that applies the text-releasing stages to batches of texts."""
+        changes = [batch_privatiser(stage, encoder) for stage in self._stages_on("text")]
 
         def changed(batches: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
             for change in changes:
@@ -72,22 +72,23 @@ class Chain:
         return changed
 
     @property
-    def certain(self) -> Chain:
-        """The stages that draw no noise: an attacker can apply them to texts of their own."""
+    def deterministic(self) -> Chain:
+        """The chain of the stages that draw no noise, which an attacker can apply to any text."""
         return Chain(tuple(each for each in self.stages if not draws_noise(type(each[1]))))
 
-    def _on(self, kind: str) -> list[Any]:
+    def _stages_on(self, kind: str) -> list[Any]:
+        """Return the stages that act on `kind`: text, tokens or vector."""
         return [stage for each, stage in self.stages if each == kind]
 
 
 def draws_noise(kind: type[Any]) -> bool:
-    """Whether a defence draws noise, so that a text never has the same vector twice."""
+    """Return whether a defence class draws noise, so that encodings of one text differ."""
     return "seed" in kind.__dataclass_fields__ and "seed" not in settings_of(kind)
 
 
-def _behind(stage: Any, encoder: Encoder, inner: Encoder) -> ProtectedEncoder:
-    """Return `inner` on texts that a stage has changed, in tokens of the encoder itself."""
-    change = change_of(stage, encoder, is_whole=False)
+def _encode_changed_texts(stage: Any, encoder: Encoder, inner: Encoder) -> ProtectedEncoder:
+    """Return `inner` with its texts changed by `stage` first, in tokens of `encoder`."""
+    change = text_privatiser(stage, encoder, is_whole=False)
 
     def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
         return inner.encode(change(texts), on_progress)

@@ -1,4 +1,4 @@
-"""What a user should know of a defence, and of several of them one after the other."""
+"""Registry entries of defences and of chains of defences."""
 
 from __future__ import annotations
 
@@ -8,98 +8,89 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from core.errors import InvalidInputError, similar
-from core.ranges import Strength
-from core.registry import Entry
-from core.specs import strength_of
-
-__all__ = [
-    "ChainEntry",
-    "DefenceEntry",
-    "chain_of",
-    "promise_of",
-    "settings_by_stage",
-    "stages_of",
-]
+from leakscope.core.errors import InvalidInputError, similar
+from leakscope.core.ranges import Strength
+from leakscope.core.registry import Entry
+from leakscope.core.specs import strength_setting
 
 
 @dataclass(frozen=True)
 class DefenceEntry(Entry):
-    """What a user should know before choosing a defence, and where its class is."""
+    """Registry entry of a defence: what it acts on, what it guarantees, and where its class is."""
 
     acts_on: str
-    """`text`, `tokens` (their vectors) or `vector` (of the whole text); `model` where it protects
-    what a model was trained on, `network` where a network reads what another defence releases."""
+    """`text`, `tokens` (their vectors) or `vector` (of the whole text); `model` if it protects a
+    model's training texts, `network` if a network reads the output of another defence."""
     guarantee: str = ""
-    """What is promised, in words; empty where nothing is."""
+    """The guarantee in words; empty without one."""
     keeps_space: bool = field(default=True, kw_only=True)
-    """Whether protected vectors can be held against undefended ones: number by number."""
+    """Whether protected vectors stay comparable with undefended ones, number by number."""
     is_baseline: bool = field(default=False, kw_only=True)
-    """Whether it is what defences are held against: it changes nothing."""
+    """Whether it is the baseline that defences are compared with: it changes nothing."""
 
     @property
     def strength(self) -> tuple[str, Strength] | None:
-        """The setting that says how strong it is, and what to try of it."""
-        return strength_of(self.kind)
+        """The setting that controls the defence's strength, with values to try, or None."""
+        return strength_setting(self.kind)
 
     @property
     def strengths(self) -> dict[str, Strength]:
-        """The settings that say how strong it is, by name; a chain has one a stage."""
+        """The strength settings by name; a chain has one per stage."""
         return dict([self.strength]) if self.strength else {}
 
     @property
     def takes_seed(self) -> bool:
-        """Whether its draws can be repeated."""
+        """Whether the defence accepts a seed, so that its draws can be repeated."""
         return "seed" in self.kind.__dataclass_fields__
 
     @property
     def draws_noise(self) -> bool:
-        """Whether it draws noise, so that a text never has the same vector twice."""
-        from core.defences.chain import draws_noise
+        """Whether the defence draws noise: a text encoded twice gives two vectors."""
+        from leakscope.core.defences.chain import draws_noise
 
         return draws_noise(self.kind)
 
     @property
     def releases_tokens(self) -> bool:
-        """Whether a text or the vectors of its tokens are what leaves the house."""
+        """Whether the defence releases a text or token vectors, rather than one vector per text."""
         return self.acts_on in ("text", "tokens")
 
     @property
     def needs_white_box(self) -> bool:
-        """Whether it reaches into the encoder."""
+        """Whether the defence needs the encoder's tokens or weights, not its vectors alone."""
         return self.acts_on != "vector"
 
     @property
     def cost(self) -> str:
-        """What it takes to use it; what it costs in usefulness is measured."""
+        """What the defence requires of a user, as a phrase; lost accuracy is measured."""
         if self.is_baseline:
-            return "takes nothing"
-        what = {"text": "another text is stored", "tokens": "noise goes into the encoder"}
-        changed = what.get(self.acts_on, "the vector alone is changed")
-        whose = "an encoder whose weights are open" if self.needs_white_box else "any encoder"
+            return "costs nothing"
+        what = {"text": "stores a changed text", "tokens": "adds noise inside the encoder"}
+        changed = what.get(self.acts_on, "changes only the vector")
+        whose = "an encoder with open weights" if self.needs_white_box else "any encoder"
         return f"works on {whose}; {changed}"
 
 
 @dataclass(frozen=True)
 class ChainEntry(DefenceEntry):
-    """What a user should know of several defences, one after the other."""
+    """Registry entry of a chain of defences, combined from the entries of its stages."""
 
     of: Mapping[str, DefenceEntry] = field(default_factory=dict, kw_only=True)
     """The stages by name, in the order in which they act."""
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """The names of the stages."""
+        """The names of the stages, in order."""
         return tuple(self.of)
 
     @property
     def strength(self) -> None:
-        """None: there is more than one."""
+        """None: a chain has one strength per stage (see `strengths`)."""
         return None
 
     @property
     def strengths(self) -> dict[str, Strength]:
-        """The strength of each stage, as STAGE.SETTING."""
+        """The strength setting of each stage, named STAGE.SETTING."""
         return {
             f"{stage}.{name}": strength
             for stage, entry in self.of.items()
@@ -108,7 +99,7 @@ class ChainEntry(DefenceEntry):
 
     @property
     def takes_seed(self) -> bool:
-        """Whether the draws of any stage can be repeated."""
+        """Whether any stage accepts a seed."""
         return any(entry.takes_seed for entry in self.of.values())
 
     @property
@@ -118,12 +109,12 @@ class ChainEntry(DefenceEntry):
 
     @property
     def releases_tokens(self) -> bool:
-        """Whether tokens are what leaves the house after the last stage."""
+        """Whether the last stage releases a text or token vectors."""
         return self.of[self.stages[-1]].releases_tokens
 
     @property
     def needs_white_box(self) -> bool:
-        """Whether any stage reaches into the encoder."""
+        """Whether any stage needs the encoder's tokens or weights."""
         return any(entry.needs_white_box for entry in self.of.values())
 
 
@@ -132,36 +123,37 @@ _ORDER = {"text": 0, "tokens": 1}
 
 
 def stages_of(name: str) -> tuple[str, ...]:
-    """Return the defences that a name joins by `+`; of a single one, itself."""
+    """Split a defence name such as `text_to_text+int8` into the names of its stages."""
     return tuple(name.split("+"))
 
 
 def chain_of(stages: tuple[str, ...], registry: Mapping[str, DefenceEntry]) -> ChainEntry:
-    """Return the entry of a chain.
+    """Build the registry entry of a chain from the names of its stages.
 
     Raises
     ------
     InvalidInputError
         There is no such defence, or one cannot follow the other.
     """
-    of = _checked(stages, registry)
+    of = _check_stages(stages, registry)
     entries = list(of.values())
     return ChainEntry(
         ", then ".join(entry.title for entry in entries),
         " Then: ".join(entry.summary for entry in entries),
         "; ".join(dict.fromkeys(entry.reference for entry in entries)),
-        "core.defences.chain:Chain",
+        "leakscope.core.defences.chain:Chain",
         entries[0].acts_on,
-        promise_of([(entry.title, entry.guarantee) for entry in entries]),
+        chain_guarantee([(entry.title, entry.guarantee) for entry in entries]),
         formula=r" \;\to\; ".join(entry.formula for entry in entries),
         keeps_space=all(entry.keeps_space for entry in entries),
         of=of,
     )
 
 
-def _checked(
+def _check_stages(
     stages: tuple[str, ...], registry: Mapping[str, DefenceEntry]
 ) -> dict[str, DefenceEntry]:
+    """Check that the stages exist and can follow each other; return their entries by name."""
     chain = "+".join(stages)
     for stage in stages:
         if stage not in registry:
@@ -170,54 +162,56 @@ def _checked(
                 + similar(stage, registry)
             )
         if registry[stage].is_baseline:
-            raise InvalidInputError(f"{chain}: {stage} changes nothing. Leave it out.")
+            raise InvalidInputError(f"{chain}: {stage} changes nothing. Remove it from the chain.")
         if stages.count(stage) > 1:
-            raise InvalidInputError(f"{chain}: {stage} stands twice. Take it once, and stronger.")
+            raise InvalidInputError(
+                f"{chain}: {stage} is listed twice. Use it once, at a greater strength."
+            )
         if registry[stage].acts_on == "model":
             raise InvalidInputError(
-                f"{chain}: {stage} protects a model's training texts, not vectors: it stands alone."
+                f"{chain}: {stage} protects a model's training texts, not vectors. Use it alone."
             )
         if registry[stage].acts_on == "network":
             raise InvalidInputError(
-                f"{chain}: {stage} is a network that reads what is sent: it stands alone."
+                f"{chain}: {stage} is a network that reads protected texts. Use it alone."
             )
     rank = {stage: _ORDER.get(registry[stage].acts_on, 2) for stage in stages}
     ordered = sorted(stages, key=rank.__getitem__)
     for before, late in pairwise(stages):
         if rank[late] < rank[before]:
-            of = ("texts", "the vectors of tokens")[rank[late]]
-            left = ("", "vectors of tokens", "a vector of the whole text")[rank[before]]
+            of = ("texts", "token vectors")[rank[late]]
+            left = ("", "token vectors", "one vector per text")[rank[before]]
             raise InvalidInputError(
-                f"{chain}: {late} changes {of}, and {before} leaves {left}. Put it before: "
+                f"{chain}: {late} changes {of}, but {before} outputs {left}. Change the order: "
                 f"{'+'.join(ordered)}."
             )
     if [*rank.values()].count(1) > 1:
-        raise InvalidInputError(f"{chain}: only one stage can change the vectors of tokens.")
+        raise InvalidInputError(f"{chain}: only one stage can change token vectors.")
     return {stage: registry[stage] for stage in stages}
 
 
-def promise_of(stages: Sequence[tuple[str, str]]) -> str:
-    """Return what a chain promises: of its input what the first does, for the rest sees no more.
+def chain_guarantee(stages: Sequence[tuple[str, str]]) -> str:
+    """Describe what a chain guarantees: only its first stage covers the original input.
 
-    What a later stage promises is of the distances between what reaches it, and is said so.
+    A later stage's guarantee covers the distances between its own inputs, as the text states.
 
     Parameters
     ----------
     stages : sequence of (str, str)
-        Title and promise of each.
+        Title and guarantee of each.
     """
-    told = []
+    parts = []
     for i, (title, guarantee) in enumerate(stages):
         if guarantee and i == 0:
-            told.append(f"{guarantee}; what follows keeps that promise, and adds none to it")
+            parts.append(f"{guarantee}; later stages keep this guarantee and add none")
         elif guarantee:
             before = " and ".join(each for each, _ in stages[:i])
-            told.append(f"{title}: {guarantee}, of what {before} leaves")
-    return "; ".join(told)
+            parts.append(f"{title}: {guarantee}, for the output of {before}")
+    return "; ".join(parts)
 
 
 def settings_by_stage(entry: ChainEntry, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the settings of each stage, from those named STAGE.SETTING and a common seed.
+    """Split settings named STAGE.SETTING, and a common seed, into the settings of each stage.
 
     Raises
     ------
@@ -230,17 +224,17 @@ def settings_by_stage(entry: ChainEntry, settings: Mapping[str, Any]) -> dict[st
         if name == "seed":
             for each in entry.stages:
                 if entry.of[each].draws_noise:
-                    found[each].setdefault("seed", _seed_of(each, value))
+                    found[each].setdefault("seed", _stage_seed(each, value))
         elif dot and stage in found:
             found[stage][setting] = value
         else:
             raise InvalidInputError(
-                f"{'+'.join(entry.stages)} has no setting {name!r}. Say whose it is: "
+                f"{'+'.join(entry.stages)} has no setting {name!r}. Name its stage: "
                 f"{entry.stages[0]}.{name}."
             )
     return found
 
 
-def _seed_of(stage: str, seed: int | None) -> int | None:
-    """Return a seed of a stage's own, so that no two stages draw the same numbers."""
+def _stage_seed(stage: str, seed: int | None) -> int | None:
+    """Derive a stage's seed from the chain's seed, so that no two stages draw the same numbers."""
     return None if seed is None else zlib.crc32(f"{seed}|{stage}".encode())

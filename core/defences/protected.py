@@ -1,4 +1,4 @@
-"""An encoder as a defence lets the world see it."""
+"""The encoder that a defence protects, and helpers that all defences share."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from core.defences.metric_dp.noise import secure_generator
-from core.errors import InvalidInputError
-from core.protocols import Encoder, OnProgress, Restorable, Vectors, no_progress
-from core.store import digest_of
-from core.vectors import is_sparse
-
-__all__ = ["ProtectedEncoder", "encode_dense", "generator_of", "name_of"]
+from leakscope.core.defences.metric_dp.noise import secure_generator
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder, OnProgress, Restorable, Vectors, no_progress
+from leakscope.core.storage.artifacts import digest_of
+from leakscope.core.vectors import is_sparse
 
 
 @dataclass(frozen=True)
 class ProtectedEncoder:
-    """Encodes as `base` does, under a defence; every attack and every task runs on it.
+    """An encoder whose vectors are changed by a defence; attacks and tasks use it like any other.
 
     Attributes
     ----------
@@ -43,7 +41,8 @@ class ProtectedEncoder:
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
         """Return the (n, dimension) float32 protected embeddings of n texts, in their order.
 
-        Noise is drawn anew at every call. Under a seed, the same calls in the same order repeat.
+        New noise is drawn at every call. With a seed, the same calls in the same order give the
+        same vectors.
         """
         return self.transform(texts, on_progress)
 
@@ -55,8 +54,8 @@ class ProtectedEncoder:
         transform: Callable[[Sequence[str], OnProgress], Vectors],
         dimension: int | None = None,
     ) -> ProtectedEncoder:
-        """Name and fingerprint an encoder under a defence, a dataclass of settings."""
-        name = f"{base.name} + {name_of(defence)}"
+        """Build a protected encoder, named and fingerprinted after encoder and defence."""
+        name = f"{base.name} + {describe_settings(defence)}"
         is_repeatable = getattr(defence, "seed", 0) is not None
         nonce = "" if is_repeatable else secrets.token_hex(16)
         settings = sorted(asdict(defence).items())
@@ -67,23 +66,23 @@ class ProtectedEncoder:
 
 
 def encode_dense(encoder: Encoder, texts: Sequence[str], on_progress: OnProgress) -> Vectors:
-    """Return (n, d) float32 vectors of texts; raise InvalidInputError if they are sparse."""
+    """Encode texts to (n, d) float32 vectors; raise InvalidInputError if they are sparse."""
     vectors = encoder.encode(texts, on_progress)
     if is_sparse(vectors):
         raise InvalidInputError(
-            f"{encoder.name} gives sparse vectors, and this defence changes dense ones. "
-            "Use it on LSA of the same bag of words."
+            f"{encoder.name} gives sparse vectors, but this defence needs dense ones. "
+            "Use LSA of the same bag of words."
         )
     return vectors
 
 
-def name_of(defence: Any) -> str:
-    """Return a defence with its settings in words, the seed left out."""
+def describe_settings(defence: Any) -> str:
+    """Return a defence's class name and settings as text, without the seed."""
     settings = {k: v for k, v in asdict(defence).items() if k != "seed"}
-    said = ", ".join(f"{key}={value}" for key, value in settings.items())
-    return f"{type(defence).__name__}({said})"
+    text = ", ".join(f"{key}={value}" for key, value in settings.items())
+    return f"{type(defence).__name__}({text})"
 
 
 def generator_of(seed: int | None) -> np.random.Generator:
-    """Return the generator of a seed, or a cryptographic one where there is none."""
+    """Return the random generator of a seed, or a cryptographic generator if the seed is None."""
     return secure_generator() if seed is None else np.random.default_rng(seed)

@@ -1,47 +1,43 @@
-"""The defences, in the order in which a reader should meet them."""
+"""Registry of the defences, in reading order."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from core.defences.entries import (
+from leakscope.core.defences.entries import (
     ChainEntry,
     DefenceEntry,
+    chain_guarantee,
     chain_of,
-    promise_of,
     settings_by_stage,
     stages_of,
 )
-from core.defences.trained.registry import MODEL_DEFENCES, NETWORK_DEFENCES, TRAINED_DEFENCES
-from core.protocols import Defence
-from core.registry import Look, find, look_of, make
-from core.specs import DefenceSpec
-
-__all__ = [
-    "DEFENCES",
-    "ChainEntry",
-    "DefenceEntry",
-    "all_defences",
-    "entry_of",
-    "guarantee_of",
-    "look_of_defence",
-    "make_defence",
-    "stages_of",
-]
+from leakscope.core.defences.trained.registry import (
+    MODEL_DEFENCES,
+    NETWORK_DEFENCES,
+    TRAINED_DEFENCES,
+)
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Defence
+from leakscope.core.registry import Look, find, make, marker_style
+from leakscope.core.specs import DefenceSpec
 
 _D_CHI = (
-    "d_χ-privacy of one release: outputs for two inputs differ by a factor of at most "
-    "exp(η · distance)"
+    "d_χ-privacy of one release: the probabilities of an output for two inputs differ by a factor "
+    "of at most exp(η · distance)"
 )
-_D_CHI_ON_GRID = f"{_D_CHI}, released on a fixed grid of at most 1/(1000 η)"
-_METRIC = "metric differential privacy of each token in one release: exp(ε · distance) at most"
-_DP, _VECTOR = "core.defences.metric_dp.mechanisms", "core.defences.vectors"
-_METRIC_DP = "core.defences.metric_dp"
+_D_CHI_ON_GRID = f"{_D_CHI}; the release is rounded to a fixed grid of at most 1/(1000 η)"
+_METRIC = (
+    "metric differential privacy of each token in one release: a factor of at most "
+    "exp(ε · distance)"
+)
+_DP, _VECTOR = "leakscope.core.defences.metric_dp.mechanisms", "leakscope.core.defences.vectors"
+_METRIC_DP = "leakscope.core.defences.metric_dp"
 
 DEFENCES: dict[str, DefenceEntry] = {
     "none": DefenceEntry(
         "No defence",
-        "The vector as the encoder gives it: what every defence is held against.",
+        "The encoder's vector, unchanged: the baseline for every defence.",
         "baseline",
         path=f"{_VECTOR}:NoDefence",
         acts_on="vector",
@@ -52,7 +48,7 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "text_to_text": DefenceEntry(
         "Text to text",
-        "Every token is replaced by the one nearest to its noisy vector; a text is released.",
+        "Adds noise to every token's vector and releases a text of the nearest tokens.",
         "Qu et al. (2021), Eq. 4",
         path=f"{_DP}:TextToText",
         acts_on="text",
@@ -64,7 +60,7 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "text_to_text_ranked": DefenceEntry(
         "Text to text, ranked",
-        "As text to text, but one of the tokens nearest to the noisy vector is released, by rank.",
+        "Like text to text, but releases one of the tokens nearest to the noisy vector, by rank.",
         "after Asghar et al. (2024)",
         path=f"{_METRIC_DP}.ranked:TextToTextRanked",
         acts_on="text",
@@ -76,7 +72,7 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "santext": DefenceEntry(
         "SanText",
-        "Every token is replaced by one drawn from all, the nearer the likelier.",
+        "Replaces every token by a random one; nearer tokens are more likely.",
         "Yue et al. (2021)",
         path=f"{_METRIC_DP}.santext:SanText",
         acts_on="text",
@@ -87,12 +83,12 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "santext_plus": DefenceEntry(
         "SanText+",
-        "Rare tokens are replaced as by SanText; frequent ones only with probability p.",
+        "Replaces rare tokens as SanText does, and frequent tokens only with probability p.",
         "Yue et al. (2021)",
         path=f"{_METRIC_DP}.santext:SanTextPlus",
         acts_on="text",
-        guarantee="rare tokens, in one release: exp(ε · distance) / p at most; frequent ones "
-        "mostly stay",
+        guarantee="rare tokens, in one release: a factor of at most exp(ε · distance) / p; "
+        "frequent tokens mostly stay unchanged",
         formula=r"P[\tilde w_i = w] \propto e^{-\frac{1}{2} \varepsilon \| v_w - v_{w_i} \|} "
         r"\text{ if rare or with probability } p",
         colour="#D9A441",
@@ -100,12 +96,12 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "custext": DefenceEntry(
         "CusText",
-        "Every token is replaced by one of a set of K near ones, the nearer the likelier.",
+        "Replaces every token by one from its set of K near tokens; nearer tokens are more likely.",
         "Chen et al. (2023)",
         path=f"{_METRIC_DP}.custext:CusText",
         acts_on="text",
-        guarantee="differential privacy within a set of K tokens, in one release: exp(ε) at most; "
-        "the set shows",
+        guarantee="differential privacy within a set of K tokens, in one release: a factor of at "
+        "most exp(ε); the set is visible",
         formula=r"P[\tilde w_i = w] \propto e^{\frac{1}{2} \varepsilon u(w_i, w)},\quad "
         r"u = -\frac{d - d_{\min}}{d_{\max} - d_{\min}}",
         colour="#E3A4C6",
@@ -113,12 +109,11 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "tem": DefenceEntry(
         "TEM",
-        "As SanText, but all tokens beyond a distance γ are equally likely.",
+        "Like SanText, but all tokens beyond a distance γ are equally likely.",
         "Carvalho et al. (2023)",
         path=f"{_METRIC_DP}.tem:TEM",
         acts_on="text",
-        guarantee="metric differential privacy of each token in one release: exp(ε · distance) at "
-        "most, exp(ε · γ) beyond γ",
+        guarantee=f"{_METRIC}, exp(ε · γ) beyond γ",
         formula=r"P[\tilde w_i = w] \propto e^{-\frac{1}{2} \varepsilon \min(\| v_w - v_{w_i} \|, "
         r"\gamma)}",
         colour="#4FBF9B",
@@ -126,7 +121,7 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "token_representation": DefenceEntry(
         "Token representation",
-        "Noise is added to every token vector before the encoder reads them.",
+        "Adds noise to every token vector before the encoder combines them.",
         "Qu et al. (2021), Eq. 3",
         path=f"{_DP}:TokenRepresentation",
         acts_on="tokens",
@@ -138,7 +133,7 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "sequence_representation": DefenceEntry(
         "Sequence representation",
-        "The same noise is added to the vector of the whole text.",
+        "Adds the same kind of noise to the vector of the whole text.",
         "Qu et al. (2021), Eq. 3",
         path=f"{_DP}:SequenceRepresentation",
         acts_on="vector",
@@ -149,7 +144,7 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "gaussian": DefenceEntry(
         "Gaussian noise",
-        "Normal noise is added to the vector.",
+        "Adds normally distributed noise to the vector.",
         "common practice",
         path=f"{_VECTOR}:GaussianNoise",
         acts_on="vector",
@@ -159,7 +154,7 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "rounding": DefenceEntry(
         "Rounding",
-        "Numbers of the vector are rounded.",
+        "Rounds the numbers of the vector.",
         "common practice",
         path=f"{_VECTOR}:Rounding",
         acts_on="vector",
@@ -169,7 +164,7 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "int8": DefenceEntry(
         "8-bit quantising",
-        "Numbers of the vector are kept to 255 levels.",
+        "Stores each number of the vector at one of 255 levels.",
         "common practice",
         path=f"{_VECTOR}:Int8",
         acts_on="vector",
@@ -179,7 +174,7 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "binary": DefenceEntry(
         "Binary quantising",
-        "Only the signs of the vector are kept.",
+        "Keeps only the signs of the vector's numbers.",
         "common practice",
         path=f"{_VECTOR}:Binary",
         acts_on="vector",
@@ -189,7 +184,7 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "truncation": DefenceEntry(
         "Truncation",
-        "Only the first numbers of the vector are kept.",
+        "Keeps only the first numbers of the vector.",
         "common practice",
         path=f"{_VECTOR}:Truncation",
         acts_on="vector",
@@ -199,7 +194,7 @@ DEFENCES: dict[str, DefenceEntry] = {
     ),
     "random_projection": DefenceEntry(
         "Random projection",
-        "The vector is multiplied by a random matrix that the attacker knows.",
+        "Multiplies the vector by a random matrix that the attacker knows.",
         "common practice",
         path=f"{_VECTOR}:RandomProjection",
         acts_on="vector",
@@ -212,12 +207,12 @@ DEFENCES: dict[str, DefenceEntry] = {
 
 
 def all_defences() -> dict[str, DefenceEntry]:
-    """Return those too that are trained first, or are of a model and not of vectors."""
+    """Return the entries of all defences, trained and model defences included, by name."""
     return {**DEFENCES, **TRAINED_DEFENCES, **MODEL_DEFENCES, **NETWORK_DEFENCES}
 
 
 def entry_of(name: str) -> DefenceEntry:
-    """Return the entry of a defence, trained ones too, or of a chain such as `text_to_text+int8`.
+    """Return the registry entry of a defence, trained or not, or of a chain like `gaussian+int8`.
 
     Raises
     ------
@@ -226,18 +221,19 @@ def entry_of(name: str) -> DefenceEntry:
     """
     known = all_defences()
     is_known = all(stage in known for stage in stages_of(name))
-    return _entry_among(known if is_known else DEFENCES, name)
+    return _find_entry(known if is_known else DEFENCES, name)
 
 
-def _entry_among(registry: Mapping[str, DefenceEntry], name: str) -> DefenceEntry:
+def _find_entry(registry: Mapping[str, DefenceEntry], name: str) -> DefenceEntry:
+    """Look up a defence, or build the entry of a chain, in the given registry."""
     stages = stages_of(name)
     return find(registry, name, "defence") if len(stages) == 1 else chain_of(stages, registry)
 
 
 def guarantee_of(spec: DefenceSpec) -> str:
-    """Return what a defence promises with its settings, in words; empty where nothing is.
+    """Return in words what a defence guarantees with its settings; empty if it guarantees nothing.
 
-    Some settings give the promise up: the class says so by `promises_nothing`.
+    Some settings give up the guarantee: their class sets `has_no_guarantee`.
 
     Raises
     ------
@@ -247,38 +243,62 @@ def guarantee_of(spec: DefenceSpec) -> str:
     entry = entry_of(spec.name)
     if isinstance(entry, ChainEntry):
         own = settings_by_stage(entry, dict(spec.settings))
-        told = [(entry.of[s].title, guarantee_of(DefenceSpec.of(s, own[s]))) for s in own]
-        return promise_of(told)
+        guarantees = [(entry.of[s].title, guarantee_of(DefenceSpec.of(s, own[s]))) for s in own]
+        return chain_guarantee(guarantees)
     if not entry.guarantee:
         return ""
-    told = make(entry, spec.name, dict(spec.settings), also=("seed",) * entry.takes_seed)
-    return "" if getattr(told, "promises_nothing", False) else entry.guarantee
+    defence = make(entry, spec.name, dict(spec.settings), also=("seed",) * entry.takes_seed)
+    return "" if getattr(defence, "has_no_guarantee", False) else entry.guarantee
 
 
-def look_of_defence(name: str) -> Look:
-    """Return how a defence is drawn; a chain in its first stage's colour, by its last's symbol."""
-    entry = entry_of(name)
-    if isinstance(entry, ChainEntry):
-        first, last = entry.stages[0], entry.stages[-1]
-        return Look(look_of(all_defences(), first).colour, look_of(all_defences(), last).symbol)
-    return look_of(all_defences(), name)
-
-
-def make_defence(spec: DefenceSpec | str) -> Defence:
-    """Build a defence from its spec, or a chain: its settings are named STAGE.SETTING.
-
-    Of a chain's `seed` each stage that draws has one of its own.
+def check_order(stages: Sequence[str]) -> None:
+    """Check that a trained defence comes first in a chain: it is trained on undefended vectors.
 
     Raises
     ------
     InvalidInputError
-        No such defence or setting, or a value outside its range; the message names what is. One
-        that has to be trained is made by `make_trained_defence`.
+        It does not come first; the message names a remedy.
+    """
+    known = {**DEFENCES, **TRAINED_DEFENCES}
+    trained = [stage for stage in stages if stage in TRAINED_DEFENCES]
+    if not trained or any(stage not in known for stage in stages):
+        return
+    why = f"{known[trained[0]].title} is trained on vectors of unchanged texts"
+    others = [s for s in stages if s in trained[1:] or known[s].acts_on in ("text", "tokens")]
+    if others:
+        raise InvalidInputError(
+            f"{why}: it cannot be chained with {known[others[0]].title}. Choose one of them."
+        )
+    if stages[0] != trained[0]:
+        raise InvalidInputError(f"{why}. Put it first.")
+
+
+def look_of_defence(name: str) -> Look:
+    """Return a defence's plot style; a chain has its first stage's colour, its last's symbol."""
+    entry = entry_of(name)
+    if isinstance(entry, ChainEntry):
+        first, last = entry.stages[0], entry.stages[-1]
+        return Look(
+            marker_style(all_defences(), first).colour, marker_style(all_defences(), last).symbol
+        )
+    return marker_style(all_defences(), name)
+
+
+def make_defence(spec: DefenceSpec | str) -> Defence:
+    """Build a defence from its spec, or a chain from settings named STAGE.SETTING.
+
+    Each stage of a chain that draws noise gets a seed derived from the chain's `seed`.
+
+    Raises
+    ------
+    InvalidInputError
+        No such defence or setting, or a value outside its range; the message names the valid ones.
+        Use `make_trained_defence` for a trained defence.
     """
     spec = DefenceSpec(name=spec) if isinstance(spec, str) else spec
-    entry, settings = _entry_among(DEFENCES, spec.name), dict(spec.settings)
+    entry, settings = _find_entry(DEFENCES, spec.name), dict(spec.settings)
     if isinstance(entry, ChainEntry):
-        from core.defences.chain import Chain
+        from leakscope.core.defences.chain import Chain
 
         own = settings_by_stage(entry, settings)
         made = ((DEFENCES[s].acts_on, make_defence(DefenceSpec.of(s, own[s]))) for s in own)

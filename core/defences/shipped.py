@@ -1,4 +1,4 @@
-"""Trained defences that ship with Leakscope, in assets/defences/<encoder>/, found by settings."""
+"""Trained defences that ship with Leakscope in assets/defences/<encoder>/, found by settings."""
 
 from __future__ import annotations
 
@@ -7,53 +7,54 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from core.assets import ASSETS
-from core.defences.chain import Chain
-from core.defences.entries import ChainEntry, settings_by_stage
-from core.defences.registry import all_defences, entry_of, make_defence
-from core.defences.stored import load_defence
-from core.defences.trained.registry import TRAINED_DEFENCES, make_trained_defence
-from core.errors import CoreError
-from core.protocols import Defence, TrainedDefence
-from core.specs import DefenceSpec, settings_of
-from core.store import META, read_json
-
-__all__ = ["SHIPPED", "find_shipped", "shipped_names", "with_trained"]
+from leakscope.core.assets import ASSETS
+from leakscope.core.defences.chain import Chain
+from leakscope.core.defences.entries import ChainEntry, settings_by_stage
+from leakscope.core.defences.registry import all_defences, entry_of, make_defence
+from leakscope.core.defences.stored import load_defence
+from leakscope.core.defences.trained.registry import TRAINED_DEFENCES, make_trained_defence
+from leakscope.core.errors import CoreError
+from leakscope.core.protocols import Defence, TrainedDefence
+from leakscope.core.specs import DefenceSpec, settings_of
+from leakscope.core.storage.artifacts import META, read_json
 
 SHIPPED = ASSETS / "defences"
 
-_ASIDE = {"device"}
-"""Settings that say where it was trained, not what."""
+_MACHINE_SETTINGS = {"device"}
+"""Settings that describe only the machine of the training."""
 
 
 def find_shipped(spec: DefenceSpec, encoder: str, folder: Path = SHIPPED) -> TrainedDefence | None:
-    """Return the trained first stage of a defence or a chain for an encoder, by its name.
+    """Load the shipped trained defence for a spec's first stage and an encoder; None if none ships.
 
-    None where none ships that was trained with just these settings.
+    The settings it was trained with must be exactly those of the spec.
 
     Raises
     ------
     ArtifactError
         One is damaged.
     """
-    stage, settings = _first(spec)
+    stage, settings = _first_stage(spec)
     if stage not in TRAINED_DEFENCES:
         return None
-    wanted = _settings(make_trained_defence(DefenceSpec.of(stage, settings)))
-    for name, stored, place in _told(folder / encoder):
-        if name == stage and {k: v for k, v in stored.items() if k not in _ASIDE} == wanted:
-            return _opened(place)
+    wanted = _model_settings(make_trained_defence(DefenceSpec.of(stage, settings)))
+    for name, stored, place in _list_shipped(folder / encoder):
+        if (
+            name == stage
+            and {k: v for k, v in stored.items() if k not in _MACHINE_SETTINGS} == wanted
+        ):
+            return _load_cached(place)
     return None
 
 
 def shipped_names(encoder: str, folder: Path = SHIPPED) -> list[str]:
-    """Return the names of the defences of which any ships for an encoder."""
-    there = {name for name, _, _ in _told(folder / encoder)}
+    """Return the names of the trained defences that ship for an encoder."""
+    there = {name for name, _, _ in _list_shipped(folder / encoder)}
     return [name for name in TRAINED_DEFENCES if name in there]
 
 
 def with_trained(spec: DefenceSpec, trained: Any) -> Defence:
-    """Return a defence, or a chain, whose first stage is trained already.
+    """Build a defence or a chain whose first stage is the given trained defence.
 
     Parameters
     ----------
@@ -73,31 +74,36 @@ def with_trained(spec: DefenceSpec, trained: Any) -> Defence:
 
 
 @lru_cache(maxsize=4)
-def _told(folder: Path) -> tuple[tuple[str, dict[str, Any], Path], ...]:
-    """Return the name, settings and place of what ships for an encoder; what cannot be read is not.
+def _list_shipped(folder: Path) -> tuple[tuple[str, dict[str, Any], Path], ...]:
+    """List name, settings and folder of each readable defence that ships for an encoder.
 
-    Each is opened, and checked, where it is wanted.
+    Each is opened, and checked, when it is needed.
     """
     found = []
     for meta in sorted(folder.glob(f"*/{META}")):
         with suppress(CoreError):
-            said = read_json(meta)
-            if isinstance(said, dict) and isinstance(said.get("settings"), dict):
-                found.append((str(said.get("defence")), said["settings"], meta.parent))
+            record = read_json(meta)
+            if isinstance(record, dict) and isinstance(record.get("settings"), dict):
+                found.append((str(record.get("defence")), record["settings"], meta.parent))
     return tuple(found)
 
 
 @lru_cache(maxsize=4)
-def _opened(place: Path) -> TrainedDefence:
+def _load_cached(place: Path) -> TrainedDefence:
+    """Load a trained defence from its folder, cached."""
     return load_defence(place)
 
 
-def _first(spec: DefenceSpec) -> tuple[str, dict[str, Any]]:
+def _first_stage(spec: DefenceSpec) -> tuple[str, dict[str, Any]]:
+    """Return the name and settings of the first stage of a defence or a chain."""
     entry = entry_of(spec.name)
     if not isinstance(entry, ChainEntry):
         return spec.name, dict(spec.settings)
     return entry.stages[0], settings_by_stage(entry, dict(spec.settings))[entry.stages[0]]
 
 
-def _settings(defence: Any) -> dict[str, Any]:
-    return {k: getattr(defence, k) for k in settings_of(type(defence)) if k not in _ASIDE}
+def _model_settings(defence: Any) -> dict[str, Any]:
+    """Return a defence's settings as a dict, without those of the machine it was trained on."""
+    return {
+        k: getattr(defence, k) for k in settings_of(type(defence)) if k not in _MACHINE_SETTINGS
+    }

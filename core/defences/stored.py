@@ -1,28 +1,26 @@
-"""Trained defences on disk: saved and loaded without pickle, as trained attacks are."""
+"""Save and load trained defences, without pickle."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from core.defences.registry import DEFENCES, make_defence
-from core.defences.trained.registry import TRAINED_DEFENCES, make_trained_defence
-from core.errors import ArtifactError, CoreError, InvalidInputError
-from core.protocols import TrainedDefence
-from core.registry import name_of
-from core.specs import DefenceSpec, settings_of
-from core.store import UNFIT, load_artifact, save_artifact
-
-__all__ = ["load_defence", "save_defence"]
+from leakscope.core.defences.registry import DEFENCES, make_defence
+from leakscope.core.defences.trained.registry import TRAINED_DEFENCES, make_trained_defence
+from leakscope.core.errors import ArtifactError, CoreError, InvalidInputError
+from leakscope.core.protocols import TrainedDefence
+from leakscope.core.registry import name_of
+from leakscope.core.specs import DefenceSpec, settings_of
+from leakscope.core.storage.artifacts import UNFIT, load_artifact, save_artifact
 
 
 def save_defence(
     defence: TrainedDefence, folder: Path, *, training: dict[str, Any] | None = None
 ) -> Path:
-    """Write a trained defence: its arrays, its settings and what it was trained on.
+    """Write a trained defence to a folder: its arrays, settings and training record.
 
-    A seed of its noise that is not a declared setting is left out: whoever had the file could
-    draw the same noise and take it off again.
+    A seed of its noise that is not a declared setting is left out: anyone with the file could draw
+    the same noise and subtract it.
 
     Raises
     ------
@@ -35,7 +33,7 @@ def save_defence(
     """
     name = name_of({**DEFENCES, **TRAINED_DEFENCES}, type(defence))
     if name is None:
-        raise InvalidInputError(f"{type(defence).__name__} is not in the registry of defences.")
+        raise InvalidInputError(f"{type(defence).__name__} is not a registered defence.")
     arrays, state = defence.state()
     settings = {key: getattr(defence, key) for key in settings_of(type(defence))}
     head = {"kind": "defence", "defence": name, "settings": settings, "training": training or {}}
@@ -43,7 +41,7 @@ def save_defence(
 
 
 def load_defence(folder: Path, *, seed: int | None = None) -> TrainedDefence:
-    """Read what `save_defence` wrote; its `training_` tells what it was trained on.
+    """Load a trained defence from a folder that `save_defence` wrote, with its `training_` record.
 
     Parameters
     ----------
@@ -59,14 +57,14 @@ def load_defence(folder: Path, *, seed: int | None = None) -> TrainedDefence:
     try:
         settings = dict(meta.get("settings") or {}) | ({} if seed is None else {"seed": seed})
         if meta["kind"] != "defence":
-            raise InvalidInputError(f"it holds something of kind {meta['kind']!r}")
+            raise InvalidInputError(f"its kind is {meta['kind']!r}")
         spec = DefenceSpec.of(meta["defence"], settings)
         is_trained = spec.name in TRAINED_DEFENCES
         defence: Any = make_trained_defence(spec) if is_trained else make_defence(spec)
         if not isinstance(defence, TrainedDefence):
-            raise InvalidInputError(f"{meta['defence']} learns nothing")
+            raise InvalidInputError(f"{meta['defence']} is not a trained defence")
         defence = defence.load_state(arrays, meta["state"])
     except (*UNFIT, CoreError) as error:
-        raise ArtifactError(f"{folder} does not hold a trained defence: {error}") from error
+        raise ArtifactError(f"{folder} does not contain a trained defence: {error}") from error
     defence.training_ = dict(meta.get("training") or {})
     return defence

@@ -1,24 +1,24 @@
-"""Encoders: text → vector. `load_encoder` opens one by name; ENCODERS lists them."""
+"""Encoders: text → vector. `load_encoder` loads one by name; ENCODERS lists them."""
 
 from __future__ import annotations
 
-from core.encoders.registry import ENCODERS
-from core.errors import InvalidInputError, similar
-from core.protocols import Encoder
-from core.specs import EncoderSpec
+from leakscope.core.encoders.registry import ENCODERS
+from leakscope.core.errors import InvalidInputError, similar
+from leakscope.core.protocols import Encoder
+from leakscope.core.specs import EncoderSpec
 
 __all__ = ["ENCODERS", "load_encoder"]
 
 
 def load_encoder(spec: EncoderSpec | str = "minilm") -> Encoder:
-    """Open an encoder.
+    """Load an encoder by its spec or name, such as `minilm` or `st:ID`.
 
     Raises
     ------
     InvalidInputError
-        No such family, or the id is missing.
+        The family is unknown, or the id is missing.
     ModelUnavailableError
-        The weights are neither here nor reachable, said within seconds.
+        The weights are neither on this machine nor reachable; raised within seconds.
     """
     spec = EncoderSpec(name=spec) if isinstance(spec, str) else spec
     family_name, _, source = spec.name.partition(":")

@@ -1,7 +1,7 @@
-"""Which library computes vectors on the processor: PyTorch, or OpenVINO where it is faster here.
+"""The choice between PyTorch and OpenVINO for encoding on the CPU: whichever is faster.
 
-Both are timed once for each processor, model, precision and number of threads; the outcome is
-remembered in the cache folder. docs/decisions/0012-openvino.md says why, and what was measured.
+Both are timed once per processor, model, precision and number of threads. The outcome is stored in
+the cache folder. See docs/decisions/0012-openvino.md for the reasons and measurements.
 """
 
 from __future__ import annotations
@@ -19,31 +19,30 @@ from typing import Any
 
 import torch
 
-from core.encoders.openvino_model import (
+from leakscope.core.encoders.openvino_model import (
     OpenVINOModel,
     Tokenize,
     is_installed,
     processor,
     require_openvino,
 )
-from core.errors import ArtifactError, InvalidInputError, StorageError
-from core.protocols import OnProgress, Vectors, no_progress
-from core.store import cache_dir, read_json, write_json
-
-__all__ = ["BACKENDS", "BULK", "Backend", "times_faster"]
+from leakscope.core.errors import ArtifactError, InvalidInputError, StorageError
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.storage.artifacts import read_json, write_json
+from leakscope.core.storage.cache_folder import cache_dir
 
 BACKENDS = ("auto", "torch", "openvino")
 
 BULK = 1024
-"""Texts from which a call in float32 is worth the seconds of a conversion. There both libraries
-agree to the last bits, as PyTorch does with itself over other batches."""
+"""Number of texts from which, in float32, the seconds of a conversion pay off. In float32 both
+libraries agree up to the last bits, as PyTorch does with itself across batch sizes."""
 
 WORTH = 1.1
-"""Times faster from which OpenVINO is chosen."""
+"""Speed-up from which OpenVINO is chosen."""
 
 _SECONDS, _ROUNDS, _ROUND_SECONDS = 3.5, 9, 0.2
 _LOCK = RLock()
-"""Held while one is measured or converted: threads that share an encoder do it once."""
+"""Held while a model is timed or converted, so that threads sharing an encoder do it once."""
 
 Encode = Callable[[list[str]], object]
 
@@ -60,20 +59,20 @@ class Backend:
     model : torch.nn.Module or None
         A Transformers encoder; None where the pooling is not the plain mean over its tokens.
     layer : int
-        The layer that decides.
+        The layer that is encoded by default.
     tokenize : callable
         See `OpenVINOModel`.
     with_torch : callable
-        Encodes texts with PyTorch, to be timed.
+        Encodes texts with PyTorch, for the timing.
     device, precision
         Of the encoder, as picked.
 
     Raises
     ------
     InvalidInputError
-        No such backend, or OpenVINO was asked for and cannot do this.
+        No such backend, or OpenVINO was requested and cannot run this encoder.
     MissingDependencyError
-        OpenVINO was asked for and is not installed.
+        OpenVINO was requested and is not installed.
     """
 
     def __init__(
@@ -98,80 +97,84 @@ class Backend:
         self._is_faster: bool | None = None
         if asked == "openvino":
             require_openvino()
-        self._is_possible = asked != "torch" and is_installed() and not self._obstacle(device)
+        self._is_possible = asked != "torch" and is_installed() and not self._why_impossible(device)
         if asked == "openvino" and not self._is_possible:
             raise InvalidInputError(
-                f"backend 'openvino' cannot encode with {name!r} here: {self._obstacle(device)}. "
-                "Use backend 'auto' or 'torch'."
+                f"backend 'openvino' cannot encode with {name!r} here: "
+                f"{self._why_impossible(device)}. Use backend 'auto' or 'torch'."
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is compiled for this process."""
+        """Return the state without the compiled model, which belongs to this process."""
         return {**self.__dict__, "_compiled": None}
 
-    def _obstacle(self, device: torch.device) -> str:
-        """Return why OpenVINO cannot do the encoder's work, or nothing."""
+    def _why_impossible(self, device: torch.device) -> str:
+        """Return why OpenVINO cannot run this encoder; empty if it can."""
         if device.type != "cpu":
-            return f"it computes on the processor, and the device is {device.type}"
+            return f"it runs on the CPU, and the device is {device.type}"
         if self._model is None:
             return "its vectors are not the plain mean over the tokens of one Transformer"
         if self.layer == 0:
-            return "layer 0 is a look-up, without anything to compute"
+            return "layer 0 is a look-up, with nothing to compute"
         if self._precision not in ("float32", "bfloat16"):
-            return f"the precision is {self._precision}, and it has float32 and bfloat16"
+            return f"the precision is {self._precision}, and it supports float32 and bfloat16"
         if self._precision == "bfloat16":
             try:
                 able = processor()[1]
-            except Exception as error:  # an installation that is broken
+            except Exception as error:  # a broken installation
                 return f"it cannot be used ({type(error).__name__}: {error})"
             if "bfloat16" not in able:
-                return "this processor has no bfloat16"
+                return "this processor does not support bfloat16"
         return ""
 
     @property
     def name(self) -> str:
-        """`openvino` where it is asked for or known to be faster here, else `torch`."""
+        """`openvino` if requested or known to be faster here, else `torch`."""
         if self._is_possible and self._is_faster is None and self._asked == "auto":
             try:
-                self._is_faster = remembered(self._memory())
-            except Exception:  # an installation that is broken: PyTorch needs nothing of it
+                self._is_faster = read_timing(self._timing_file())
+            except Exception:  # a broken installation; use PyTorch
                 self._is_possible = False
         is_used = self._asked == "openvino" or bool(self._is_faster)
         return "openvino" if self._is_possible and is_used else "torch"
 
     def settle(self, on_progress: OnProgress = no_progress) -> str:
-        """Return the name, after measuring which is faster where that is not known."""
+        """Return the backend's name, first timing both libraries if that was never done."""
         if self._is_possible and self.name == "torch" and self._is_faster is None:
             with _LOCK:
                 if self._is_faster is None:
-                    on_progress(0.0, "Measuring, once, whether OpenVINO encodes faster here")
-                    self._is_faster = self._measure()
+                    on_progress(0.0, "Measuring once whether OpenVINO is faster here")
+                    self._is_faster = self._time_and_store()
         return self.name
 
     def arithmetic(self, on_progress: OnProgress = no_progress) -> str:
-        """Return what decides how vectors are rounded: both libraries agree in float32 alone."""
+        """Return what determines rounding: the precision and, in bfloat16, the library.
+
+        Both libraries agree in float32 alone.
+        """
         if self._precision == "float32" or self.settle(on_progress) == "torch":
             return self._precision
         return f"{self._precision}-openvino"
 
     def takes(self, n_texts: int, on_progress: OnProgress = no_progress) -> bool:
-        """Return whether OpenVINO is to encode so many texts."""
+        """Return whether OpenVINO should encode this many texts."""
         if self._asked == "auto" and self._precision == "float32" and n_texts < BULK:
             return False
         return n_texts > 0 and self.settle(on_progress) == "openvino"
 
     def encode(self, texts: Sequence[str], layer: int, on_progress: OnProgress) -> Vectors:
-        """Return the (n, hidden size) means of a layer ≥ 1, computed by OpenVINO."""
-        return self._converted(layer).encode(texts, on_progress)
+        """Return the (n, hidden size) mean token states of a layer ≥ 1, computed by OpenVINO."""
+        return self._compiled_model(layer).encode(texts, on_progress)
 
-    def _converted(self, layer: int) -> OpenVINOModel:
-        """Return the model of a layer; the one of the last call is kept."""
+    def _compiled_model(self, layer: int) -> OpenVINOModel:
+        """Return the OpenVINO model of a layer; the last one stays in memory."""
         with _LOCK:
             if self._compiled is None or self._compiled[0] != layer:
                 self._compiled = layer, self._convert(layer)
             return self._compiled[1]
 
     def _convert(self, layer: int) -> OpenVINOModel:
+        """Convert the model up to a layer to OpenVINO, or raise InvalidInputError."""
         try:
             return OpenVINOModel(
                 self._model,
@@ -180,26 +183,29 @@ class Backend:
                 precision=self._precision,
                 n_threads=torch.get_num_threads(),
             )
-        except Exception as error:  # tracing, conversion and compiling have each their own
+        except Exception as error:  # each step raises errors of its own
             raise InvalidInputError(
                 f"OpenVINO cannot convert {self._encoder_name!r} ({type(error).__name__}). "
                 "Use --backend torch."
             ) from error
 
-    def _measure(self) -> bool:
+    def _time_and_store(self) -> bool:
+        """Time OpenVINO against PyTorch, store the outcome, and return whether it is faster."""
         try:
-            ratio = times_faster(self._converted(self.layer).encode, self._with_torch)
-        except Exception:  # a model that OpenVINO cannot convert, or not run
+            ratio = times_faster(self._compiled_model(self.layer).encode, self._with_torch)
+        except Exception:  # a model that OpenVINO cannot convert or run
             ratio = 0.0
         is_faster = ratio >= WORTH
         if not is_faster:
             self._compiled = None
-        with suppress(StorageError):  # then it is measured again next time
-            write_json(self._memory(), {"times_faster": round(ratio, 3), "is_faster": is_faster})
+        with suppress(StorageError):  # then it is timed again next time
+            write_json(
+                self._timing_file(), {"times_faster": round(ratio, 3), "is_faster": is_faster}
+            )
         return is_faster
 
-    def _memory(self) -> Path:
-        """Return the file that remembers what is faster under these circumstances."""
+    def _timing_file(self) -> Path:
+        """Return the cache file with the timing for this processor, model and these versions."""
         circumstances = [
             processor(),
             os.cpu_count(),
@@ -212,8 +218,8 @@ class Backend:
         return cache_dir("backends", f"{key}.json")
 
 
-def remembered(path: Path) -> bool | None:
-    """Return whether OpenVINO was found faster; None where that is unknown or unreadable."""
+def read_timing(path: Path) -> bool | None:
+    """Read from a timing file whether OpenVINO was faster; None if missing or unreadable."""
     try:
         found = read_json(path)
     except ArtifactError:
@@ -225,18 +231,18 @@ def remembered(path: Path) -> bool | None:
 def times_faster(
     first: Encode, second: Encode, *, clock: Callable[[], float] = time.perf_counter
 ) -> float:
-    """Return how many times faster the first encodes, by the best of interleaved rounds each.
+    """Time two encoding functions in alternating rounds; return how many times faster the first is.
 
-    The best, since other work on the machine can only slow a round down. It ends after nine
-    rounds, or with the round that passes three and a half seconds.
+    It compares the best rounds, since other work on the machine can only slow a round down. It
+    ends after nine rounds, or with the first round that ends after 3.5 seconds.
     """
     start = clock()
-    texts = list(_texts(4))
+    texts = list(_sample_texts(4))
     first(texts)
     before = clock()
     second(texts)
     rate = len(texts) / max(clock() - before, 1e-9)
-    texts = list(_texts(min(128, max(16, int(_ROUND_SECONDS * rate)))))
+    texts = list(_sample_texts(min(128, max(16, int(_ROUND_SECONDS * rate)))))
     seconds: tuple[list[float], list[float]] = ([], [])
     while not seconds[0] or (len(seconds[0]) < _ROUNDS and clock() - start < _SECONDS):
         for encode, taken in zip((first, second), seconds, strict=True):
@@ -246,8 +252,8 @@ def times_faster(
     return min(seconds[1]) / max(min(seconds[0]), 1e-9)
 
 
-def _texts(n: int) -> Iterator[str]:
-    """Yield n texts of 4 to 40 words: nobody's own."""
+def _sample_texts(n: int) -> Iterator[str]:
+    """Yield n artificial texts of 4 to 40 words for timing."""
     words = ("the", "minister", "said", "that", "long", "winters", "close", "harbours", "again")
     for i in range(n):
         yield " ".join(words[j % len(words)] for j in range(i, i + 4 + 12 * i % 37))

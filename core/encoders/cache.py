@@ -1,8 +1,8 @@
-"""Embeddings on disk, so that no corpus is encoded twice and a kill loses one block at most.
+"""Embeddings cached on disk: no corpus text is encoded twice; a kill loses at most one block.
 
-Corpora alone go through this cache. Typed and uploaded texts never do: their vectors would stay
-on disk, and a vector tells much about its text. `core.vault` says how it is turned off, and how it
-is encrypted.
+Only corpora use this cache. Typed and uploaded texts never do: their vectors would stay on disk,
+and a vector reveals much about its text. `leakscope.core.storage.encryption` describes how to turn
+the cache off and how to encrypt it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from core.encoders.locked import LockedShelf
-from core.encoders.shards import Shelf
-from core.errors import ArtifactError, StorageError
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.store import cache_dir, is_refused
-from core.text import check_texts
-from core.vault import find_lock, is_cache_off
-from core.vectors import is_sparse, stack
-
-__all__ = ["CachedEncoder"]
+from leakscope.core.encoders.encrypted_shards import EncryptedShards
+from leakscope.core.encoders.shards import ShardFolder
+from leakscope.core.errors import ArtifactError, StorageError
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.storage.artifacts import is_refused
+from leakscope.core.storage.cache_folder import cache_dir
+from leakscope.core.storage.encryption import find_lock, is_cache_off
+from leakscope.core.text import check_texts
+from leakscope.core.vectors import is_sparse, stack
 
 _LOG = logging.getLogger(__name__)
 
@@ -33,36 +32,36 @@ _Part = tuple[list[bytes], Vectors]
 
 
 class CachedEncoder:
-    """An encoder that remembers on disk what it has encoded; in all else the encoder it wraps.
+    """An encoder that caches on disk the vectors that the wrapped encoder returns.
 
-    Vectors are kept as the float32 that the encoder returned, per encoder fingerprint and
-    arithmetic (its precision and, but for float32, the library), and found again by a 128-bit
-    digest of the text. Only `encode` is remembered; `encode_layer` and gradients pass through.
-    With LEAKSCOPE_NO_CACHE nothing is; with LEAKSCOPE_KEY what is kept is encrypted.
+    Vectors are stored as float32, as the encoder returned them, per encoder fingerprint and
+    arithmetic (its precision and, except in float32, the library), under a 128-bit digest of the
+    text. Only `encode` is cached; `encode_layer` and gradients pass through. LEAKSCOPE_NO_CACHE
+    turns the cache off; LEAKSCOPE_KEY encrypts it.
 
     Parameters
     ----------
     encoder : Encoder
-        Its attributes, those of white-box encoders included, are this encoder's too.
+        The encoder to wrap; all its attributes are available on the cached encoder.
     folder : Path or None
-        Where the shards lie; `cache_dir("embeddings")` by default.
+        The folder of the shards; `cache_dir("embeddings")` by default.
     block_size : int
-        Texts encoded between two writes. A multiple of the encoder's batch, so that batches are
-        the ones that the encoder forms itself.
+        Texts encoded between two writes. A multiple of the encoder's batch size, so that batches
+        are the same as without the cache.
 
     Raises
     ------
     ArtifactError
         On encoding, when a shard is truncated or altered; the message names it.
     StorageError
-        On encoding, when the disk is full; the blocks before are kept. A folder that takes nothing
-        at all is done without, and a warning says so.
+        On encoding, when the disk is full; blocks written before remain. If the folder is not
+        writable at all, nothing is cached and a warning is logged.
     InvalidInputError
         On encoding, when the key is not the one that encrypts the folder.
     """
 
     def __new__(cls, encoder: Encoder, *_: Any, **__: Any) -> CachedEncoder:
-        """Make a white-box encoder of a white-box encoder, and no other."""
+        """Create a white-box cached encoder if the wrapped encoder is a white box."""
         is_white_box = hasattr(encoder, "embed_token_vectors")
         return object.__new__(_CachedWhiteBoxEncoder if is_white_box else cls)
 
@@ -80,43 +79,44 @@ class CachedEncoder:
         self._is_told, self._has_place = False, True
 
     def __getnewargs__(self) -> tuple[Encoder]:
-        """Say what `__new__` takes where this object is copied."""
+        """Return the arguments for `__new__` on copying and unpickling."""
         return (self._encoder,)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the shelf: another process takes the key from its own environment."""
-        return {name: value for name, value in self.__dict__.items() if name != "_shelf"}
+        """Return the state without the open cache: another process reads the key itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "_shards"}
 
     def __getattr__(self, name: str) -> Any:
-        """Pass every other attribute through to the encoder."""
-        if name.startswith("_"):  # not while this object is being built or copied
+        """Return any other attribute of the wrapped encoder."""
+        if name.startswith("_"):  # may be missing while this object is being built or copied
             raise AttributeError(name)
         return getattr(self._encoder, name)
 
     @property
     def folder(self) -> Path:
-        """Where the shards lie: vectors of another arithmetic have a folder of their own."""
-        return self._shelf.folder
+        """The folder of this encoder's shards, one for each arithmetic."""
+        return self._shards.folder
 
     @cached_property
-    def _shelf(self) -> Shelf:
+    def _shards(self) -> ShardFolder:
+        """The encoder's shards in the cache, encrypted if the cache has a lock."""
         precision = getattr(self._encoder, "precision", "float32")
         name = f"{self.fingerprint[:32]}-{getattr(self._encoder, 'arithmetic', precision)}"
         lock = find_lock(self._root)
         if lock is None:
-            return Shelf(self._root / name, self.dimension, self.name)
-        return LockedShelf(self._root, name, self.dimension, self.name, lock)
+            return ShardFolder(self._root / name, self.dimension, self.name)
+        return EncryptedShards(self._root, name, self.dimension, self.name, lock)
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the (n, dimension) float32 embeddings of n texts, encoding the new ones only."""
+        """Return the (n, dimension) float32 embeddings of n texts, encoding only uncached texts."""
         texts = check_texts(texts)
         if hasattr(self._encoder, "choose_backend"):
             self._encoder.choose_backend(on_progress)
-        if is_cache_off() or not self._has_shelf():
+        if is_cache_off() or not self._is_usable():
             return self._encoder.encode(texts, on_progress)
-        key_of = self._shelf.key
+        key_of = self._shards.key
         keys = [key_of(text) for text in texts]
-        self._scan()
+        self._index_new_shards()
         if not texts:
             return self._encoder.encode([])
         places: dict[bytes, list[int]] = {}
@@ -126,55 +126,57 @@ class CachedEncoder:
         new = {k: texts[at[0]] for k, at in places.items() if k not in self._rows}
         parts += self._encode_new(new, on_progress)
         if not new:
-            on_progress(1.0, f"All {len(texts):,} texts were encoded before")
-        return _in_order(parts, places, len(texts))
+            on_progress(1.0, f"All {len(texts):,} texts were already encoded")
+        return _merge_parts(parts, places, len(texts))
 
-    def _has_shelf(self) -> bool:
-        """Return whether vectors can be looked up: a lock may have to be written first."""
+    def _is_usable(self) -> bool:
+        """Return whether the cache can be used; it may have to write a lock first."""
         if not self._has_place:
             return False
         try:
-            return bool(self._shelf)
+            return bool(self._shards)
         except StorageError as error:
-            self._do_without(error)
-            self._has_place = False  # each try costs what it costs to guess a key
+            self._warn_not_cached(error)
+            self._has_place = False  # each try is as expensive as guessing a key
             return False
 
-    def _do_without(self, error: StorageError) -> None:
-        """Go on though vectors cannot be kept.
+    def _warn_not_cached(self, error: StorageError) -> None:
+        """Warn once that vectors cannot be cached, and continue without the cache.
 
         Raises
         ------
         StorageError
-            The disk is full: anyone who frees some space can go on from there.
+            The disk is full; the work can resume once there is space.
         """
         if not is_refused(error):
             raise error
         if not self._is_told:
             _LOG.warning(
-                "The vectors of texts are not kept, so they are encoded again each time: %s", error
+                "Vectors cannot be cached, so texts are encoded again each time: %s", error
             )
         self._is_told = True
 
-    def _scan(self) -> None:
-        """Take up the shards that appeared since the last call, other processes' included."""
-        for path in self._shelf.shards():
+    def _index_new_shards(self) -> None:
+        """Index shards that appeared since the last call, also those of other processes."""
+        for path in self._shards.shards():
             if path not in self._scanned:
-                with _while_there(path):
-                    self._take_up(path, self._shelf.keys(path))
+                with _ignore_removed(path):
+                    self._index_shard(path, self._shards.keys(path))
 
-    def _take_up(self, path: Path, keys: Sequence[bytes]) -> None:
+    def _index_shard(self, path: Path, keys: Sequence[bytes]) -> None:
+        """Record where each vector of a shard is."""
         self._rows.update((key, (path, i)) for i, key in enumerate(keys))
         self._scanned.add(path)
 
-    def _forget(self, path: Path) -> None:
+    def _drop_shard(self, path: Path) -> None:
+        """Remove a shard from the index."""
         self._rows = {key: place for key, place in self._rows.items() if place[0] != path}
         self._scanned.discard(path)
 
     def _look_up(self, keys: list[bytes]) -> Iterator[_Part]:
-        """Yield known keys with their vectors, reading each shard once.
+        """Yield cached keys with their vectors, reading each shard once.
 
-        The keys of shards that were removed meanwhile are known no more.
+        Keys of shards that were removed meanwhile are dropped from the index.
         """
         by_shard: dict[Path, list[bytes]] = {}
         for key in keys:
@@ -182,53 +184,54 @@ class CachedEncoder:
         for path, held in by_shard.items():
             rows = [self._rows[key][1] for key in held]
             vectors = None
-            with _while_there(path):
-                vectors = self._shelf.vectors(path)
+            with _ignore_removed(path):
+                vectors = self._shards.vectors(path)
             if vectors is None:
-                self._forget(path)
+                self._drop_shard(path)
             else:
                 yield held, vectors[rows]
 
     def _encode_new(self, new: dict[bytes, str], on_progress: OnProgress) -> Iterator[_Part]:
-        """Encode texts that are not on disk, longest first, and write every block at once."""
+        """Encode uncached texts in blocks, longest first; write and yield each block."""
         done = 0
         ranked = sorted(new, key=lambda k: len(new[k]), reverse=True)
         for block in _blocks(ranked, self.block_size):
 
             def scaled(fraction: float, _: str, done: int = done, n: int = len(block)) -> None:
+                """Report a block's progress as a share of all new texts."""
                 now = done + round(fraction * n)
                 on_progress(now / len(new), f"Encoded {now:,} of {len(new):,} new texts")
 
             vectors = self._encoder.encode([new[k] for k in block], scaled)
-            self._keep([new[k] for k in block], vectors)
+            self._try_write([new[k] for k in block], vectors)
             done += len(block)
             yield block, vectors
 
-    def _keep(self, texts: list[str], vectors: Vectors) -> None:
-        """Write vectors, where that can be done."""
+    def _try_write(self, texts: list[str], vectors: Vectors) -> None:
+        """Write vectors to the cache, or warn if that is impossible."""
         try:
             self._write(texts, vectors)
         except StorageError as error:
-            self._do_without(error)
+            self._warn_not_cached(error)
 
     def _write(self, texts: list[str], vectors: Vectors) -> None:
-        """Write vectors, though somebody may be clearing the cache beside us."""
-        if not self._shelf.is_current():  # it was cleared, and locked anew
-            self.__dict__.pop("_shelf", None)
+        """Write vectors as a new shard, even if another process clears the cache meanwhile."""
+        if not self._shards.is_current():  # it was cleared and has a new lock
+            self.__dict__.pop("_shards", None)
             self._rows, self._scanned = {}, set()
-        keys = [self._shelf.key(text) for text in texts]
+        keys = [self._shards.key(text) for text in texts]
         try:
-            path = self._shelf.write(keys, vectors)
+            path = self._shards.write(keys, vectors)
         except StorageError as error:
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
-            path = self._shelf.write(keys, vectors)  # its folder was removed under it
-        self._take_up(path, keys)
+            path = self._shards.write(keys, vectors)  # its folder was removed meanwhile
+        self._index_shard(path, keys)
 
 
 @contextmanager
-def _while_there(path: Path) -> Iterator[None]:
-    """Take a shard that cannot be read for damaged only where it was not removed."""
+def _ignore_removed(path: Path) -> Iterator[None]:
+    """Suppress a shard's ArtifactError if the shard was removed meanwhile."""
     try:
         yield
     except ArtifactError:
@@ -236,8 +239,8 @@ def _while_there(path: Path) -> Iterator[None]:
             raise
 
 
-def _in_order(parts: list[_Part], places: dict[bytes, list[int]], n: int) -> Vectors:
-    """Return the vectors at the places where their texts stood, repetitions included."""
+def _merge_parts(parts: list[_Part], places: dict[bytes, list[int]], n: int) -> Vectors:
+    """Merge vectors of distinct texts into one array in the order of all texts."""
     if any(is_sparse(vectors) for _, vectors in parts):
         keys = [key for held, _ in parts for key in held]
         row_of = np.empty(n, np.int64)
@@ -253,7 +256,7 @@ def _in_order(parts: list[_Part], places: dict[bytes, list[int]], n: int) -> Vec
 
 
 class _CachedWhiteBoxEncoder(CachedEncoder):
-    """Names what is open, since structural checks do not look through __getattr__."""
+    """A cached encoder with the white-box attributes that structural checks look for."""
 
     n_layers = property(lambda self: self._encoder.n_layers)
     tokens = property(lambda self: self._encoder.tokens)
@@ -263,5 +266,6 @@ class _CachedWhiteBoxEncoder(CachedEncoder):
 
 
 def _blocks(keys: list[bytes], size: int) -> Iterator[list[bytes]]:
+    """Yield consecutive slices of a list of keys."""
     for start in range(0, len(keys), size):
         yield keys[start : start + size]

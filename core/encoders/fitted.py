@@ -1,36 +1,28 @@
-"""Encoders that are trained on a corpus here: by name, to disk without pickle, and back."""
+"""Encoders fitted on a corpus: created by name, saved without pickle, and loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.encoders.registry import FITTED_ENCODERS, FITTED_ON_TEXTS
-from core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError
-from core.protocols import FittedEncoder
-from core.registry import find, make
-from core.specs import FittedEncoderSpec, settings_of
-from core.store import UNFIT, digest_of, load_artifact, save_artifact
-from core.text import check_texts
+from leakscope.core.encoders.registry import FITTED_ENCODERS
+from leakscope.core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError
+from leakscope.core.protocols import FittedEncoder, OnProgress, no_progress
+from leakscope.core.registry import find, make
+from leakscope.core.specs import FittedEncoderSpec, settings_of
+from leakscope.core.storage.artifacts import UNFIT, digest_of, load_artifact, save_artifact
+from leakscope.core.text import check_texts
 
-__all__ = [
-    "FITTED_ENCODERS",
-    "FITTED_ON_TEXTS",
-    "check_ready",
-    "fingerprint_of",
-    "load_fitted",
-    "make_encoder",
-    "save_encoder",
-    "training_texts",
-]
+_NOTHING = "nothing"
 
 
 def make_encoder(spec: FittedEncoderSpec | str) -> FittedEncoder:
-    """Build an encoder that is yet to be fitted.
+    """Create an unfitted encoder from its spec or name.
 
     Raises
     ------
@@ -47,7 +39,7 @@ def make_encoder(spec: FittedEncoderSpec | str) -> FittedEncoder:
 def save_encoder(
     encoder: FittedEncoder, folder: Path, *, training: dict[str, Any] | None = None
 ) -> Path:
-    """Write a fitted encoder as safetensors and JSON.
+    """Write a fitted encoder to a folder as safetensors and JSON.
 
     Raises
     ------
@@ -68,26 +60,27 @@ def save_encoder(
         "training": training or {},
     }
     # safetensors refuses a file without arrays.
-    return save_artifact(folder, arrays or {"nothing": np.zeros(1, np.float32)}, meta)
+    return save_artifact(folder, arrays or {_NOTHING: np.zeros(1, np.float32)}, meta)
 
 
 def load_fitted(folder: Path, name: str | None = None) -> FittedEncoder:
-    """Read an encoder that `save_encoder` wrote.
+    """Load a fitted encoder from a folder that `save_encoder` wrote.
 
     Raises
     ------
     ArtifactError
         Missing, truncated, altered, or something else; the message names the file.
     InvalidInputError
-        The folder holds an encoder of another name than the one given.
+        The folder contains an encoder with another name than the one given.
     """
     arrays, meta = load_artifact(folder)
+    arrays.pop(_NOTHING, None)
     of = meta.get("encoder")
     if meta.get("kind") != "encoder" or not isinstance(of, str) or of not in FITTED_ENCODERS:
-        raise ArtifactError(f"{folder} does not hold an encoder fitted here.")
+        raise ArtifactError(f"{folder} does not contain an encoder written by `fit`.")
     if name is not None and meta["encoder"] != name:
         raise InvalidInputError(
-            f"{folder} holds a {meta['encoder']} encoder: ask for {meta['encoder']}:{folder}."
+            f"{folder} contains a {meta['encoder']} encoder. Use {meta['encoder']}:{folder}."
         )
     fixed = FITTED_ENCODERS[meta["encoder"]].fixed
     try:
@@ -101,32 +94,98 @@ def load_fitted(folder: Path, name: str | None = None) -> FittedEncoder:
             f"{folder} cannot be read as a {meta['encoder']} encoder: {error}"
         ) from error
     if encoder.fingerprint != meta.get("fingerprint"):
-        raise ArtifactError(f"{folder} was altered: its contents have another fingerprint.")
+        raise ArtifactError(f"{folder} was altered: its fingerprint does not match.")
     return encoder
 
 
-def fingerprint_of(encoder: Any, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> str:
-    """Return the SHA-256 of what decides an encoder's vectors: equal ones give equal vectors."""
-    return digest_of(arrays, [encoder.name, meta])
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass
+class CorpusEncoder:
+    """Base of encoders fitted on texts whose learned state is a set of arrays.
+
+    A subclass declares its settings and `name`, and implements `learn`, `embed` and `set_arrays`,
+    which also sets `dimension`.
+
+    Attributes
+    ----------
+    fingerprint : str or None
+        SHA-256 of everything that determines the vectors: equal fingerprints mean equal vectors.
+        None before `fit`.
+    """
+
+    least_texts: ClassVar[int] = 2
+    name: str = field(init=False)
+    dimension: int = field(init=False, repr=False, compare=False)
+    fingerprint: str | None = field(default=None, init=False, repr=False, compare=False)
+
+    def fit(
+        self,
+        texts: Sequence[str],
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Learn the encoder's arrays from texts.
+
+        Raises
+        ------
+        InvalidInputError
+            Too few texts, one that cannot be used, or too few words in them.
+        """
+        checked = check_texts(texts)
+        if len(checked) < self.least_texts:
+            raise InvalidInputError(
+                f"Fitting needs at least {self.least_texts} texts, got {len(checked)}. Provide a "
+                "larger corpus."
+            )
+        return self.load_state(self.learn(checked, on_progress), {})
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Any:
+        """Return float32 vectors (n, d), sparse for bags of words; 0 if no word is known."""
+        check_ready(self)
+        return self.embed(check_texts(texts), on_progress)
+
+    def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
+        """Learn from checked texts and return the arrays; each subclass defines it."""
+        raise NotImplementedError
+
+    def set_arrays(self, arrays: Arrays) -> None:
+        """Set the learned arrays, or raise ValueError or KeyError; each subclass defines it."""
+        raise NotImplementedError
+
+    def embed(self, texts: list[str], on_progress: OnProgress) -> Any:
+        """Return the (n, d) vectors of checked texts; each subclass defines it."""
+        raise NotImplementedError
+
+    def vector_settings(self) -> dict[str, Any]:
+        """Return the settings that determine the vectors of a fitted encoder."""
+        return {}
+
+    def state(self) -> tuple[Arrays, dict[str, Any]]:
+        """Return the learned arrays, and the settings that determine the vectors."""
+        return self.arrays_, self.vector_settings()
+
+    def load_state(self, arrays: Arrays, meta: dict[str, Any]) -> Self:
+        """Restore the arrays that `state` returned, and compute the fingerprint."""
+        self.set_arrays(arrays)
+        self.arrays_ = arrays
+        self.fingerprint = digest_of(arrays, [self.name, self.vector_settings()])
+        return self
 
 
 def check_ready(encoder: Any) -> None:
-    """Raise NotFittedError where an encoder was neither fitted nor loaded."""
+    """Raise NotFittedError if an encoder was neither fitted nor loaded."""
     if getattr(encoder, "fingerprint", None) is None:
         raise NotFittedError(f"{encoder.name} is not fitted: call fit, or load a fitted encoder.")
 
 
-def training_texts(texts: Sequence[str], *, at_least: int = 2) -> list[str]:
-    """Return checked texts to fit on.
+def pack_words(terms: Sequence[str]) -> NDArray[np.uint8]:
+    """Return words as an array of UTF-8 bytes, one word per line."""
+    return np.frombuffer("\n".join(terms).encode(), dtype=np.uint8)
 
-    Raises
-    ------
-    InvalidInputError
-        Too few texts, or one that cannot be used.
-    """
-    checked = check_texts(texts)
-    if len(checked) < at_least:
-        raise InvalidInputError(
-            f"Fitting needs at least {at_least} texts, got {len(checked)}. Give a larger corpus."
-        )
-    return checked
+
+def unpack_words(packed: NDArray[np.uint8]) -> list[str]:
+    """Return the words of an array that `pack_words` returned."""
+    return packed.tobytes().decode().split("\n")

@@ -1,4 +1,4 @@
-"""Training by gensim: told how far it is, stopped, and the same in every process."""
+"""Training by gensim with progress, cancellation and reproducible results."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from typing import Any
 
 from gensim.models.callbacks import CallbackAny2Vec
 
-from core.errors import InvalidInputError
-from core.protocols import OnProgress
-
-__all__ = ["EpochReport", "stable_hash", "train_gensim"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress
 
 
 class EpochReport(CallbackAny2Vec):
-    """Tells how many of gensim's training epochs are done."""
+    """A gensim callback that reports finished training epochs."""
 
     def __init__(self, on_progress: OnProgress, epochs: int) -> None:
         self.on_progress, self.epochs, self.done = on_progress, epochs, 0
 
     def on_epoch_end(self, model: Any) -> None:
-        """Report; StoppedError ends the training."""
+        """Report an epoch's end; a StoppedError from `on_progress` ends the training."""
         self.done += 1
         self.on_progress(self.done / self.epochs, f"Epoch {self.done} of {self.epochs}")
 
@@ -29,18 +27,18 @@ class EpochReport(CallbackAny2Vec):
 def train_gensim(
     model: Any, sentences: Sequence[Any], epochs: int, on_progress: OnProgress
 ) -> None:
-    """Count the words of sentences and train a model on them.
+    """Build a gensim model's vocabulary from sentences and train it on them.
 
     Raises
     ------
     InvalidInputError
-        No word stands as often as the model's `min_count` asks.
+        No word occurs as often as the model's `min_count` requires.
     StoppedError
-        `on_progress` asked to stop.
+        `on_progress` requested a stop.
     """
     model.build_vocab(sentences)
     if not len(model.wv):
-        raise InvalidInputError(f"No word stands {model.min_count} times. Give more texts.")
+        raise InvalidInputError(f"No word occurs {model.min_count} times. Provide more texts.")
     model.train(
         sentences,
         total_examples=len(sentences),
@@ -50,5 +48,5 @@ def train_gensim(
 
 
 def stable_hash(text: str) -> int:
-    """Return the same number for a text in every process, unlike Python's own hash."""
+    """Return a hash of a text that is the same in every process, unlike Python's own."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest())

@@ -1,26 +1,22 @@
-"""GloVe: word vectors from how often words stand near each other (Pennington et al. 2014)."""
+"""GloVe: word vectors from word co-occurrence counts (Pennington et al. 2014)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from core.compiled import njit
-from core.encoders.bag_of_words import pack_words
-from core.encoders.fitted import training_texts
-from core.encoders.word_average import WordAverage
-from core.errors import InvalidInputError
-from core.protocols import OnProgress, no_progress
-from core.specs import setting
-from core.text import words
-
-__all__ = ["GloVeEncoder", "adagrad_epoch", "cooccurrences"]
+from leakscope.core.compiled import njit
+from leakscope.core.encoders.fitted import Arrays, pack_words
+from leakscope.core.encoders.word_average import WordAverage
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress
+from leakscope.core.specs import setting
+from leakscope.core.text import words
 
 
 @dataclass
@@ -29,47 +25,40 @@ class GloVeEncoder(WordAverage):
 
     Implements Pennington et al. (2014), Eq. 8: minimise Σ_ij f(X_ij) (w_i·w̃_j + b_i + b̃_j −
     log X_ij)², f(x) = min(1, (x / x_max)^(3/4)), by AdaGrad; the vectors are w + w̃. X_ij adds
-    1/distance for each time that j stands within the window of i. Differs from the paper:
-    nothing. There is no kept-up library that trains GloVe, hence our own.
+    1/distance for each time that j occurs within the window of i. Differs from the paper:
+    nothing. No maintained library trains GloVe, hence this implementation.
     """
 
     vector_size: int = setting(100, "Dimensions", low=1, high=5000, paper="SR20")
-    window: int = setting(5, "Words around that are counted", low=1, high=100, paper="SR20")
-    learning_rate: float = setting(0.05, "Of AdaGrad", low=1e-6, high=1.0, paper="SR20")
+    window: int = setting(5, "Context words on each side of a word", low=1, high=100, paper="SR20")
+    learning_rate: float = setting(
+        0.05, "Learning rate of AdaGrad", low=1e-6, high=1.0, paper="SR20"
+    )
     epochs: int = setting(50, "Passes over the pairs", low=1, paper="SR20")
-    x_max: float = setting(100.0, "Count from which pairs weigh in full", low=1.0)
-    min_count: int = setting(2, "Leave out rarer words", low=1)
-    seed: int = setting(0, "Of the start and the order", low=0)
+    x_max: float = setting(100.0, "Count above which pairs have full weight", low=1.0)
+    min_count: int = setting(2, "Minimum number of occurrences of a word", low=1)
+    seed: int = setting(0, "Random seed of the initial weights and the order", low=0)
     name: str = field(default="glove", init=False)
-    fingerprint: str | None = field(default=None, init=False, repr=False, compare=False)
 
-    def fit(
-        self,
-        texts: Sequence[str],
-        *,
-        on_progress: OnProgress = no_progress,
-        checkpoint_dir: str | None = None,
-    ) -> Self:
-        """Count pairs of words and train.
-
-        Raises
-        ------
-        InvalidInputError
-            Too few texts, or no pair of words that stand `min_count` times.
-        """
-        sentences = [words(text) for text in training_texts(texts)]
+    def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
+        """Count word co-occurrences in the texts and train the word vectors."""
+        sentences = [words(text) for text in texts]
         counted = Counter(word for sentence in sentences for word in sentence)
-        known = [w for w, n in sorted(counted.items(), key=lambda c: (-c[1], c[0]))
-                 if n >= self.min_count]  # fmt: skip
+        known = [
+            w
+            for w, n in sorted(counted.items(), key=lambda c: (-c[1], c[0]))
+            if n >= self.min_count
+        ]
         index = {word: i for i, word in enumerate(known)}
-        pairs = cooccurrences([[index[w] for w in s if w in index] for s in sentences],
-                              len(known), self.window)  # fmt: skip
+        pairs = cooccurrences(
+            [[index[w] for w in s if w in index] for s in sentences], len(known), self.window
+        )
         if pairs.nnz == 0:
-            raise InvalidInputError("No two known words stand together. Give more texts.")
-        vectors = self._train(pairs, on_progress)
-        return self.load_state({"words": pack_words(known), "vectors": vectors}, {})
+            raise InvalidInputError("No two known words occur together. Provide more texts.")
+        return {"words": pack_words(known), "vectors": self._train(pairs, on_progress)}
 
     def _train(self, pairs: sparse.coo_array, on_progress: OnProgress) -> NDArray[np.float32]:
+        """Train word vectors on co-occurrence counts by AdaGrad."""
         rng = np.random.default_rng(self.seed)
         n, d = pairs.shape[0], self.vector_size
         # Row i holds the vector and, last, the bias; words as centres, then words as context.
@@ -80,9 +69,14 @@ class GloVeEncoder(WordAverage):
         for epoch in range(self.epochs):
             order = rng.permutation(len(counts))
             loss = adagrad_epoch(
-                pairs.row[order], pairs.col[order], np.log(counts)[order], importance[order],
-                weights, squares, np.float32(self.learning_rate),
-            )  # fmt: skip
+                pairs.row[order],
+                pairs.col[order],
+                np.log(counts)[order],
+                importance[order],
+                weights,
+                squares,
+                np.float32(self.learning_rate),
+            )
             on_progress((epoch + 1) / self.epochs, f"Epoch {epoch + 1}, loss {loss:.4f}")
         summed: NDArray[np.float32] = weights[0, :, :-1] + weights[1, :, :-1]
         return summed
@@ -91,7 +85,7 @@ class GloVeEncoder(WordAverage):
 def cooccurrences(
     sentences: Sequence[Sequence[int]], n_words: int, window: int
 ) -> sparse.coo_array:
-    """Return X (n_words, n_words): Σ 1/distance over the times that two words stand together.
+    """Return X (n_words, n_words): the sum of 1/distance over each pair of words in a window.
 
     Examples
     --------
@@ -112,7 +106,7 @@ def cooccurrences(
 
 @njit(nogil=True, cache=True)
 def adagrad_epoch(rows, columns, logs, importance, weights, squares, rate):  # type: ignore[no-untyped-def]
-    """Go over all pairs once, changing weights and squares in place; return the mean loss.
+    """Update weights and squared gradients in place over all pairs once; return the mean loss.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Whether a model can be had, asked once and quickly before any heavy library is imported.
+"""Check that a model is available, locally or on the hub, before any heavy import.
 
-The libraries that load models ask the hub again and again: without a network, and for every
-misspelt name, that takes about a minute.
+The libraries that load models retry the hub. Without a network, or with a misspelt name, that takes
+about a minute.
 """
 
 from __future__ import annotations
@@ -13,70 +13,67 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from core.errors import CoreError, ModelUnavailableError
-from core.store import read_record
-
-__all__ = ["fetched_revision", "must_be_local"]
+from leakscope.core.errors import CoreError, ModelUnavailableError
+from leakscope.core.storage.artifacts import read_record
 
 SECONDS = 2.5
-"""That the hub has to answer; looking up its address is included, which no time-out covers."""
+"""Time limit for the hub's answer, including the DNS look-up, which HTTP time-outs do not cover."""
 
 _PART = r"[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?"
 _HUB_ID = re.compile(rf"(?:{_PART}/)?{_PART}", re.ASCII)
 _INDEX, _MODULES = "model.safetensors.index.json", "modules.json"
-_REMEDY = "or give a local folder; `minilm` always works offline."
+_REMEDY = "or use a local folder; `minilm` always works offline."
 
 
 def must_be_local(name: str, source: str, *, owner: str = "") -> bool:
-    """Return whether a model must be loaded without asking the hub; it is here or on the hub.
+    """Return whether to load a model without the hub; raise if it is in neither place.
 
-    A model that was fetched whole is loaded as it lies here: what is measured today is measured
-    tomorrow. Who wants a newer state removes it from the hub's cache (`hf cache`).
+    A completely downloaded model is loaded from the local cache, so that measurements are
+    repeatable. To get a newer revision, remove it from the hub's cache (`hf cache`).
 
     Parameters
     ----------
     name : str
-        How the user called the encoder, for the message.
+        The encoder's name as the user typed it, for the message.
     source : str
-        A folder, or an id of the hub.
+        A folder, or a hub id.
     owner : str
-        Whose models may be called by their name alone.
+        The owner assumed for an id without one.
 
     Raises
     ------
     ModelUnavailableError
-        Neither here nor on the hub, or the hub does not answer; within SECONDS.
+        Neither local nor on the hub, or the hub does not answer within SECONDS.
     """
     if Path(source).is_dir():
         return True
     if not _HUB_ID.fullmatch(source) or "--" in source or ".." in source:
         raise ModelUnavailableError(
-            f"Encoder {name!r}: {source!r} is neither a folder that exists nor an id of the model "
-            "hub, which is OWNER/NAME of letters, digits, '-', '_' and '.'. Check the spelling, "
-            + _REMEDY
+            f"Encoder {name!r}: {source!r} is neither an existing folder nor a model id of the hub "
+            "(OWNER/NAME with letters, digits, '-', '_' and '.'). Check the spelling, " + _REMEDY
         )
     ids = [f"{owner}/{source}", source] if owner and "/" not in source else [source]
     if any(fetched_revision(model, has_modules=bool(owner)) for model in ids):
         return True
     is_here = any(_find(model, "config.json") for model in ids)
-    problem, remedy = _problem(ids)
+    problem, remedy = _why_unavailable(ids)
     if problem and not is_here:
         raise ModelUnavailableError(
-            f"Encoder {name!r} was not found: {source} is no folder here, it was not fetched "
+            f"Encoder {name!r} was not found: {source} is not a folder here, was not downloaded "
             f"before, and {problem}. Check the spelling, {remedy}, {_REMEDY}"
         )
     return bool(problem)
 
 
 def fetched_revision(model: str, *, has_modules: bool = False) -> str:
-    """Return which state of a model of the hub lies here as a whole; "" where none does.
+    """Return the revision of a hub model that is completely in the local cache; "" if none is.
 
     Parameters
     ----------
     model : str
         OWNER/NAME.
     has_modules : bool
-        Its modules count as well: sentence encoders say in a file of their own how they pool.
+        Require its modules as well: sentence encoders store their pooling in separate files.
     """
     config, index = _find(model, "config.json"), _find(model, _INDEX)
     if config is None:
@@ -90,26 +87,27 @@ def fetched_revision(model: str, *, has_modules: bool = False) -> str:
 
 
 def _find(model: str, file: str) -> Path | None:
-    """Return where a file of a model lies in the cache of earlier downloads."""
-    found = _looked_up(model, file)
+    """Return the path of a model's file in the hub's local cache; None if it is not there."""
+    found = _cache_entry(model, file)
     return Path(found) if isinstance(found, str) else None
 
 
 def _is_known(model: str, file: str) -> bool:
-    """Return whether a file was fetched, or the hub has said that there is none."""
-    return _looked_up(model, file) is not None
+    """Return whether a file is in the local cache, or is recorded there as absent on the hub."""
+    return _cache_entry(model, file) is not None
 
 
-def _looked_up(model: str, file: str) -> object:
+def _cache_entry(model: str, file: str) -> object:
+    """Return the local cache's record of a file: its path, a mark of absence, or None."""
     from huggingface_hub import try_to_load_from_cache
 
-    with suppress(ValueError):  # no id of the hub
+    with suppress(ValueError):  # not a hub id
         return try_to_load_from_cache(model, file)
     return None
 
 
 def _shards(index: Path) -> list[str]:
-    """Return the files that weights in several parts lie in."""
+    """Return the file names of a model's weights, from its index of parts."""
     with suppress(CoreError):
         found = read_record(index, weight_map=dict)["weight_map"]
         return sorted({str(file) for file in found.values()})
@@ -117,19 +115,19 @@ def _shards(index: Path) -> list[str]:
 
 
 def _module_files(modules: Path) -> list[str]:
-    """Return the settings of the modules that lie in folders of their own."""
+    """Return the configuration files of a sentence encoder's modules."""
     with suppress(CoreError, AttributeError, TypeError):
         listed: Any = json.loads(modules.read_text())
         return [f"{each['path']}/config.json" for each in listed if each.get("path")]
     return []
 
 
-def _problem(ids: list[str]) -> tuple[str, str]:
-    """Return why none of these can be fetched, and what helps; nothing where one can be."""
+def _why_unavailable(ids: list[str]) -> tuple[str, str]:
+    """Return why no id can be fetched from the hub, and a remedy; both empty if one can."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
-        return "HF_HUB_OFFLINE forbids asking the model hub", "unset HF_HUB_OFFLINE when online"
+        return "HF_HUB_OFFLINE forbids access to the model hub", "unset HF_HUB_OFFLINE"
     answers: list[str] = []
     for model in ids:
         status = _ask_in_time(model)
@@ -139,8 +137,10 @@ def _problem(ids: list[str]) -> tuple[str, str]:
             return f"the model hub could not be reached ({status})", "connect to the network"
         answers.append(str(status))
     if set(answers) <= {"401", "403", "404"}:
-        return ("the model hub knows no such model that is open to you",
-                "log in (`hf auth login`) if it is yours or gated")  # fmt: skip
+        return (
+            "the model hub has no such model that you can access",
+            "log in (`hf auth login`) if it is private or gated",
+        )
     return f"the model hub answered {', '.join(answers)}", "try again later"
 
 
@@ -149,9 +149,10 @@ def _ask_in_time(model: str) -> int | str:
     answers: list[int | str] = [f"no answer within {SECONDS:g} s"]
 
     def ask() -> None:
+        """Record the hub's status, or the name of the error."""
         try:
             answers.append(_ask_hub(model))
-        except Exception as error:  # of whichever HTTP library the hub's client uses
+        except Exception as error:  # depends on the HTTP library of the hub's client
             answers.append(type(error).__name__)
 
     asking = Thread(target=ask, daemon=True)  # a daemon, so that nothing waits for it at the end
@@ -161,10 +162,10 @@ def _ask_in_time(model: str) -> int | str:
 
 
 def _ask_hub(model: str) -> int:
-    """Ask the hub once for the head of a model's configuration; return the HTTP status."""
+    """Request the head of a model's configuration from the hub; return the HTTP status."""
     from huggingface_hub import get_session, get_token, hf_hub_url
 
-    token = get_token()  # the client's own headers ask the hub for more, and wait for it
+    token = get_token()  # the client's own headers cause further requests
     headers = {"authorization": f"Bearer {token}"} if token else {}
     url = hf_hub_url(model, "config.json")
     return int(get_session().head(url, headers=headers, timeout=SECONDS).status_code)

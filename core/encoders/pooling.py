@@ -1,4 +1,4 @@
-"""Texts of similar length together, and the mean over their tokens."""
+"""Batches of texts with similar length, and mean pooling over tokens."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-__all__ = ["batches_by_length", "mean_of_tokens"]
-
 
 def batches_by_length(texts: Sequence[str], size: int) -> Iterator[list[int]]:
-    """Yield positions in batches of texts of similar length, longest first: little is padding."""
+    """Yield batches of text positions, similar lengths together and longest first."""
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
     for start in range(0, len(order), size):
         yield order[start : start + size]

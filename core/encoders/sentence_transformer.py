@@ -1,4 +1,4 @@
-"""Any Sentence-Transformers model, as a black box."""
+"""Any Sentence-Transformers model, with black-box access."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.encoders.backends import Backend
-from core.encoders.pooling import batches_by_length
-from core.errors import ModelUnavailableError
-from core.protocols import OnProgress, Vectors, no_progress
-from core.text import check_texts
-from core.training.devices import autocast, pick_device, pick_precision
-
-__all__ = ["SentenceTransformerEncoder"]
+from leakscope.core.encoders.backends import Backend
+from leakscope.core.encoders.pooling import batches_by_length
+from leakscope.core.errors import ModelUnavailableError
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.text import check_texts
+from leakscope.core.training.devices import autocast, pick_device, pick_precision
 
 
 class SentenceTransformerEncoder:
-    """A Sentence-Transformers model from the hub or a folder, used through its own `encode`.
+    """A Sentence-Transformers model from the hub or a folder, run by its own `encode`.
 
     Parameters
     ----------
@@ -30,12 +28,12 @@ class SentenceTransformerEncoder:
     device, precision, backend : str
         See EncoderSpec.
     is_local : bool
-        Take the model as it is on this machine, without asking the hub.
+        Load the model from this machine, without the hub.
 
     Raises
     ------
     ModelUnavailableError
-        The weights are neither here nor reachable.
+        The weights are neither on this machine nor reachable.
     """
 
     block_size = 512
@@ -63,10 +61,10 @@ class SentenceTransformerEncoder:
                 local_files_only=is_local,
                 trust_remote_code=False,
             )
-        except Exception as error:  # what is wrong with a model's files has no common base
+        except Exception as error:  # errors of a model's files have no common base class
             raise ModelUnavailableError(
                 f"Encoder {self.name!r} could not be loaded ({type(error).__name__}). Check the "
-                "name and the network, or give a local folder; `minilm` always works offline."
+                "name and the network, or use a local folder; `minilm` always works offline."
             ) from error
         self.dimension = len(self._model.encode("dimension", show_progress_bar=False))
         self.fingerprint = self._compute_fingerprint()
@@ -84,6 +82,7 @@ class SentenceTransformerEncoder:
         )
 
     def _compute_fingerprint(self) -> str:
+        """Return the SHA-256 of the model's structure and weights."""
         digest = hashlib.sha256(str(self._model).encode())
         for key, tensor in sorted(self._model.state_dict().items()):
             digest.update(key.encode())
@@ -92,26 +91,27 @@ class SentenceTransformerEncoder:
 
     @property
     def backend(self) -> str:
-        """`torch`, or `openvino` where that encodes many texts."""
+        """The library that encodes large numbers of texts: `torch` or `openvino`."""
         return self._backend.name
 
     @property
     def arithmetic(self) -> str:
-        """What decides how vectors are rounded: the precision, and with bfloat16 the backend."""
+        """What determines rounding: the precision and, in bfloat16, the library."""
         return self._backend.arithmetic()
 
     def choose_backend(self, on_progress: OnProgress = no_progress) -> None:
-        """Measure what `arithmetic` must know, once on this computer."""
+        """Time both libraries, once per computer, if `arithmetic` depends on it."""
         self._backend.arithmetic(on_progress)
 
     def _tokenize(self, texts: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the padded token ids and attention mask of texts."""
         cut = self._model.preprocess(texts)
         return cut["input_ids"].numpy(), cut["attention_mask"].numpy()
 
     def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
-        """Return the token ids of each text, without the special tokens set around it.
+        """Return each text's token ids without special tokens.
 
-        As far as the model reads, or of the whole text.
+        Truncated as for encoding, or of the whole text.
         """
         tokenizer = self._model.tokenizer
         ids: list[list[int]] = tokenizer(
@@ -135,6 +135,7 @@ class SentenceTransformerEncoder:
     def _encode_with_torch(
         self, texts: Sequence[str], on_progress: OnProgress = no_progress
     ) -> Vectors:
+        """Return the embeddings of texts, encoded by PyTorch in batches."""
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         done = 0
         for rows in batches_by_length(texts, self.block_size):
@@ -149,7 +150,7 @@ class SentenceTransformerEncoder:
 
 
 def plain_transformer(model: Any) -> Any:
-    """Return the Transformer of a model that averages its tokens' last states, else None.
+    """Return a model's Transformer if the model is plain mean pooling over it, else None.
 
     A normalisation may follow. Prompts, other poolings and further layers are not plain.
     """
@@ -169,19 +170,19 @@ def plain_transformer(model: Any) -> Any:
 
 
 def is_normalised(model: Any) -> bool:
-    """Return whether a Sentence-Transformers model ends by dividing by the norm."""
+    """Return whether a Sentence-Transformers model ends with normalisation."""
     from sentence_transformers.sentence_transformer.modules import Normalize
 
     return isinstance(list(model)[-1], Normalize)
 
 
 def _refuse_pickles(name: str, folder: Path) -> None:
-    """Raise ModelUnavailableError where a layer of a model's folder has its weights pickled."""
+    """Raise ModelUnavailableError if any weights in a model's folder are pickled."""
     for path in sorted(folder.rglob("*")):
         is_pickled = path.suffix in (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
         if is_pickled and not (path.parent / "model.safetensors").is_file():
             raise ModelUnavailableError(
-                f"Encoder {name!r}: {path.relative_to(folder)} is a pickle, which may run code and "
-                "is not opened. Save the model again with a current Sentence-Transformers, which "
-                "writes model.safetensors, or give another."
+                f"Encoder {name!r}: {path.relative_to(folder)} is a pickle, which may run code, so "
+                "it is not loaded. Save the model again with a current Sentence-Transformers, "
+                "which writes model.safetensors, or use another model."
             )

@@ -1,4 +1,4 @@
-"""Mean pooling over any layer of a Transformers encoder, open to white-box attackers.
+"""Mean pooling over any layer of a Transformers encoder, with white-box access.
 
 One class serves the bundled all-MiniLM-L6-v2 (normalised, last layer) and raw masked language
 models at any layer (Song & Raghunathan 2020, §6.2).
@@ -18,14 +18,12 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from core.encoders.backends import Backend
-from core.encoders.pooling import batches_by_length, mean_of_tokens
-from core.errors import InvalidInputError, ModelUnavailableError
-from core.protocols import OnProgress, Vectors, no_progress
-from core.text import check_texts
-from core.training.devices import autocast, fast_dtype, pick_device, pick_precision
-
-__all__ = ["TransformerEncoder"]
+from leakscope.core.encoders.backends import Backend
+from leakscope.core.encoders.pooling import batches_by_length, mean_of_tokens
+from leakscope.core.errors import InvalidInputError, ModelUnavailableError
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.text import check_texts
+from leakscope.core.training.devices import autocast, fast_dtype, pick_device, pick_precision
 
 
 class TransformerEncoder:
@@ -36,23 +34,23 @@ class TransformerEncoder:
     source : str or Path
         Folder or hub id of a Transformers model.
     name : str
-        How results call it.
+        Name of the encoder in results.
     layer : int or None
         Hidden layer 1…L to pool; 0 is the mean of the token-embedding vectors without special
         tokens (Ψ of SR20 Eq. 7); None means L.
     normalize : bool
         Divide by the Euclidean norm, as Sentence-Transformers models that end in Normalize do.
     max_length : int
-        Word pieces kept, special tokens included; the rest of a text is not read.
+        Maximum word pieces, special tokens included; the rest of a text is cut off.
     device, precision, backend : str
         See EncoderSpec.
     is_local : bool
-        Take the model as it is on this machine, without asking the hub.
+        Load the model from this machine, without the hub.
 
     Raises
     ------
     ModelUnavailableError
-        The weights are neither here nor reachable.
+        The weights are neither on this machine nor reachable.
     """
 
     batch_size = 64
@@ -88,9 +86,10 @@ class TransformerEncoder:
         self._backend = self._new_backend(backend)
         self._quick: TransformerEncoder | None = None
 
-    def _new_backend(self, asked: str) -> Backend:
+    def _new_backend(self, requested: str) -> Backend:
+        """Return the choice of PyTorch or OpenVINO for this encoder."""
         return Backend(
-            asked,
+            requested,
             name=self.name,
             fingerprint=self.fingerprint,
             model=self._model,
@@ -102,10 +101,9 @@ class TransformerEncoder:
         )
 
     def quick(self) -> TransformerEncoder:
-        """Return the same encoder in the fastest precision of this machine, its weights shared.
+        """Return this encoder in the machine's fastest precision, with shared weights.
 
-        For those who encode thousands of texts to compare them, where the fourth decimal of a
-        cosine decides nothing.
+        For comparing thousands of texts, where the fourth decimal of a cosine does not matter.
         """
         fast = str(fast_dtype(self.device)).removeprefix("torch.")
         if self.precision != "float32" or fast == "float32":
@@ -118,7 +116,7 @@ class TransformerEncoder:
         return self._quick
 
     def _compute_fingerprint(self) -> str:
-        """Hash weights, vocabulary and pooling: equal fingerprints give equal vectors."""
+        """Return the SHA-256 of weights, vocabulary and pooling; if equal, vectors are equal."""
         digest = hashlib.sha256(f"{self.layer},{self.normalize},{self.max_length}".encode())
         digest.update("\n".join(self.tokens).encode())
         for key, tensor in sorted(self._model.state_dict().items()):
@@ -128,16 +126,16 @@ class TransformerEncoder:
 
     @property
     def backend(self) -> str:
-        """`torch`, or `openvino` where that encodes many texts."""
+        """The library that encodes large numbers of texts: `torch` or `openvino`."""
         return self._backend.name
 
     @property
     def arithmetic(self) -> str:
-        """What decides how vectors are rounded: the precision, and with bfloat16 the backend."""
+        """What determines rounding: the precision and, in bfloat16, the library."""
         return self._backend.arithmetic()
 
     def choose_backend(self, on_progress: OnProgress = no_progress) -> None:
-        """Measure what `arithmetic` must know, once on this computer."""
+        """Time both libraries, once per computer, if `arithmetic` depends on it."""
         self._backend.arithmetic(on_progress)
 
     @cached_property
@@ -147,7 +145,7 @@ class TransformerEncoder:
 
     @property
     def special_token_ids(self) -> list[int]:
-        """Positions of [PAD], [CLS], [SEP] and the like."""
+        """Ids of [PAD], [CLS], [SEP] and other special tokens."""
         return sorted(self._tokenizer.all_special_ids)
 
     @property
@@ -156,12 +154,12 @@ class TransformerEncoder:
         return self._model.get_input_embeddings().weight[: len(self._tokenizer)]
 
     def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
-        """Return the word-piece ids of each text, without the special tokens set around it.
+        """Return each text's word-piece ids without special tokens.
 
-        As far as the encoder reads, or of the whole text.
+        Truncated as for encoding, or of the whole text.
         """
         fast = getattr(self._tokenizer, "backend_tokenizer", None)
-        if is_whole and fast is not None:  # without masks and places, in half the time
+        if is_whole and fast is not None:  # without masks and positions: twice as fast
             fast.no_truncation()
             fast.no_padding()
             return [e.ids for e in fast.encode_batch_fast(list(texts), add_special_tokens=False)]
@@ -170,7 +168,7 @@ class TransformerEncoder:
         return list(encoded["input_ids"])
 
     def text_of(self, token_ids: Sequence[int]) -> str:
-        """Return the text that tokens make, word pieces joined."""
+        """Return the text of token ids, word pieces joined."""
         return str(self._tokenizer.decode(list(token_ids), clean_up_tokenization_spaces=False))
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
@@ -184,7 +182,7 @@ class TransformerEncoder:
     def encode_layer(
         self, texts: Sequence[str], layer: int, on_progress: OnProgress = no_progress
     ) -> Vectors:
-        """Return (n, hidden size) means of the token states of a layer, not normalised."""
+        """Return the (n, hidden size) mean token states of texts at a layer, not normalised."""
         texts = check_texts(texts)
         if layer > 0 and self._backend.takes(len(texts), on_progress):
             return self._backend.encode(texts, layer, on_progress)
@@ -196,6 +194,7 @@ class TransformerEncoder:
         layer: int | None = None,
         on_progress: OnProgress = no_progress,
     ) -> Vectors:
+        """Return the mean token states of texts, computed by PyTorch in batches."""
         layer = self.layer if layer is None else layer
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         done = 0
@@ -206,6 +205,7 @@ class TransformerEncoder:
         return out
 
     def _tokenize(self, texts: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the padded token ids and attention mask of texts."""
         cut = self._tokenizer(
             texts, padding=True, truncation=True, max_length=self.max_length, return_tensors="np"
         )
@@ -213,6 +213,7 @@ class TransformerEncoder:
 
     @torch.inference_mode()
     def _pool(self, texts: list[str], layer: int) -> Vectors:
+        """Return the mean token states of one batch of texts at a layer."""
         batch = self._tokenizer(
             texts, padding=True, truncation=True, max_length=self.max_length, return_tensors="pt"
         ).to(self.device)
@@ -227,7 +228,7 @@ class TransformerEncoder:
         return mean_of_tokens(states.float(), mask).cpu().numpy()
 
     def _states(self, layer: int, **inputs: torch.Tensor) -> torch.Tensor:
-        """Return the (batch, length, hidden) states of a layer ≥ 1."""
+        """Return the (batch, length, hidden) token states after a layer ≥ 1."""
         if layer == self.n_layers:
             return self._model(**inputs).last_hidden_state
         return self._model(**inputs, output_hidden_states=True).hidden_states[layer]
@@ -254,7 +255,7 @@ class TransformerEncoder:
 
 
 def _load(source: str | Path, name: str, *, is_local: bool) -> tuple[Any, Any]:
-    """Return the tokeniser and the model of a name or a folder."""
+    """Load a tokeniser and model by hub name or folder; raise if weights are missing."""
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
 
@@ -270,17 +271,17 @@ def _load(source: str | Path, name: str, *, is_local: bool) -> tuple[Any, Any]:
             trust_remote_code=False,
             output_loading_info=True,
         )
-    except Exception as error:  # what is wrong with a model's files has no common base
+    except Exception as error:  # errors of a model's files have no common base class
         raise ModelUnavailableError(
             f"Encoder {name!r}: {source} could not be loaded as a Transformers model with "
             f"safetensors weights ({type(error).__name__}). Check the name and the network, "
-            "or give a local folder; `minilm` always works offline."
+            "or use a local folder; `minilm` always works offline."
         ) from error
-    # The layer that models of masked words have above the first token is not used here.
+    # The pooler above the first token of masked language models is not used here.
     missing = sorted(key for key in found["missing_keys"] if not key.startswith("pooler."))
     if missing:
         raise ModelUnavailableError(
             f"Encoder {name!r}: {source} lacks the weights of {len(missing)} of its parts, such as "
-            f"{missing[0]}, which would be drawn at random. Fetch or export the model again."
+            f"{missing[0]}, which would be random. Download or export the model again."
         )
     return tokenizer, model

@@ -1,10 +1,9 @@
-"""Sentences as the mean of word vectors that are trained here (SR20 §6.1)."""
+"""Sentence vectors as the mean of word vectors trained here (SR20 §6.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from gensim.models import FastText, Word2Vec
@@ -12,70 +11,55 @@ from gensim.models.fasttext_inner import compute_ngrams_bytes, ft_hash_bytes
 from numpy.typing import NDArray
 from scipy import sparse
 
-from core.encoders.bag_of_words import pack_words, unpack_words
-from core.encoders.fitted import check_ready, fingerprint_of, training_texts
-from core.encoders.gensim_training import stable_hash, train_gensim
-from core.protocols import OnProgress, Vectors, no_progress
-from core.specs import setting
-from core.text import check_texts, words
-
-__all__ = ["FastTextEncoder", "Word2VecEncoder", "WordAverage"]
+from leakscope.core.encoders.fitted import Arrays, CorpusEncoder, pack_words, unpack_words
+from leakscope.core.encoders.gensim_training import stable_hash, train_gensim
+from leakscope.core.protocols import OnProgress, Vectors
+from leakscope.core.specs import setting
+from leakscope.core.text import words
 
 
-class WordAverage:
-    """What encoders share that answer the mean of word vectors.
+class WordAverage(CorpusEncoder):
+    """Base of encoders that average word vectors.
 
-    A text's words count as often as they stand; words without a vector are skipped.
+    A word counts as often as it occurs; words without a vector are skipped.
     """
 
-    fingerprint: str | None
     words_: list[str]
     vectors_: NDArray[np.float32]
 
-    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return float32 vectors (n, d); 0 where no word is known."""
-        check_ready(self)
-        checked = check_texts(texts)
+    def embed(self, texts: list[str], on_progress: OnProgress) -> Vectors:
+        """Return the mean of each text's word vectors."""
         columns: list[int] = []
         ends = [0]
         index, table = dict(self._index), [self.vectors_]
-        for text in checked:
+        for text in texts:
             for word in words(text):
                 if word not in index:
-                    vector = self._vector_of(word)
+                    vector = self._vector_of_unknown(word)
                     index[word] = -1 if vector is None else len(self.words_) + len(table) - 1
                     table += [] if vector is None else [vector[None]]
                 if index[word] >= 0:
                     columns.append(index[word])
             ends.append(len(columns))
-        return _means(columns, ends, np.concatenate(table))
+        return _mean_vectors(columns, ends, np.concatenate(table))
 
-    def _vector_of(self, word: str) -> NDArray[np.float32] | None:
-        """Return the vector of a word outside the list, or None."""
+    def _vector_of_unknown(self, word: str) -> NDArray[np.float32] | None:
+        """Return the vector of a word outside the vocabulary, or None if it has none."""
         return None
 
-    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the words and their vectors."""
-        return {"words": pack_words(self.words_), "vectors": self.vectors_}, {}
-
-    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+    def set_arrays(self, arrays: Arrays) -> None:
+        """Set the vocabulary and its word vectors."""
         self.words_ = unpack_words(arrays["words"])
-        self.vectors_ = np.ascontiguousarray(arrays["vectors"], dtype=np.float32)
+        self.vectors_ = arrays["vectors"]
         if self.vectors_.ndim != 2 or len(self.vectors_) != len(self.words_):
-            shape = self.vectors_.shape  # sparse products look at no row's number
+            shape = self.vectors_.shape  # sparse products would not check the number of rows
             raise ValueError(f"{len(self.words_)} words cannot have vectors of the shape {shape}")
         self._index = {word: i for i, word in enumerate(self.words_)}
         self.dimension = self.vectors_.shape[1]
-        self._use_more(arrays)
-        self.fingerprint = fingerprint_of(self, *self.state())
-        return self
-
-    def _use_more(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take up what an encoder has besides word vectors."""
 
 
-def _means(columns: list[int], ends: list[int], table: NDArray[np.float32]) -> Vectors:
+def _mean_vectors(columns: list[int], ends: list[int], table: NDArray[np.float32]) -> Vectors:
+    """Average rows of a vector table for each text, given as concatenated row indices."""
     ones = np.ones(len(columns), np.float32)
     counts = sparse.csr_array((ones, columns, ends), shape=(len(ends) - 1, len(table)))
     sums = np.asarray(counts @ table, dtype=np.float32)
@@ -89,36 +73,27 @@ class Word2VecEncoder(WordAverage):
     """The mean of skip-gram vectors, with the settings of Song & Raghunathan (2020), §6.1."""
 
     vector_size: int = setting(100, "Dimensions", low=1, high=5000, paper="SR20")
-    window: int = setting(5, "Words around that a word foretells", low=1, paper="SR20")
-    negative: int = setting(25, "Random words told apart from each word", low=1, paper="SR20")
-    learning_rate: float = setting(0.05, "At the start", low=1e-6, high=1.0, paper="SR20")
+    window: int = setting(5, "Context words on each side of a word", low=1, paper="SR20")
+    negative: int = setting(25, "Negative samples per word", low=1, paper="SR20")
+    learning_rate: float = setting(0.05, "Initial learning rate", low=1e-6, high=1.0, paper="SR20")
     epochs: int = setting(5, "Passes over the texts", low=1, paper="SR20")
-    min_count: int = setting(2, "Leave out rarer words", low=1)
-    seed: int = setting(0, "Of every drawing", low=0)
+    min_count: int = setting(2, "Minimum number of occurrences of a word", low=1)
+    seed: int = setting(0, "Random seed", low=0)
     name: str = field(default="word2vec", init=False)
-    fingerprint: str | None = field(default=None, init=False, repr=False, compare=False)
 
-    def fit(
-        self,
-        texts: Sequence[str],
-        *,
-        on_progress: OnProgress = no_progress,
-        checkpoint_dir: str | None = None,
-    ) -> Self:
-        """Train on texts, in one thread: more would make it depend on their timing.
+    def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
+        """Train word vectors in one thread, so that the result is reproducible."""
+        return self._arrays(self._trained(texts, on_progress))
 
-        Raises
-        ------
-        InvalidInputError
-            Too few texts, or no word stands `min_count` times.
-        """
-        model = self._trained(texts, on_progress)
+    def _arrays(self, model: Any) -> Arrays:
+        """Return a gensim model's vocabulary and word vectors as arrays."""
         vectors = np.asarray(model.wv.vectors, np.float32)
-        return self.load_state({"words": pack_words(model.wv.index_to_key), "vectors": vectors}, {})
+        return {"words": pack_words(model.wv.index_to_key), "vectors": vectors}
 
-    def _trained(self, texts: Sequence[str], on_progress: OnProgress, **more: Any) -> Any:
-        sentences = [words(text) for text in training_texts(texts)]
-        model = self._kind()(
+    def _trained(self, texts: list[str], on_progress: OnProgress, **more: Any) -> Any:
+        """Train a gensim skip-gram model on texts and return it."""
+        sentences = [words(text) for text in texts]
+        model = self._model_class()(
             sg=1,
             vector_size=self.vector_size,
             window=self.window,
@@ -133,43 +108,32 @@ class Word2VecEncoder(WordAverage):
         train_gensim(model, sentences, self.epochs, on_progress)
         return model
 
-    def _kind(self) -> Any:
+    def _model_class(self) -> Any:
+        """Return the gensim class to train."""
         return Word2Vec
 
 
 @dataclass
 class FastTextEncoder(Word2VecEncoder):
-    """The mean of FastText vectors: a word is its own vector plus those of its parts.
+    """The mean of FastText vectors: a word's vector plus those of its character n-grams.
 
-    A word outside the list has the mean of its parts' vectors.
+    A word outside the vocabulary has the mean of its n-grams' vectors.
     """
 
-    min_part: int = setting(3, "Letters of the shortest part", low=1, high=10)
-    max_part: int = setting(6, "Letters of the longest part", low=1, high=10)
-    n_cells: int = setting(2**16, "Cells that parts are hashed into", low=1, high=2**21)
+    min_part: int = setting(3, "Characters of the shortest n-gram", low=1, high=10)
+    max_part: int = setting(6, "Characters of the longest n-gram", low=1, high=10)
+    n_cells: int = setting(2**16, "Number of hash cells for n-grams", low=1, high=2**21)
     name: str = field(default="fasttext", init=False)
 
-    def fit(
-        self,
-        texts: Sequence[str],
-        *,
-        on_progress: OnProgress = no_progress,
-        checkpoint_dir: str | None = None,
-    ) -> Self:
-        """Train on texts; see `Word2VecEncoder.fit`."""
+    def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
+        """Train word and n-gram vectors in one thread, so that the result is reproducible."""
         model = self._trained(
             texts, on_progress, min_n=self.min_part, max_n=self.max_part, bucket=self.n_cells
         )
-        return self.load_state(
-            {
-                "words": pack_words(model.wv.index_to_key),
-                "vectors": np.asarray(model.wv.vectors, np.float32),
-                "parts": np.asarray(model.wv.vectors_ngrams, np.float32),
-            },
-            {},
-        )
+        return self._arrays(model) | {"parts": np.asarray(model.wv.vectors_ngrams, np.float32)}
 
-    def _vector_of(self, word: str) -> NDArray[np.float32] | None:
+    def _vector_of_unknown(self, word: str) -> NDArray[np.float32] | None:
+        """Return the mean vector of a word's n-grams; None if it has none."""
         parts = compute_ngrams_bytes(word, self.min_part, self.max_part)
         if not parts:
             return None
@@ -177,17 +141,18 @@ class FastTextEncoder(Word2VecEncoder):
         mean: NDArray[np.float32] = self.parts_[cells].mean(0, dtype=np.float32)
         return mean
 
-    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the words, their vectors and those of the cells."""
-        arrays, meta = super().state()
-        cut = {"parts": [self.min_part, self.max_part, self.n_cells]}
-        return arrays | {"parts": self.parts_}, meta | cut
+    def vector_settings(self) -> dict[str, Any]:
+        """Return the settings that determine a word's n-grams."""
+        return {"parts": [self.min_part, self.max_part, self.n_cells]}
 
-    def _use_more(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self.parts_ = np.ascontiguousarray(arrays["parts"], dtype=np.float32)
+    def set_arrays(self, arrays: Arrays) -> None:
+        """Set the vocabulary and the vectors of words and n-grams."""
+        super().set_arrays(arrays)
+        self.parts_ = arrays["parts"]
         if self.parts_.shape != (self.n_cells, self.dimension):
-            told = f"{(self.n_cells, self.dimension)}, got {self.parts_.shape}"
-            raise ValueError(f"the cells of word parts must have the shape {told}")
+            text = f"{(self.n_cells, self.dimension)}, got {self.parts_.shape}"
+            raise ValueError(f"the cells of word parts must have the shape {text}")
 
-    def _kind(self) -> Any:
+    def _model_class(self) -> Any:
+        """Return the gensim class to train."""
         return FastText

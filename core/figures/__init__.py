@@ -1,1 +1,1 @@
-"""Results as Plotly figures, a file a subject: they compute nothing, and draw what is given."""
+"""Plotly figures of results, one file per subject; they draw and never compute."""

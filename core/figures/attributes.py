@@ -1,4 +1,4 @@
-"""Figures of attribute inference: accuracy by size, likeliest labels, their reasons, mistakes."""
+"""Figures of attribute inference: accuracy curves, label probabilities, confusion matrix."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
-from core.figures.style import (
+from leakscope.core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
+from leakscope.core.figures.style import (
     BASELINE,
     BELOW,
     DASHES,
@@ -20,36 +20,34 @@ from core.figures.style import (
     hover_line,
     style,
 )
-from core.registry import look_of
-from core.studies.attribute_curves import ALONG, Curve
+from leakscope.core.registry import marker_style
+from leakscope.core.studies.attributes.curves import ALONG, Curve
 
 if TYPE_CHECKING:
-    from core.attacks.attributes.experiment import Guess
-    from core.attacks.attributes.parts import Why
-
-__all__ = ["accuracy_figure", "confusion_figure", "guesses_figure", "reasons_figure"]
+    from leakscope.core.attacks.attributes.experiment import Guess
+    from leakscope.core.attacks.attributes.parts import LabelEvidence
 
 _TOPIC, _REST, _GUESS = "#0072B2", "#E69F00", "#56B4E9"
 _SHADES = (
     ("#FFFFFF", "rgb(244, 186, 140)", "rgb(232, 125, 45)"),
     ("#12161B", "rgb(86, 44, 13)", "rgb(160, 72, 0)"),
 )
-"""From the page's background, light or dark, towards the colour of what leaked."""
+"""Colour scale from the page's background (light or dark) to the colour of leaks."""
 _INK = ("#1B1F24", "#E8EBEE")
 _FRAME = ("#0072B2", "#56B4E9")
 _LETTERS = 14
-_CONTROL = "labels shuffled"
+_CONTROL = "shuffled labels"
 
 
 def accuracy_figure(curves: Sequence[Curve], along: str, k: int) -> go.Figure:
-    """Return accuracy along a size, a line an attack, with intervals, control and guessing.
+    """Plot accuracy over a size, one line per attack, with intervals, control and guessing.
 
     Parameters
     ----------
     along : str
         One of ALONG.
     k : int
-        Of the top-k accuracy that the curves are.
+        The k of the curves' top-k accuracy.
     """
     figure = go.Figure()
     encoders = list(dict.fromkeys(c.encoder for c in curves if c.encoder))
@@ -73,25 +71,36 @@ def accuracy_figure(curves: Sequence[Curve], along: str, k: int) -> go.Figure:
         margin={"l": 0, "r": 12, "t": 16, "b": 10},
     )
     figure.update_xaxes(
-        title=ALONG[along], type="log", tickvals=sizes, ticktext=[f"{n:,}" for n in sizes],
-        gridcolor=GRID, zeroline=False, minor={"ticks": ""},
-    )  # fmt: skip
-    told = "right at once" if k == 1 else f"right among the {k} likeliest"
+        title=ALONG[along],
+        type="log",
+        tickvals=sizes,
+        ticktext=[f"{n:,}" for n in sizes],
+        gridcolor=GRID,
+        zeroline=False,
+        minor={"ticks": ""},
+    )
+    correct = "inferred correctly" if k == 1 else f"with the right label in the top {k}"
     figure.update_yaxes(
-        title=f"texts {told}", rangemode="tozero", tickformat=".0%", gridcolor=GRID, zeroline=False
+        title=f"texts {correct}",
+        rangemode="tozero",
+        tickformat=".0%",
+        gridcolor=GRID,
+        zeroline=False,
     )
     return figure
 
 
 def _add_curve(figure: go.Figure, curve: Curve, encoders: Sequence[str], *, is_named: bool) -> None:
-    """Draw a curve; controls, which lie on each other, share one entry of the legend."""
-    look = look_of(ATTRIBUTE_ATTACKS, curve.attack)
+    """Add an accuracy curve; all controls share one legend entry."""
+    look = marker_style(ATTRIBUTE_ATTACKS, curve.attack)
     name = ATTRIBUTE_ATTACKS[curve.attack].title
     if len(encoders) > 1 and curve.encoder:
         name = f"{name}, {curve.encoder}"
     colour, symbol = (BASELINE, "x") if curve.is_shuffled else (look.colour, look.symbol)
     if curve.is_shuffled:
         name = f"{name}, {_CONTROL}"
+    if curve.encoder in encoders[1:] and not curve.is_shuffled:
+        symbol = f"{symbol}-open"  # the dash alone is hard to see
     dash = DASHES[encoders.index(curve.encoder) % 4] if curve.encoder else "longdash"
     figure.add_scatter(
         x=curve.sizes,
@@ -104,7 +113,7 @@ def _add_curve(figure: go.Figure, curve: Curve, encoders: Sequence[str], *, is_n
         marker={"symbol": symbol, "size": 10},
         error_y=error_bars(curve.scores),
         customdata=[
-            f"{score.in_percent().said()} %{hover_line(origin)}"
+            f"{score.in_percent().format()} %{hover_line(origin)}"
             for score, origin in zip(curve.scores, curve.origins, strict=True)
         ],
         hovertemplate=f"{name}: %{{customdata}}<extra></extra>",
@@ -112,7 +121,7 @@ def _add_curve(figure: go.Figure, curve: Curve, encoders: Sequence[str], *, is_n
 
 
 def guesses_figure(guesses: Sequence[Guess], truth: str = "") -> go.Figure:
-    """Return the probabilities of the likeliest labels; the true one, where known, has a dot."""
+    """Plot the probabilities of the likeliest labels; a dot marks the true one."""
     figure = go.Figure()
     others = WRONG if truth else _GUESS
     rows = list(range(len(guesses)))
@@ -127,16 +136,20 @@ def guesses_figure(guesses: Sequence[Guess], truth: str = "") -> go.Figure:
         hovertext=[f"{_safe(g.label)}: {g.probability:.1%}" for g in guesses],
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    _label_rows(figure, [("● " if g.label == truth else "") + g.label for g in guesses])
+    _style_label_rows(figure, [("● " if g.label == truth else "") + g.label for g in guesses])
     figure.update_xaxes(
-        title="probability", range=[0, 1.12], tickvals=[0, 0.5, 1], ticktext=["0", "50 %", "100 %"],
-        gridcolor=GRID, zeroline=False,
-    )  # fmt: skip
+        title="probability",
+        range=[0, 1.12],
+        tickvals=[0, 0.5, 1],
+        ticktext=["0", "50 %", "100 %"],
+        gridcolor=GRID,
+        zeroline=False,
+    )
     return figure
 
 
-def reasons_figure(labels: Sequence[str], reasons: Sequence[Why]) -> go.Figure:
-    """Return what topic and rest add to each label, in nats; bars to the left speak against it."""
+def reasons_figure(labels: Sequence[str], reasons: Sequence[LabelEvidence]) -> go.Figure:
+    """Plot the log-odds contributions of topic and of the rest to each label, in nats."""
     figure = go.Figure()
     rows = list(range(len(labels)))
     for name, colour, shape, values in (
@@ -151,18 +164,22 @@ def reasons_figure(labels: Sequence[str], reasons: Sequence[Why]) -> go.Figure:
             marker={"color": colour, "pattern": {"shape": shape}},
             hovertemplate=f"{name}: %{{x:+.2f}} nats<extra></extra>",
         )
-    _label_rows(figure, labels)
+    _style_label_rows(figure, labels)
     figure.update_layout(
         barmode="relative",
         legend={"orientation": "h", "yanchor": "bottom", "y": 1, "x": 0},
     )
     figure.update_xaxes(
-        title="speaks for it →, nats", gridcolor=GRID, zeroline=True, zerolinecolor=BASELINE
+        title="evidence for the label →, nats",
+        gridcolor=GRID,
+        zeroline=True,
+        zerolinecolor=BASELINE,
     )
     return figure
 
 
-def _label_rows(figure: go.Figure, labels: Sequence[str]) -> None:
+def _style_label_rows(figure: go.Figure, labels: Sequence[str]) -> None:
+    """Style a bar chart whose rows are labels."""
     style(figure, height=90 + 38 * len(labels))
     figure.update_layout(margin={"l": 0, "r": 8, "t": 28, "b": 10})
     _name_rows(figure, labels, tickfont={"size": 13})
@@ -171,23 +188,25 @@ def _label_rows(figure: go.Figure, labels: Sequence[str]) -> None:
 def confusion_figure(
     labels: Sequence[str], shares: Sequence[Sequence[float]], *, is_dark: bool = False
 ) -> go.Figure:
-    """Return of each label's texts the share that is answered with each label, in per cent.
+    """Plot the confusion matrix: the share of each label's texts that get each answer.
 
     Parameters
     ----------
     labels : sequence of k str
     shares : sequence of k rows of k + 1 numbers
-        As `core.attacks.attributes.answers.Mixed` has them, in [0, 1]; the last is any other label,
-        and is left out where there is none.
+        From `leakscope.core.attacks.attributes.answers.Confusion`, in [0, 1]; the last column is
+        any other label, and is omitted if empty.
     """
     has_others = any(row[-1] > 0 for row in shares)
     columns = [*labels, "any other"] if has_others else list(labels)
     shares = [row[: len(columns)] for row in shares]
-    told = [
-        [f"{_safe(true)} taken for {_safe(said)}: {share:.1%}"
-         for said, share in zip(columns, row, strict=True)]
+    hovers = [
+        [
+            f"{_safe(true)} labelled as {_safe(answered)}: {share:.1%}"
+            for answered, share in zip(columns, row, strict=True)
+        ]
         for true, row in zip(labels, shares, strict=True)
-    ]  # fmt: skip
+    ]
     figure = go.Figure()
     figure.add_heatmap(
         x=list(range(len(columns))),
@@ -201,18 +220,19 @@ def confusion_figure(
         ygap=2,
         texttemplate="%{z:.0f}",
         textfont={"color": _INK[is_dark], "size": 12},
-        hovertext=told,
+        hovertext=hovers,
         hovertemplate="%{hovertext}<extra></extra>",
     )
     line = {"color": _FRAME[is_dark], "width": 2}
     for i in range(len(labels)):
         box = {"x0": i - 0.47, "x1": i + 0.47, "y0": i - 0.47, "y1": i + 0.47}
         figure.add_shape(type="rect", line=line, **box)
-    _label_mistakes(figure, labels, columns)
+    _style_confusion(figure, labels, columns)
     return figure
 
 
-def _label_mistakes(figure: go.Figure, labels: Sequence[str], columns: Sequence[str]) -> None:
+def _style_confusion(figure: go.Figure, labels: Sequence[str], columns: Sequence[str]) -> None:
+    """Style the confusion matrix's axes."""
     style(figure, height=160 + 34 * len(labels))
     figure.update_layout(margin={"t": 130, "b": 10, "r": 34, "l": 0}, plot_bgcolor=GRID)
     figure.update_xaxes(
@@ -228,7 +248,7 @@ def _label_mistakes(figure: go.Figure, labels: Sequence[str], columns: Sequence[
 
 
 def _name_rows(figure: go.Figure, labels: Sequence[str], **more: Any) -> None:
-    """Write a label at each row, the first at the top."""
+    """Label the rows of a figure, from the top."""
     figure.update_yaxes(
         tickvals=list(range(len(labels))),
         ticktext=[_label(label) for label in labels],
@@ -242,9 +262,10 @@ def _name_rows(figure: go.Figure, labels: Sequence[str], **more: Any) -> None:
 
 
 def _label(name: str) -> str:
+    """Return a label shortened and escaped for an axis."""
     return _safe(name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…")
 
 
 def _safe(text: str) -> str:
-    """Return a text for a figure, in which < and & are markup and %{ a field."""
+    """Escape a text for Plotly, where < and & are markup and %{ a field."""
     return escape(text).replace("%", "&#37;")

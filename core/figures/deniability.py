@@ -1,4 +1,4 @@
-"""Figures of deniability: curves over η, histograms over the vocabulary, the geometry of tokens."""
+"""Figures of deniability: curves over η, histograms over the vocabulary, token geometry."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from core.defences.deniability.geometry import Geometry
-from core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, style
+from leakscope.core.defences.deniability.geometry import Geometry
+from leakscope.core.figures.style import BASELINE, BELOW, GRID, LEAKED, style
 
-__all__ = ["geometry_figure", "outcome_histograms", "token_curves"]
-
-_N_W, _S_W = LEAKED, MISSED
+_N_W, _S_W = LEAKED, "#0072B2"
 
 
 def token_curves(
@@ -23,7 +21,7 @@ def token_curves(
     vocabulary: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
     eta: float,
 ) -> go.Figure:
-    """Return how often each token of a sentence comes back, over η, with the chosen η marked.
+    """Plot how often each token of a sentence stays unchanged, over η.
 
     Parameters
     ----------
@@ -32,7 +30,7 @@ def token_curves(
     shares : float64 array (T, G)
         Per cent of the draws that return the token.
     vocabulary : pair of float64 arrays, or None
-        η, and the vocabulary's mean, per cent; None leaves it out.
+        η and the vocabulary's mean in per cent; None omits it.
     """
     figure = go.Figure()
     _add_tokens(figure, etas, shares, tokens)
@@ -54,7 +52,7 @@ def token_curves(
             hovertemplate="vocabulary: %{y:.0f} % at η = %{x:.0f}<extra></extra>",
         )
     _mark_eta(figure, eta)
-    _style(figure, 320, "Share of tokens that come back unchanged", "per cent of draws")
+    _style(figure, 320, "Unchanged tokens", "per cent of draws")
     figure.update_yaxes(range=[-2, 102])
     _eta_axis(figure, etas)
     return figure
@@ -66,6 +64,7 @@ def _add_tokens(
     shares: NDArray[np.float64],
     tokens: Sequence[str],
 ) -> None:
+    """Add one thin curve per token."""
     for i, (token, row) in enumerate(zip(tokens, shares, strict=True)):
         figure.add_scatter(
             x=etas,
@@ -82,12 +81,12 @@ def _add_tokens(
 def outcome_histograms(
     n_w: NDArray[np.uint16], s_w: NDArray[np.uint16], n_draws: int, eta: float, n_bins: int = 40
 ) -> go.Figure:
-    """Return the histograms of N_w and S_w over the vocabulary at one η (Qu et al. 2021, Fig. 4).
+    """Plot histograms of N_w and S_w over the vocabulary at one η (Qu et al. 2021, Fig. 4).
 
     Parameters
     ----------
     n_w, s_w : array (W,)
-        At that η.
+        Values at that η.
     """
     edges = np.linspace(0, n_draws, n_bins + 1)
     centres = (edges[1:] + edges[:-1]) / 2
@@ -112,7 +111,7 @@ def outcome_histograms(
 
 
 def geometry_figure(geometry: Geometry, eta: float) -> go.Figure:
-    """Return distances to the k-th neighbour beside the noise at η (Qu et al. 2021, Fig. 3)."""
+    """Plot the distance to the k-th neighbour and the noise at η (Qu et al. 2021, Fig. 3)."""
     noise = geometry.dimension / eta
     figure = go.Figure()
     figure.add_scatter(
@@ -133,13 +132,14 @@ def geometry_figure(geometry: Geometry, eta: float) -> go.Figure:
         name=f"mean length of the noise: {noise:.1f}",
         hovertemplate=f"noise: {noise:.2f}<extra></extra>",
     )
-    _style(figure, 320, "The noise beside the distances among tokens", "distance")
-    figure.update_xaxes(title="k, nearest tokens counted", type="log", dtick=1)
+    _style(figure, 320, "Length of the noise and distances between tokens", "distance")
+    figure.update_xaxes(title="k-th nearest token", type="log", dtick=1)
     figure.update_yaxes(rangemode="tozero")
     return figure
 
 
 def _mark_eta(figure: go.Figure, eta: float) -> None:
+    """Mark the chosen η by a vertical line."""
     figure.add_vline(x=eta, line={"color": GRID.replace("0.25", "0.9"), "width": 2, "dash": "dash"})
     figure.add_annotation(
         x=np.log10(eta),
@@ -153,6 +153,7 @@ def _mark_eta(figure: go.Figure, eta: float) -> None:
 
 
 def _eta_axis(figure: go.Figure, etas: NDArray[np.float64]) -> None:
+    """Set a logarithmic η axis with fixed ticks."""
     ticks = [t for t in (15, 20, 30, 45, 60, 75, 100, 150, 200, 300, 400, 600) if t >= etas[0]]
     figure.update_xaxes(
         title="η: less noise to the right",
@@ -163,6 +164,7 @@ def _eta_axis(figure: go.Figure, etas: NDArray[np.float64]) -> None:
 
 
 def _style(figure: go.Figure, height: int, title: str, axis: str) -> None:
+    """Apply the shared style, a title and a y-axis title."""
     style(figure, height=height + 60)
     figure.update_layout(
         title={"text": f"<b>{title}</b>", "font": {"size": 15}, "x": 0, "y": 1, "yanchor": "top"},
@@ -174,7 +176,7 @@ def _style(figure: go.Figure, height: int, title: str, axis: str) -> None:
 
 
 def _safe(text: str) -> str:
-    """Return a token for a hover label, in which < and & are markup and %{ a field."""
+    """Escape a token for a hover label, where < and & are markup and %{ a field."""
     for mark, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("%", "&#37;")):
         text = text.replace(mark, name)
     return text

@@ -1,4 +1,4 @@
-"""The figures of the deniability study: compute nothing, draw its rows."""
+"""Figures of the deniability study."""
 
 from __future__ import annotations
 
@@ -8,33 +8,35 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from core.figures.style import LEAKED, MISSED
-from core.studies.deniability_tables import rows_of
-from core.studies.rows import Row
-
-__all__ = ["geometry_panel", "histogram_panels"]
+from leakscope.core.figures.style import LEAKED, MISSED
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.deniability.tables import rows_of_table
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid")
 
 
 def histogram_panels(rows: Sequence[Row]) -> go.Figure:
-    """Return the histograms of N_w and S_w, a panel an η (Qu et al. 2021, Fig. 4)."""
-    counts = rows_of(rows, "counts")
+    """Plot histograms of N_w and S_w, one panel per η (Qu et al. 2021, Fig. 4)."""
+    counts = rows_of_table(rows, "counts")
     figure = make_subplots(
-        rows=2, cols=max(1, len(counts)), shared_xaxes=True, horizontal_spacing=0.01,
-        vertical_spacing=0.08, column_titles=[f"η {row['eta']:g}" for row in counts],
+        rows=2,
+        cols=max(1, len(counts)),
+        shared_xaxes=True,
+        horizontal_spacing=0.01,
+        vertical_spacing=0.08,
+        column_titles=[f"η {row['eta']:g}" for row in counts],
         row_titles=["N_w", "S_w"],
-    )  # fmt: skip
+    )
     for column, row in enumerate(counts, 1):
-        _histogram(figure, row, "histogram_n_w", LEAKED, "", place=(1, column))
-        _histogram(figure, row, "histogram_s_w", MISSED, "/", place=(2, column))
+        _add_histogram(figure, row, "histogram_n_w", LEAKED, "", place=(1, column))
+        _add_histogram(figure, row, "histogram_s_w", MISSED, "/", place=(2, column))
     if counts:
         n_draws, n_tokens = counts[0]["n_draws"], counts[0]["n_vocabulary"]
         figure.update_xaxes(tickvals=[n_draws / 2], range=[0, n_draws])
         figure.update_layout(
-            title="How often a token comes back (N_w), and into how many it turns (S_w)"
-            f"<br><sup>of {n_draws:,} draws, {n_tokens:,} tokens of {counts[0]['encoder']}, "
-            "each panel on a scale of its own</sup>"
+            title="How often a token stays unchanged (N_w), and how many replace it (S_w)"
+            f"<br><sup>{n_draws:,} draws, {n_tokens:,} tokens of {counts[0]['encoder']}, "
+            "each panel with its own scale</sup>"
         )
     figure.update_yaxes(showticklabels=False, rangemode="tozero")
     figure.update_yaxes(title="tokens", col=1)
@@ -42,10 +44,10 @@ def histogram_panels(rows: Sequence[Row]) -> go.Figure:
     return figure
 
 
-def _histogram(
+def _add_histogram(
     figure: go.Figure, row: Row, counts: str, colour: str, pattern: str, *, place: tuple[int, int]
 ) -> None:
-    """Add the share of tokens in each bin."""
+    """Add a histogram of token shares to a panel."""
     n_bins = len(row[counts])
     edges = np.linspace(0, row["n_draws"], n_bins + 1)
     figure.add_bar(
@@ -60,9 +62,9 @@ def _histogram(
 
 
 def geometry_panel(rows: Sequence[Row]) -> go.Figure:
-    """Return mean distances to the k-th neighbour and the noise at each η (their Fig. 3)."""
+    """Plot the mean distance to the k-th neighbour and the noise at each η (their Fig. 3)."""
     figure = go.Figure()
-    for row in rows_of(rows, "distances"):
+    for row in rows_of_table(rows, "distances"):
         figure.add_scatter(
             x=row["neighbours"],
             y=row["mean_distance"],
@@ -83,7 +85,7 @@ def geometry_panel(rows: Sequence[Row]) -> go.Figure:
                 },
             )
     figure.update_layout(
-        title="Mean distance from a token to its k-th nearest, and the mean length of the noise",
+        title="Mean distance from a token to its k-th nearest token, and mean length of the noise",
         xaxis={"title": "k", "type": "log", "dtick": 1},
         yaxis={"title": "Euclidean distance", "rangemode": "tozero"},
         template="plotly_white",

@@ -1,7 +1,7 @@
-"""Results as Plotly figures: one visual language, no computing, readable on light and dark.
+"""Figures of inversion attacks: word scores, attack comparison, shipped results, the vector.
 
-Backgrounds are transparent and text has no colour of its own, so that the page's theme rules.
-Colour never speaks alone: filled or hollow, hatched or plain, or a glyph says the same.
+Backgrounds are transparent and text has no colour, so that the page's theme applies. A shape,
+pattern or symbol repeats what each colour shows.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.attacks.inversion.reading import Reading
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.figures.style import (
+from leakscope.core.attacks.inversion.reading import Reading
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.figures.style import (
     BASELINE,
     GRID,
     LEAKED,
@@ -27,28 +27,26 @@ from core.figures.style import (
     error_bars,
     style,
 )
-from core.protocols import Vectors
-from core.results import RecoveredWord, Score
-
-__all__ = ["scores_beside_prior", "shipped_scores", "vector_strip", "word_scores"]
+from leakscope.core.protocols import Vectors
+from leakscope.core.results import RecoveredWord, Score
 
 
 def word_scores(reading: Reading, *, n_nearly: int = 3) -> go.Figure:
-    """Return a bar for each answered word in the order chosen, then words that nearly made it.
+    """Plot the score of each answered word, and of a few words narrowly missed.
 
     Parameters
     ----------
     n_nearly : int
-        At most so many words of the text among those that the attack did not answer, hollow.
+        The most words of the text to show, hollow, that the attack ranked next but did not answer.
     """
     nearly = [w for w in reading.recovery.runners_up if w.word in reading.targets][:n_nearly]
     hits = {w.word for w in reading.hits}
     figure = go.Figure()
     _add_bars(figure, [w for w in reading.recovery.words if w.word in hits], "recovered")
-    _add_bars(figure, [w for w in reading.recovery.words if w.word not in hits], "wrong guess")
+    _add_bars(figure, [w for w in reading.recovery.words if w.word not in hits], "wrong answer")
     _add_bars(figure, nearly, "in the text, not answered")
     labels = [
-        _label(w, "recovered" if w.word in hits else "wrong guess") for w in reading.recovery.words
+        _label(w, "recovered" if w.word in hits else "wrong answer") for w in reading.recovery.words
     ]
     labels += [_label(w, "in the text, not answered") for w in nearly]
     style(figure, height=26 * len(labels))
@@ -75,7 +73,7 @@ def word_scores(reading: Reading, *, n_nearly: int = 3) -> go.Figure:
 
 _BARS: dict[str, tuple[str, dict[str, Any]]] = {
     "recovered": ("●", {"color": LEAKED}),
-    "wrong guess": (
+    "wrong answer": (
         "✕",
         {
             "color": "rgba(138,143,150,0.25)",
@@ -91,10 +89,12 @@ _BARS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def _label(found: RecoveredWord, outcome: str) -> str:
+    """Return a word with the symbol of its outcome."""
     return f"{escape(found.word)} {_BARS[outcome][0]}"
 
 
 def _add_bars(figure: go.Figure, found: Sequence[RecoveredWord], outcome: str) -> None:
+    """Add bars for words with the same outcome."""
     figure.add_bar(
         x=[w.score for w in found],
         y=[_label(w, outcome) for w in found],
@@ -109,29 +109,31 @@ def _add_bars(figure: go.Figure, found: Sequence[RecoveredWord], outcome: str) -
 
 
 def scores_beside_prior(readings: Sequence[Reading]) -> go.Figure:
-    """Return, for each attack, precision, recall and F1, and the F1 of pure guessing dotted.
+    """Plot each attack's precision, recall and F1 beside the F1 of guessing.
 
-    An attack that can name no word of the text has no marks.
+    An attack whose vocabulary contains no word of the text has no marks.
     """
     names = [attack_label(reading.attack) for reading in readings]
     scored = [(n, r) for n, r in zip(names, readings, strict=True) if r.targets]
     figure = go.Figure()
     if scored:
-        _add_ends(figure, *zip(*scored, strict=True))
+        _add_precision_recall(figure, *zip(*scored, strict=True))
         _add_f1(figure, *zip(*scored, strict=True))
     _add_unscored(figure, [n for n, r in zip(names, readings, strict=True) if not r.targets])
     style(figure, height=134 + 52 * len(names))
     figure.update_layout(
-        title={"text": "<b>Words read, by attack</b>"}, showlegend=False, margin={"t": 48, "b": 86}
+        title={"text": "<b>Words recovered, by attack</b>"},
+        showlegend=False,
+        margin={"t": 48, "b": 86},
     )
     # The legend is the axis title: it stays readable on a telephone and in a saved figure.
-    told = "filled: F1   ◇ precision   ❘ recall<br>⊙ guessing (F1)"
+    legend = "filled: F1   ◇ precision   ❘ recall<br>⊙ guessing (F1)"
     figure.update_xaxes(
         range=[0, 100],
         gridcolor=GRID,
         zeroline=False,
         dtick=25,
-        title={"text": f"{told}<br>0 = no word, 100 = every word and no other"},
+        title={"text": f"{legend}<br>0: no word, 100: every word and no wrong answer"},
     )
     figure.update_yaxes(
         categoryorder="array",
@@ -143,7 +145,7 @@ def scores_beside_prior(readings: Sequence[Reading]) -> go.Figure:
 
 
 def _add_unscored(figure: go.Figure, names: Sequence[str]) -> None:
-    """Say of an attack that can name no word of the text that it was not scored: 0 is a score."""
+    """Write "not scored" for attacks whose vocabulary contains no word of the text."""
     if names:
         figure.add_scatter(
             x=[50] * len(names),
@@ -154,8 +156,10 @@ def _add_unscored(figure: go.Figure, names: Sequence[str]) -> None:
         )
 
 
-def _add_ends(figure: go.Figure, names: Sequence[str], readings: Sequence[Reading]) -> None:
-    """Draw precision and recall as the ends of a line, in the attack's colour."""
+def _add_precision_recall(
+    figure: go.Figure, names: Sequence[str], readings: Sequence[Reading]
+) -> None:
+    """Add precision and recall as the ends of a line per attack."""
     for name, reading in zip(names, readings, strict=True):
         ends = [reading.scores.precision, reading.scores.recall]
         figure.add_scatter(
@@ -182,7 +186,7 @@ def _add_ends(figure: go.Figure, names: Sequence[str], readings: Sequence[Readin
 
 
 def _add_f1(figure: go.Figure, names: Sequence[str], readings: Sequence[Reading]) -> None:
-    """Draw the F1 of each attack in its look, and that of guessing alone."""
+    """Add each attack's F1, and the F1 of guessing."""
     looks = [attack_look(reading.attack) for reading in readings]
     figure.add_scatter(
         x=[r.scores.f1 for r in readings],
@@ -203,17 +207,15 @@ def _add_f1(figure: go.Figure, names: Sequence[str], readings: Sequence[Reading]
         x=[r.prior.f1 for r in readings],
         y=names,
         mode="markers",
-        name="F1 of guessing alone",
+        name="F1 of guessing",
         marker={"symbol": "circle-open-dot", "size": 12, "color": BASELINE, "line": {"width": 2}},
         cliponaxis=False,
-        hovertemplate="guessing alone: F1 %{x:.0f}<extra></extra>",
+        hovertemplate="guessing: F1 %{x:.0f}<extra></extra>",
     )
 
 
 def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
-    """Return the held-out F1 of each shipped attack with its interval, guessing alone dotted.
-
-    Bars, their labels and guessing are all an F1: one figure has one scale.
+    """Plot the held-out F1 of each shipped attack with its interval, and of guessing.
 
     Parameters
     ----------
@@ -234,12 +236,12 @@ def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
             hovertemplate="%{y}: F1 %{x:.1f}<extra></extra>",
         )
     )
-    _say_f1(figure, names, f1)
+    _annotate_f1(figure, names, f1)
     style(figure, height=100 + 38 * len(names))
     figure.update_layout(margin={"t": 34, "b": 44}, bargap=0.45)
     figure.update_xaxes(
         range=[0, 100],
-        title="F1 of the words read",
+        title="F1 of recovered words",
         gridcolor=GRID,
         dtick=25,
     )
@@ -247,16 +249,16 @@ def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
     return figure
 
 
-def _say_f1(figure: go.Figure, names: Sequence[str], f1: Sequence[Score]) -> None:
-    """Write beside each bar its F1, and its n where that is not all bars'; and what guessing is."""
-    is_alike = len({score.n for score in f1}) == 1
+def _annotate_f1(figure: go.Figure, names: Sequence[str], f1: Sequence[Score]) -> None:
+    """Annotate each bar with its F1, and with n where it differs; add the guessing line."""
+    is_same_n = len({score.n for score in f1}) == 1
     for score, name in zip(f1, names, strict=True):
-        n = "" if is_alike else f", n = {score.n:,}"
+        n = "" if is_same_n else f", n = {score.n:,}"
         figure.add_annotation(
             x=score.ci95.high,
             y=name,
             text=f"<b>F1 {score.value:.0f}</b>{n}",
-            hovertext=f"F1 {score.said()}",
+            hovertext=f"F1 {score.in_text()}",
             showarrow=False,
             xanchor="left",
             xshift=6,
@@ -268,14 +270,14 @@ def _say_f1(figure: go.Figure, names: Sequence[str], f1: Sequence[Score]) -> Non
         y=1.0,
         yref="paper",
         yanchor="bottom",
-        text=f"guessing alone: F1 {guess:.0f}",
+        text=f"guessing: F1 {guess:.0f}",
         showarrow=False,
         xanchor="left",
     )
 
 
 def vector_strip(vector: Vectors, *, n_rows: int = 4) -> go.Figure:
-    """Return the numbers of one embedding as a strip of coloured cells, `n_rows` deep."""
+    """Plot the components of one embedding as a strip of coloured cells."""
     values = np.asarray(vector, dtype=np.float32).ravel()
     width = -(-len(values) // n_rows)
     cells = np.full(n_rows * width, np.nan, dtype=np.float32)

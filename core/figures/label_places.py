@@ -1,10 +1,8 @@
-"""Where the names of points go, so that they lie neither on each other nor on other points."""
+"""Place the labels of points so that they overlap neither each other nor other points."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-__all__ = ["MARKER", "Box", "place_labels"]
 
 _SIDES = {
     "top center": (-0.5, 0, 0, 1),
@@ -16,14 +14,14 @@ _SIDES = {
     "bottom right": (0, -1, 1, -1),
     "bottom left": (-1, -1, -1, -1),
 }
-"""The left lower corner of a label from its point, in widths and heights of the label and, last,
-of half a marker."""
+"""Offset of a label's lower left corner from its point: in label widths and heights, and in half
+markers."""
 
 _WIDTH, _HEIGHT = 0.026, 0.042
-"""Of a letter, as shares of a figure that is as narrow as a telephone."""
+"""Size of a letter, as a share of a figure on a phone."""
 
 MARKER = (0.025, 0.018)
-"""Half the width and height of a marker, in such shares."""
+"""Half the width and height of a marker, as shares of the figure."""
 
 Box = tuple[float, float, float, float]
 """Left, bottom, right and top, as shares of the figure."""
@@ -32,9 +30,9 @@ Box = tuple[float, float, float, float]
 def place_labels(
     points: Sequence[tuple[float, float]], labels: Sequence[str], others: Sequence[Box] = ()
 ) -> list[str]:
-    """Return the side of its point on which each label goes, in plotly's words.
+    """Return the side of its point for each label, chosen greedily to minimise overlap.
 
-    One after another, each where it covers least of what is there already.
+    Labels are placed one after another, each where it covers least of what is there already.
 
     Parameters
     ----------
@@ -54,21 +52,22 @@ def place_labels(
     chosen = []
     for (x, y), label in zip(points, labels, strict=True):
         boxes = {side: _box(x, y, len(label), side) for side in _SIDES}
-        best = min(boxes, key=lambda side: _cover(boxes[side], taken))
+        best = min(boxes, key=lambda side: _overlap(boxes[side], taken))
         taken.append(boxes[best])
         chosen.append(best)
     return chosen
 
 
 def _box(x: float, y: float, n_letters: int, side: str) -> Box:
+    """Return the box that a label covers on a given side of its point."""
     right, up, aside, above = _SIDES[side]
     width, height = n_letters * _WIDTH, _HEIGHT
     left, bottom = x + right * width + aside * MARKER[0], y + up * height + above * MARKER[1]
     return (left, bottom, left + width, bottom + height)
 
 
-def _cover(box: Box, taken: Sequence[Box]) -> float:
-    """Return the area of a box that others take, and what of it hangs out of the figure."""
+def _overlap(box: Box, taken: Sequence[Box]) -> float:
+    """Return the overlap area of a box with others, plus twice the area outside the figure."""
     left, bottom, right, top = box
     area = (right - left) * (top - bottom)
     inside = max(0.0, min(right, 1) - max(left, 0)) * max(0.0, min(top, 1) - max(bottom, 0))

@@ -1,4 +1,4 @@
-"""The figure of the study by layer."""
+"""Figure of the study by encoder layer."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from core.figures.style import BASELINE, error_bars
-from core.studies.rows import Row
+from leakscope.core.figures.style import BASELINE, error_bars
+from leakscope.core.results.rows import Row
 
-__all__ = ["layers_figure"]
-
-# Okabe–Ito, and a shape and a dash besides: never colour alone.
+# Okabe–Ito colours; shape and dash repeat what the colour shows.
 _STYLE = {
     "Eq. 5": {"color": "#0072B2", "symbol": "diamond", "dash": "dash", "name": "relaxation, Eq. 5"},
     "Eq. 7": {"color": "#D55E00", "symbol": "circle", "dash": "solid", "name": "sparse, Eq. 7"},
@@ -19,9 +17,9 @@ _STYLE = {
 
 
 def layers_figure(rows: Sequence[Row]) -> go.Figure:
-    """Return token-set F1 with its 95 % interval by layer, a line an equation.
+    """Plot token-set F1 with its 95 % CI by layer, one line per equation.
 
-    Of several encoders, domains or seeds the first is drawn.
+    If there are several encoders, domains or seeds, only the first is drawn.
     """
     measured = [row for row in rows if not row.error]
     first = measured[0]
@@ -50,11 +48,11 @@ def layers_figure(rows: Sequence[Row]) -> go.Figure:
     figure.add_hline(
         y=guess,
         line={"color": BASELINE, "dash": "dot", "width": 2},
-        annotation={"text": f"guessing without the vector, {guess:.1f}", "xanchor": "right"},
+        annotation={"text": f"guessing without the vector: {guess:.1f}", "xanchor": "right"},
     )
     figure.update_layout(
-        title=f"Words recovered, by layer of {first['encoder']}<br><sup>{first['n']} sentences a "
-        "layer, 95 % intervals, stop words not scored</sup>",
+        title=f"Words recovered, by layer of {first['encoder']}<br><sup>{first['n']} sentences "
+        "per layer, 95 % CI, stop words not scored</sup>",
         xaxis={"title": "encoder layer (0: mean of token vectors)", "dtick": 1},
         yaxis={"title": "token-set F1", "range": [0, 100]},
         showlegend=False,

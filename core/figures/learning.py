@@ -1,4 +1,4 @@
-"""The learning curve: what an attacker reads, by how many texts it learnt from."""
+"""Learning curve: an attacker's F1 by number of training texts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from core.figures.style import error_bars
-from core.studies.cell_attacks import attack_said
-from core.studies.rows import Row
-from core.studies.scaling import curves, gain_per_doubling
-
-__all__ = ["scaling_figure"]
+from leakscope.core.figures.style import error_bars
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.inversion.cell_attacks import describe_attack
+from leakscope.core.studies.inversion.scaling import curves, gain_per_doubling
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73")
 _SHAPES = ("circle", "diamond", "square")
@@ -19,7 +17,7 @@ _DASHES = ("solid", "dash", "dot")
 
 
 def scaling_figure(rows: Sequence[Row]) -> go.Figure:
-    """Return F1 with its 95 % interval over the number of texts, a line a curve."""
+    """Plot F1 with its 95 % CI over the number of training texts, one line per curve."""
     figure = go.Figure()
     found = curves(rows)
     for i, (name, curve) in enumerate(found.items()):
@@ -27,17 +25,17 @@ def scaling_figure(rows: Sequence[Row]) -> go.Figure:
         figure.add_scatter(
             x=[row.facts["n_fitted_on"] for row in curve],
             y=[score.value for score in scores],
-            name=f"{name}: {gain_per_doubling(curve):+.1f} a doubling",
+            name=f"{name}: {gain_per_doubling(curve):+.1f} per doubling",
             mode="lines+markers",
             line={"color": _COLOURS[i % 3], "width": 2, "dash": _DASHES[i % 3]},
             marker={"symbol": _SHAPES[i % 3], "size": 9},
             error_y=error_bars(scores),
         )
     sizes = sorted({row.facts["n_fitted_on"] for curve in found.values() for row in curve})
-    attacks = ", ".join(dict.fromkeys(attack_said(c[0]) for c in found.values()))
+    attacks = ", ".join(dict.fromkeys(describe_attack(c[0]) for c in found.values()))
     figure.update_layout(
-        title=f"{attacks}: words recovered, by auxiliary texts known to the attacker"
-        "<br><sup>95 % intervals; the gain is over the three largest sizes</sup>",
+        title=f"{attacks}: words recovered, by number of auxiliary texts"
+        "<br><sup>95 % CI; gain per doubling over the three largest sizes</sup>",
         xaxis={
             "title": "auxiliary texts",
             "type": "log",

@@ -1,4 +1,4 @@
-"""Figures of membership: who is found at what rate of false accusations, and how scores lie."""
+"""Figures of membership inference: ROC curves, score distributions, advantage by word rarity."""
 
 from __future__ import annotations
 
@@ -12,29 +12,35 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from core.attacks.membership.drawn import RankShares, RocPoint, ScoreShares
-from core.figures.style import BASELINE, BELOW, DASHES, GRID, LEAKED, MISSED, error_bars, style
-from core.registry import Look
-from core.results import Score
-
-__all__ = ["decile_figure", "rank_figure", "roc_figure", "score_figure"]
-
+from leakscope.core.attacks.membership.score_distribution import RankShares, RocPoint, ScoreShares
+from leakscope.core.figures.style import (
+    BASELINE,
+    BELOW,
+    DASHES,
+    GRID,
+    LEAKED,
+    MISSED,
+    error_bars,
+    style,
+)
+from leakscope.core.registry import Look
+from leakscope.core.results import Score
 
 _LEAST = 1e-3
-"""Least true-positive rate that the logarithmic axis shows: below, a curve is not drawn."""
+"""Lowest true-positive rate on the logarithmic axis; the curve below it is not drawn."""
 
 _TICKS = (0.0001, 0.001, 0.01, 0.1, 1.0)
 
 
 def roc_figure(points: Sequence[RocPoint], *, has_curve: bool = True) -> go.Figure:
-    """Return who is found at what rate of false accusations, both on logarithmic axes.
+    """Plot the true-positive over the false-positive rate, both on logarithmic axes.
 
     Parameters
     ----------
     points : sequence of (float, Score)
-        By rising rate, each with its interval.
+        In order of increasing rate, each with its interval.
     has_curve : bool
-        Whether a line and a band join them; else each is a point with its interval.
+        Whether to draw a line with a band; otherwise each is a point with its interval.
     """
     figure = go.Figure()
     rates = [rate for rate, _ in points]
@@ -56,20 +62,27 @@ def roc_figure(points: Sequence[RocPoint], *, has_curve: bool = True) -> go.Figu
         legend=BELOW,
         margin={"l": 0, "r": 12, "t": 12, "b": 10},
     )
-    axis = {"type": "log", "gridcolor": GRID, "zeroline": False, "tickvals": list(_TICKS),
-            "ticktext": [f"{100 * t:g} %" for t in _TICKS]}  # fmt: skip
-    figure.update_xaxes(title="falsely accused, of non-members →", **axis)
+    axis = {
+        "type": "log",
+        "gridcolor": GRID,
+        "zeroline": False,
+        "tickvals": list(_TICKS),
+        "ticktext": [f"{100 * t:g} %" for t in _TICKS],
+    }
+    figure.update_xaxes(title="false-positive rate →", **axis)
     figure.update_xaxes(range=[math.log10(start) - 0.03, 0.03])
-    figure.update_yaxes(title="found, of members →", **axis)
+    figure.update_yaxes(title="true-positive rate →", **axis)
     figure.update_yaxes(range=[math.log10(max(start, _LEAST)) - 0.03, 0.05])
     return figure
 
 
 def _add_band(figure: go.Figure, points: Sequence[RocPoint]) -> None:
-    """Draw the intervals as one band; what lies below the axis ends at it."""
+    """Add the intervals of a ROC curve as a band, clipped at the axis."""
     rates = [rate for rate, _ in points]
-    for ends, fill in (([s.ci95.high for _, s in points], None),
-                       ([s.ci95.low for _, s in points], "tonexty")):  # fmt: skip
+    for ends, fill in (
+        ([s.ci95.high for _, s in points], None),
+        ([s.ci95.low for _, s in points], "tonexty"),
+    ):
         figure.add_scatter(
             x=rates,
             y=[max(end, _LEAST / 10) for end in ends],
@@ -77,13 +90,14 @@ def _add_band(figure: go.Figure, points: Sequence[RocPoint]) -> None:
             line={"width": 0, "color": LEAKED},
             fill=fill,
             fillcolor="rgba(213,94,0,0.2)",
-            name="95 % interval",
+            name="95 % CI",
             showlegend=fill is not None,
             hoverinfo="skip",
         )
 
 
 def _add_points(figure: go.Figure, points: Sequence[RocPoint], *, has_curve: bool) -> None:
+    """Add the points of a ROC curve."""
     scores = [score for _, score in points]
     figure.add_scatter(
         x=[rate for rate, _ in points],
@@ -93,26 +107,27 @@ def _add_points(figure: go.Figure, points: Sequence[RocPoint], *, has_curve: boo
         line={"color": LEAKED, "width": 2.5},
         marker={"color": LEAKED, "size": 5 if has_curve else 11},
         name="attack",
-        customdata=[[100 * r, 100 * s.value, 100 * s.ci95.low, 100 * s.ci95.high]
-                    for r, s in points],
-        hovertemplate="of members %{customdata[1]:.1f} % found "
-        "(%{customdata[2]:.1f} to %{customdata[3]:.1f})"
-        "<br>of others %{customdata[0]:.2g} % accused<extra></extra>",
-    )  # fmt: skip
+        customdata=[
+            [100 * r, 100 * s.value, 100 * s.ci95.low, 100 * s.ci95.high] for r, s in points
+        ],
+        hovertemplate="true-positive rate %{customdata[1]:.1f} % "
+        "(95 % CI %{customdata[2]:.1f}–%{customdata[3]:.1f})"
+        "<br>false-positive rate %{customdata[0]:.2g} %<extra></extra>",
+    )
 
 
 def score_figure(shares: ScoreShares, *, marked: float | None = None) -> go.Figure:
-    """Return how the scores of members and of others lie.
+    """Plot the attack-score histograms of members and non-members.
 
     Parameters
     ----------
     marked : float, optional
-        The score of one of them, drawn as a line.
+        A score to mark with a line.
     """
     edges = shares.edges
     centres, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
     figure = go.Figure()
-    for values, name, look in _kinds(shares):
+    for values, name, look in _member_shares(shares):
         figure.add_bar(
             x=centres,
             y=values,
@@ -124,26 +139,33 @@ def score_figure(shares: ScoreShares, *, marked: float | None = None) -> go.Figu
     if marked is not None and not math.isnan(marked):
         at = min(max(marked, float(edges[0])), float(edges[-1]))
         figure.add_vline(x=at, line={"color": BASELINE, "width": 3, "dash": "dash"})
-        figure.add_annotation(x=at, y=1.02, yref="paper", yanchor="bottom", xanchor="auto",
-                              text="this one", showarrow=False)  # fmt: skip
+        figure.add_annotation(
+            x=at,
+            y=1.02,
+            yref="paper",
+            yanchor="bottom",
+            xanchor="auto",
+            text="selected",
+            showarrow=False,
+        )
     style(figure, height=320)
     figure.update_layout(
         barmode="overlay",
         legend=BELOW,
         margin={"l": 0, "r": 8, "t": 26, "b": 10},
     )
-    figure.update_xaxes(title="score of the attack: likelier a member →", gridcolor=GRID)
+    figure.update_xaxes(title="attack score, higher for likely members →", gridcolor=GRID)
     figure.update_xaxes(zeroline=False)
-    figure.update_yaxes(title="per cent of either kind", gridcolor=GRID, zeroline=False)
+    figure.update_yaxes(title="% of each group", gridcolor=GRID, zeroline=False)
     return figure
 
 
 def rank_figure(shares: RankShares) -> go.Figure:
-    """Return how many members and others have a score in ranges of the others' scores."""
+    """Plot the shares of members and non-members by percentile range of non-member scores."""
     bounds = [f"{bound:.0f}" for bound in shares.bounds]
     ranges = [f"{low}–{high} %" for low, high in pairwise(bounds)]
     figure = go.Figure()
-    for values, name, look in _kinds(shares):
+    for values, name, look in _member_shares(shares):
         figure.add_bar(
             x=ranges,
             y=values,
@@ -158,15 +180,15 @@ def rank_figure(shares: RankShares) -> go.Figure:
         legend=BELOW,
         margin={"l": 0, "r": 8, "t": 12, "b": 10},
     )
-    figure.update_xaxes(title="scores above so many of the non-members →", type="category")
-    figure.update_yaxes(title="per cent of either kind", gridcolor=GRID, zeroline=False)
+    figure.update_xaxes(title="percentile among non-members →", type="category")
+    figure.update_yaxes(title="% of each group", gridcolor=GRID, zeroline=False)
     return figure
 
 
-def _kinds(
+def _member_shares(
     shares: ScoreShares | RankShares,
 ) -> tuple[tuple[NDArray[np.float64], str, dict[str, Any]], ...]:
-    """Return the shares of members and of others, each with its name and its look."""
+    """Return the shares of members and of non-members, each with its name and style."""
     return (
         (shares.members, "members", {"color": LEAKED, "pattern": {"shape": ""}}),
         (shares.outsiders, "non-members", {"color": MISSED, "pattern": {"shape": "/"}}),
@@ -174,7 +196,7 @@ def _kinds(
 
 
 def decile_figure(lines: Sequence[tuple[str, Look, Sequence[tuple[int, Score]]]]) -> go.Figure:
-    """Return the advantage by how rare words are, a line for each attack.
+    """Plot the membership advantage by word-frequency decile, one line per attack.
 
     Parameters
     ----------
@@ -185,7 +207,7 @@ def decile_figure(lines: Sequence[tuple[str, Look, Sequence[tuple[int, Score]]]]
     figure.add_hline(y=0, line={"color": BASELINE, "dash": "dot", "width": 1.5})
     drawn: Counter[str] = Counter()
     for title, look, points in lines:
-        # Settings of one attack share its look, and differ in their stroke.
+        # Settings of one attack share its look and differ in their dash.
         dash = DASHES[drawn[look.colour] % len(DASHES)]
         drawn[look.colour] += 1
         figure.add_scatter(
@@ -204,7 +226,11 @@ def decile_figure(lines: Sequence[tuple[str, Look, Sequence[tuple[int, Score]]]]
         margin={"l": 0, "r": 12, "t": 20, "b": 10},
         showlegend=True,
     )
-    figure.update_xaxes(title="words, 1 the most frequent tenth, 10 the rarest →", dtick=1,
-                        gridcolor=GRID, zeroline=False)  # fmt: skip
-    figure.update_yaxes(title="advantage (chance: 0)", gridcolor=GRID, zeroline=False)
+    figure.update_xaxes(
+        title="decile of word frequency, 10 the rarest →",
+        dtick=1,
+        gridcolor=GRID,
+        zeroline=False,
+    )
+    figure.update_yaxes(title="advantage (guessing: 0)", gridcolor=GRID, zeroline=False)
     return figure

@@ -1,4 +1,4 @@
-"""What models keep of planted texts, and what an audit shows of ε: computes nothing."""
+"""Figures of memorisation: exposure of canaries, and audited lower bounds of ε."""
 
 from __future__ import annotations
 
@@ -7,94 +7,110 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, error_bars, style
-from core.results import Score
-from core.studies.memorisation_summary import Audited, Law, Memorisation, Planted
-
-__all__ = ["ACCESS", "MODELS", "audit_figure", "growth_figure", "insertions_figure",
-           "target_said", "times_said", "verdict"]  # fmt: skip
+from leakscope.core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, error_bars, style
+from leakscope.core.results import Score
+from leakscope.core.studies.memorisation.summary import (
+    ChanceExposure,
+    Memorisation,
+    ModelAudit,
+    Planted,
+)
 
 MODELS = {"lstm": "LSTM", "transformer": "Transformer"}
-"""What the models are called where people read it."""
+"""Readable names of the models."""
 
-ACCESS = {"texts": "who sees the model alone", "gradients": "who sees every step of training"}
-"""Auditors."""
+ACCESS = {"texts": "the final model", "gradients": "every training step"}
+"""What the auditor sees, by kind of access."""
 
 _LOOKS = {"lstm": ("#0072B2", "circle", "solid"), "transformer": ("#E69F00", "square", "dash")}
 _SEEN = {"texts": ("#0072B2", "circle"), "gradients": ("#D55E00", "square")}
 _APART = 0.06
-"""Of models, so that their intervals stand side by side."""
+"""Horizontal offset between models, so that their intervals do not overlap."""
 
 _DOTTED = {"color": BASELINE, "dash": "dot", "width": 1.5}
 _SHADE = "rgba(128,128,128,0.14)"
 
 
-def verdict(found: Memorisation) -> str:
-    """Return from how many insertions on a secret stands out, and in which model."""
-    seen = [point for point in found.planted if point.stands_out]
-    if not seen:
-        most = found.planted[-1]
-        return f"No planted secret stands out of those that were planted nowhere ({_n_said(most)})"
-    fewest = min(seen, key=lambda point: (point.insertions, -point.exposure.value))
-    told = f"Planted {times_said(fewest.insertions)}, a secret stands out in the"
-    return f"{told} {MODELS[fewest.model]} ({_n_said(fewest)})"
+def memorisation_headline(found: Memorisation) -> str:
+    """Return the headline: the fewest insertions tested, and the model, that leak a secret."""
+    fewest = fewest_memorised(found)
+    if fewest is None:
+        n = _describe_n(found.planted[-1])
+        return f"No planted secret was memorised significantly more than by chance ({n})"
+    return (
+        f"A small language model ({MODELS[fewest.model]}) memorises a secret better than chance if "
+        f"it occurs {describe_times(fewest.insertions)} in training ({_describe_n(fewest)})"
+    )
 
 
-def _n_said(point: Planted) -> str:
+def fewest_memorised(found: Memorisation) -> Planted | None:
+    """Return the fewest insertions with an exposure significantly above chance, if any."""
+    seen = [point for point in found.planted if point.is_above_chance]
+    return min(seen, key=lambda point: (point.insertions, -point.exposure.value), default=None)
+
+
+def _describe_n(point: Planted) -> str:
+    """Return how many secrets a mean is over."""
     n = point.exposure.n
-    return f"mean of {n} canaries" if n != 1 else "one canary"
+    return f"mean of {n} secrets" if n != 1 else "one secret"
 
 
-def times_said(n: int) -> str:
-    """Return how often in words.
+def describe_times(n: int) -> str:
+    """Return a count in words: "once", "16 times".
 
     Examples
     --------
-    >>> times_said(1), times_said(16)
+    >>> describe_times(1), describe_times(16)
     ('once', '16 times')
     """
     return {0: "never", 1: "once", 2: "twice"}.get(n, f"{n} times")
 
 
 def growth_figure(
-    exposures: Sequence[Score], controls: Sequence[float], law: Law, n_epochs: int
+    exposures: Sequence[Score], controls: Sequence[float], law: ChanceExposure, n_epochs: int
 ) -> go.Figure:
-    """Return the exposure of a canary over the epochs, above those that were planted nowhere.
+    """Plot a canary's exposure over the epochs, above that of canaries never planted.
 
     Parameters
     ----------
     exposures : sequence of Score
         After each epoch so far.
     controls : sequence of float
-        After each epoch, the mean of canaries that were planted nowhere; empty if not known yet.
+        After each epoch, the mean of canaries that were never planted; empty if not known yet.
     n_epochs : int
-        Passes that there will be.
+        The number of epochs in all.
     """
     figure = go.Figure()
     epochs = list(range(1, len(exposures) + 1))
     figure.add_scatter(
-        x=epochs, y=[score.value for score in exposures], mode="lines+markers",
-        name="your canary", line={"color": LEAKED, "width": 2.5},
+        x=epochs,
+        y=[score.value for score in exposures],
+        mode="lines+markers",
+        name="your canary",
+        line={"color": LEAKED, "width": 2.5},
         marker={"symbol": "circle", "size": 9, "color": LEAKED},
         error_y=error_bars(exposures, LEAKED),
         hovertemplate="epoch %{x}: %{y:.1f} bits<extra>your canary</extra>",
-    )  # fmt: skip
+    )
     if controls:
         figure.add_scatter(
-            x=epochs, y=list(controls), mode="lines+markers", name="planted nowhere, mean",
+            x=epochs,
+            y=list(controls),
+            mode="lines+markers",
+            name="never planted, mean",
             line={"color": MISSED, "width": 1.5, "dash": "dot"},
             marker={"symbol": "circle-open", "size": 8, "color": MISSED},
-            hovertemplate="epoch %{x}: %{y:.2f} bits<extra>planted nowhere</extra>",
-        )  # fmt: skip
-    _law(figure, law)
-    _finish(figure, "epoch", height=380)
+            hovertemplate="epoch %{x}: %{y:.2f} bits<extra>never planted</extra>",
+        )
+    _draw_null_law(figure, law)
+    _style_axes(figure, "epoch", height=380)
     step = max(1, -(-n_epochs // 10))
     figure.update_xaxes(range=[0.5, n_epochs + 0.5], dtick=step, tick0=step)
     return figure
 
 
 def insertions_figure(found: Memorisation) -> go.Figure:
-    """Return the exposure over how often a canary was planted, a line a model."""
+    """Plot exposure over the number of insertions, one line per model."""
     figure = go.Figure()
     times = sorted({point.insertions for point in found.planted})
     models = list(dict.fromkeys(point.model for point in found.planted))
@@ -105,99 +121,131 @@ def insertions_figure(found: Memorisation) -> go.Figure:
         figure.add_scatter(
             x=[times.index(point.insertions) + _APART * i for point in points],
             y=[score.value for score in scores],
-            mode="lines+markers", name=MODELS[model],
+            mode="lines+markers",
+            name=MODELS[model],
             line={"color": colour, "width": 2, "dash": dash},
             marker={"symbol": symbol, "size": 10, "color": colour},
             error_y=error_bars(scores, colour),
-            customdata=[[point.insertions, point.exposure.said()] for point in points],
+            customdata=[[point.insertions, point.exposure.format()] for point in points],
             hovertemplate="planted %{customdata[0]} times: %{customdata[1]} bits"
             f"<extra>{MODELS[model]}</extra>",
-        )  # fmt: skip
-    _law(figure, found.law)
-    _finish(figure, "times planted", height=400)
-    figure.update_xaxes(tickvals=list(range(len(times))), ticktext=list(map(str, times)),
-                        range=[-0.3, len(times) - 0.7])  # fmt: skip
+        )
+    _draw_null_law(figure, found.law)
+    _style_axes(figure, "times planted", height=400)
+    figure.update_xaxes(
+        tickvals=list(range(len(times))),
+        ticktext=list(map(str, times)),
+        range=[-0.3, len(times) - 0.7],
+    )
     return figure
 
 
-def audit_figure(audited: Sequence[Audited]) -> go.Figure:
-    """Return the lower bounds of ε beside the accountant's, by what the auditor sees."""
+def audit_figure(audited: Sequence[ModelAudit]) -> go.Figure:
+    """Plot audited lower bounds of ε beside the accountant's, by the auditor's access."""
     figure = go.Figure()
     targets = sorted({each.target for each in audited})
-    promised = [each for each in audited if each.accountant is not None]
+    private = [each for each in audited if each.accountant is not None]
     figure.add_scatter(
-        x=[targets.index(each.target) for each in promised],
-        y=[each.accountant for each in promised],
-        mode="markers", name="ε of the accountant",
+        x=[targets.index(each.target) for each in private],
+        y=[each.accountant for each in private],
+        mode="markers",
+        name="accountant's ε",
         marker={"symbol": "line-ew-open", "size": 48, "color": BASELINE, "line": {"width": 3}},
-        hovertemplate="the accountant: %{y:.2f}<extra></extra>",
-    )  # fmt: skip
-    for access in _SEEN:  # all at the ε that they are of: their symbols tell them apart
+        hovertemplate="accountant's ε: %{y:.2f}<extra></extra>",
+    )
+    for access in _SEEN:  # all at the same x for an ε; symbols distinguish them
         same = [each for each in audited if each.access == access]
         if same:
-            _bounds(figure, same, [targets.index(each.target) for each in same])
-    _finish(figure, "ε that the training was to keep to", height=400)
-    names = [target_said(target) for target in targets]
-    figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names,
-                        range=[-0.5, len(names) - 0.5], showgrid=False)  # fmt: skip
-    highest = max((*(max(each.bounds) for each in audited), *(e.accountant or 0 for e in promised)))
-    # A bound of nothing is a whole mark, too.
-    figure.update_yaxes(title="ε at least, as an audit shows →",
-                        range=[-0.05 * highest - 0.05, 1.08 * highest + 0.1])  # fmt: skip
+            _add_bounds(figure, same, [targets.index(each.target) for each in same])
+    _style_axes(figure, "ε that the training guarantees", height=400)
+    names = [describe_target(target) for target in targets]
+    figure.update_xaxes(
+        tickvals=list(range(len(names))),
+        ticktext=names,
+        range=[-0.5, len(names) - 0.5],
+        showgrid=False,
+    )
+    highest = max((*(max(each.bounds) for each in audited), *(e.accountant or 0 for e in private)))
+    # The mark of a bound of 0 must not be cut off.
+    figure.update_yaxes(
+        title="lower bound of ε by audit →",
+        range=[-0.05 * highest - 0.05, 1.08 * highest + 0.1],
+    )
     return figure
 
 
-def target_said(epsilon: float) -> str:
-    """Return the ε that a training is to keep to as axes and tables have it.
+def describe_target(epsilon: float) -> str:
+    """Format a target ε for axes and tables; ∞ is "no guarantee".
 
     Examples
     --------
-    >>> target_said(4.0), target_said(float("inf"))
-    ('ε = 4', 'no promise')
+    >>> describe_target(4.0), describe_target(float("inf"))
+    ('ε = 4', 'no guarantee')
     """
-    return "no promise" if math.isinf(epsilon) else f"ε = {epsilon:g}"
+    return "no guarantee" if math.isinf(epsilon) else f"ε = {epsilon:g}"
 
 
-def _bounds(figure: go.Figure, audited: Sequence[Audited], places: Sequence[float]) -> None:
+def _add_bounds(figure: go.Figure, audited: Sequence[ModelAudit], places: Sequence[float]) -> None:
+    """Add the median and range of audited bounds for one kind of access."""
     access = audited[0].access
     colour, symbol = _SEEN[access]
     figure.add_scatter(
-        x=list(places), y=[each.median for each in audited], mode="markers",
-        name=f"shown to {ACCESS[access]}",
+        x=list(places),
+        y=[each.median for each in audited],
+        mode="markers",
+        name=f"auditor sees {ACCESS[access]}",
         marker={"symbol": symbol, "size": 11, "color": colour},
         error_y={
-            "type": "data", "symmetric": False, "color": colour, "thickness": 1.5, "width": 5,
+            "type": "data",
+            "symmetric": False,
+            "color": colour,
+            "thickness": 1.5,
+            "width": 5,
             "array": [max(each.bounds) - each.median for each in audited],
             "arrayminus": [each.median - min(each.bounds) for each in audited],
         },
         customdata=[[len(each.bounds), min(each.bounds), max(each.bounds)] for each in audited],
         hovertemplate="median of %{customdata[0]} audits: %{y:.2f}<br>from %{customdata[1]:.2f} "
         f"to %{{customdata[2]:.2f}}<extra>{ACCESS[access]}</extra>",
-    )  # fmt: skip
+    )
 
 
-def _law(figure: go.Figure, law: Law) -> None:
-    """Draw where canaries lie that were planted nowhere, and the most that there is."""
+def _draw_null_law(figure: go.Figure, law: ChanceExposure) -> None:
+    """Draw the exposure distribution of canaries never planted, and the maximum."""
     figure.add_hrect(y0=0, y1=law.high, fillcolor=_SHADE, line_width=0, layer="below")
     figure.add_hline(y=law.mean, line=_DOTTED)
-    _told(figure, law.high, "95 % of those planted nowhere", "top")
-    _told(figure, law.mean, f"their mean, {law.mean:.2f}", "top")
+    _annotate(figure, law.high, "range of 95 % of secrets never planted", "top")
+    _annotate(figure, law.mean, f"their mean, {law.mean:.2f}", "top")
     if law.most is not None:
         figure.add_hline(y=law.most, line=_DOTTED)
-        _told(figure, law.most, f"the secret is the likeliest of all: {law.most:.1f} bits",
-              "bottom", left=True)  # fmt: skip
+        _annotate(
+            figure,
+            law.most,
+            f"maximum, the secret ranks first: {law.most:.1f} bits",
+            "bottom",
+            left=True,
+        )
 
 
-def _told(figure: go.Figure, y: float, text: str, anchor: str, *, left: bool = False) -> None:
+def _annotate(figure: go.Figure, y: float, text: str, anchor: str, *, left: bool = False) -> None:
+    """Annotate a horizontal line."""
     side = "left" if left else "right"
-    figure.add_annotation(x=0 if left else 1, xref="paper", xanchor=side, y=y, yanchor=anchor,
-                          text=text, showarrow=False)  # fmt: skip
+    figure.add_annotation(
+        x=0 if left else 1,
+        xref="paper",
+        xanchor=side,
+        y=y,
+        yanchor=anchor,
+        text=text,
+        showarrow=False,
+    )
 
 
-def _finish(figure: go.Figure, x: str, *, height: int) -> None:
+def _style_axes(figure: go.Figure, x: str, *, height: int) -> None:
+    """Apply the shared style and axis titles."""
     style(figure, height=height)
-    figure.update_layout(legend=BELOW,
-                         margin={"l": 0, "r": 12, "t": 24, "b": 10}, showlegend=True)  # fmt: skip
+    figure.update_layout(legend=BELOW, margin={"l": 0, "r": 12, "t": 24, "b": 10}, showlegend=True)
     figure.update_xaxes(title=f"{x} →", gridcolor=GRID, zeroline=False)
-    figure.update_yaxes(title="exposure, bits →", gridcolor=GRID, zeroline=False,
-                        rangemode="tozero")  # fmt: skip
+    figure.update_yaxes(
+        title="exposure, bits →", gridcolor=GRID, zeroline=False, rangemode="tozero"
+    )

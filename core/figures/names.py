@@ -1,4 +1,4 @@
-"""The figures of names: what each attacker finds, and each surname from whose sentences."""
+"""Figures of the names experiment: attackers' success rates and the substitution matrix."""
 
 from __future__ import annotations
 
@@ -7,50 +7,47 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from core.figures.style import BASELINE, GRID, LEAKED, WRONG, error_bars, style
-from core.names.experiment import NOT_TESTABLE, NameAttacker
-from core.results import Score
-
-__all__ = ["name_attackers", "name_map"]
+from leakscope.core.figures.style import BASELINE, GRID, LEAKED, WRONG, error_bars, style
+from leakscope.core.names.experiment import NOT_TESTABLE, NameAttacker
+from leakscope.core.results import Score
 
 _SHADES = (
     ("#FFFFFF", "rgb(244, 186, 140)", "rgb(232, 125, 45)"),
     ("#12161B", "rgb(86, 44, 13)", "rgb(160, 72, 0)"),
 )
-"""From the page's background, light or dark, towards the colour of what leaked: 0 % is the least
-conspicuous."""
+"""Colour scale from the page's background (light or dark, at 0 %) to the colour of leaks."""
 
 _INK = ("#1B1F24", "#E8EBEE")
-"""Of the figures in the cells: a contrast of 4.5 or more on every shade."""
+"""Text colours in the cells; contrast of at least 4.5 on every shade."""
 
 _HATCHED = {
     "color": "rgba(138, 143, 150, 0.15)",
     "pattern": {"shape": "/", "fgcolor": WRONG, "size": 8, "solidity": 0.12},
 }
-"""Not testable: neither a leak nor safe."""
+"""Style of "not testable", which is neither a leak nor safe."""
 
 _FRAME = ("#0072B2", "#56B4E9")
 
 _TOOLS = 34
-"""Pixels above the names, for the tool bar."""
+"""Pixels above the names, reserved for the tool bar."""
 
 _LEVEL = 6
-"""Columns whose names fit side by side; more stand aslant."""
+"""Maximum number of columns with horizontal names; more are slanted."""
 
 
 _ATTACKERS = {
-    "": "No list of names:<br>reads words",
+    "": "No list of names:<br>recovers words",
     "alone": "Has the list",
-    "recovered": "Has the list and<br>words that were read",
+    "recovered": "Has the list and<br>recovered words",
     "sentence": "Has the list and the<br>rest of the sentence",
 }
-"""What each attacker has, for an axis."""
+"""Axis labels: what each attacker has."""
 
 
 def name_attackers(found: Sequence[NameAttacker]) -> go.Figure:
-    """Return how often each attacker finds the name, with its interval and what guessing reaches.
+    """Plot how often each attacker finds the name, with interval and guessing rate.
 
-    An attacker that could be tested on no name has a hatched bar over the whole width.
+    An attacker that could not be tested on any name has a hatched bar over the whole width.
     """
     labels = [_ATTACKERS[one.knows] for one in found]
     tested = [(label, one) for label, one in zip(labels, found, strict=True) if one.is_testable]
@@ -90,10 +87,14 @@ def name_attackers(found: Sequence[NameAttacker]) -> go.Figure:
     )
     style(figure, height=90 + 44 * len(found))
     figure.update_layout(
-        margin={"t": 30, "b": 44}, bargap=0.4, barmode="overlay",
-        legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
-    )  # fmt: skip
-    figure.update_xaxes(range=[0, 101], title="Name found, % of vectors", dtick=25, gridcolor=GRID)
+        margin={"t": 30, "b": 44},
+        bargap=0.4,
+        barmode="overlay",
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},  # clear of the toolbar
+    )
+    figure.update_xaxes(
+        range=[0, 101], title="Name found, % of the vectors tested", dtick=25, gridcolor=GRID
+    )
     figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], automargin=True)
     return figure
 
@@ -108,22 +109,22 @@ def name_map(
     chosen: tuple[int, int] | None = None,
     is_dark: bool = False,
 ) -> go.Figure:
-    """Return the matrix with its values printed in the cells; each cell can be clicked.
+    """Plot the substitution matrix as a clickable heat map with the values in its cells.
 
     Parameters
     ----------
     rows, columns : sequence of str
-        Whose sentences, and the name put in.
+        Owners of the sentences, and inserted names.
     cells : sequence of rows of Score
     notes : sequence of str
         A line below each column's name, such as a training count.
     testable : sequence of bool
         Whether the attack can answer each column's name; by default all. A column that it cannot
-        answer is hatched and has no number: 0 would read as safe.
+        answer is hatched and has no number: 0 would suggest safety.
     chosen : (row, column), optional
         The cell to frame.
     is_dark : bool
-        Whether the page's background is.
+        Whether the page's background is dark.
 
     Notes
     -----
@@ -154,7 +155,7 @@ def _add_cells(
     *,
     is_dark: bool,
 ) -> None:
-    """Draw the matrix, and a point without colour on every cell, to be selected."""
+    """Add the heat map, and an invisible selectable point on every cell."""
     across, down = list(range(len(columns))), list(range(len(rows)))
     figure.add_heatmap(
         x=across,
@@ -187,7 +188,7 @@ def _add_cells(
             hoverinfo="skip",
             showlegend=False,
         )
-    # Plotly selects points of scatter plots alone.
+    # Plotly selects only points of scatter plots.
     points = [(i, j) for i in down for j in across]
     figure.add_scatter(
         x=[j for _, j in points],
@@ -198,7 +199,7 @@ def _add_cells(
         unselected={"marker": {"opacity": 0}},
         customdata=points,
         text=[
-            _told(rows[i], columns[j], cells[i][j])
+            _hover_text(rows[i], columns[j], cells[i][j])
             if testable[j]
             else f"{_safe(columns[j])}: {NOT_TESTABLE}"
             for i, j in points
@@ -211,6 +212,7 @@ def _add_cells(
 def _label_axes(
     figure: go.Figure, rows: Sequence[str], columns: Sequence[str], notes: Sequence[str]
 ) -> None:
+    """Label the matrix's rows and columns."""
     beside, above = 0.008 * len(columns), 0.05  # about three pixels, for the frame of a cell
     figure.update_xaxes(
         tickvals=list(range(len(columns))),
@@ -235,7 +237,7 @@ def _label_axes(
 
 
 def _headings(columns: Sequence[str], notes: Sequence[str]) -> list[str]:
-    """Return the names of the columns, each above its note."""
+    """Return the column names, each above its note."""
     labels = [_label(name) for name in columns]
     if not notes:
         return labels
@@ -243,16 +245,21 @@ def _headings(columns: Sequence[str], notes: Sequence[str]) -> list[str]:
 
 
 def _label(name: str) -> str:
+    """Return a name shortened and escaped for an axis."""
     return _safe(name if len(name) <= 13 else f"{name[:12]}…")
 
 
 def _safe(text: str) -> str:
-    """Return a text for a figure, in which < and & are markup and %{ a field."""
+    """Escape a text for Plotly, where < and & are markup and %{ a field."""
     return escape(text).replace("%", "&#37;")
 
 
-def _told(row: str, column: str, rate: Score) -> str:
+def _hover_text(row: str, column: str, rate: Score) -> str:
+    """Return a cell's hover text."""
     if not rate.n:
         return f"no sentence of {_safe(row)}"
     value, interval = rate.parts(0)
-    return f"{_safe(column)} in sentences of {_safe(row)}:<br>{value} % of {rate.n} ({interval})"
+    return (
+        f"{_safe(column)} in sentences of {_safe(row)}:<br>{value} % of {rate.n} "
+        f"(95 % CI {interval})"
+    )

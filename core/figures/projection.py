@@ -1,4 +1,4 @@
-"""Figures of maps: points by colour and shape, what was sought, typed and moved on top."""
+"""Figures of maps: grouped points, search hits, the typed sentence and moved points."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from core.figures.style import BELOW, style
-from core.projection.layout import Layout
-from core.projection.looks import Looks
-
-__all__ = ["hover_texts", "map_figure"]
+from leakscope.core.figures.style import BELOW, style
+from leakscope.core.projection.grouping import Grouping
+from leakscope.core.projection.layout import Layout
 
 _COLOURS = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#009E73", "#B5A900", "#7A5FA8")
-"""Okabe and Ito's without vermilion, which is kept for what is sought, typed and moved."""
+"""Okabe–Ito colours without vermilion, which marks search hits, typed and moved points."""
 _OTHER = "#8A8F96"
 _MARK = "#D55E00"
 _SHAPES = ("circle", "diamond", "square", "cross", "triangle-up", "triangle-down", "pentagon")
-"""Of groups, in two dimensions."""
+"""Marker shapes of groups in two dimensions."""
 _SOLID_SHAPES = (
     "circle",
     "diamond",
@@ -32,19 +30,20 @@ _SOLID_SHAPES = (
     "diamond-open",
     "x",
 )
-"""Of groups, in three dimensions, which know one more; the last needs a font, so it comes last."""
+"""Marker shapes of groups in three dimensions; the last needs a font, so it comes last."""
 _TYPED = {True: ("star", 19), False: ("cross", 16)}
 _MOVED = {True: ("x", 7.0), False: ("diamond-open", 3.5)}
-"""Symbol and size in two dimensions and in three: the typed sentence has one of its own."""
+"""Symbol and size in two dimensions (True) and in three; the typed sentence has its own symbol."""
 _MOST_HOVER_CHARACTERS = 240
 
 
 def hover_texts(texts: Sequence[str]) -> list[str]:
-    """Return texts as hover labels: cut, wrapped at 48 characters, with no markup in them."""
+    """Return texts as hover labels: shortened, wrapped and escaped."""
     return [_hover(text) for text in texts]
 
 
 def _hover(text: str) -> str:
+    """Return one text as a hover label."""
     cut = " ".join(text[: 4 * _MOST_HOVER_CHARACTERS].split())
     if len(cut) > _MOST_HOVER_CHARACTERS:
         cut = cut[: _MOST_HOVER_CHARACTERS - 1] + "…"
@@ -52,7 +51,7 @@ def _hover(text: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return a text for a hover label, in which < and & are markup and %{ a field."""
+    """Escape a text for a hover label, where < and & are markup and %{ a field."""
     for mark, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("%", "&#37;")):
         text = text.replace(mark, name)
     return text
@@ -63,14 +62,14 @@ def map_figure(
     hover: Sequence[str],
     *,
     title: str,
-    colour: Looks,
-    shape: Looks | None = None,
+    colour: Grouping,
+    shape: Grouping | None = None,
     found: NDArray[np.int64] | None = None,
     typed: NDArray[np.float32] | None = None,
     moved: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
     selected: Sequence[int] = (),
 ) -> go.Figure:
-    """Return the map: a trace for each colour and shape that occurs, drawn by WebGL.
+    """Plot a map by WebGL, one trace per combination of colour and shape.
 
     The position of a point among all is its `customdata`.
 
@@ -78,81 +77,132 @@ def map_figure(
     ----------
     hover : sequence of n str
         From `hover_texts`.
-    colour, shape : Looks
-        Groups by colour, with a shape of their own where no second column has the shapes.
+    colour, shape : Grouping
+        Groups by colour and by shape; without a second column, shapes follow the colours.
     found : int64 array, optional
-        Points to ring: those that hold what is sought.
+        Points to ring: the search hits.
     typed : float32 array (1, c), optional
-        Place of the typed sentence, drawn as a star, in three dimensions as a cross.
+        Position of the typed sentence: a star, or a cross in three dimensions.
     moved : pair of float32 arrays (m, c), optional
-        Before and after a defence, joined by lines.
+        Positions before and after a defence, joined by lines.
     selected : sequence of int, optional
-        Points to show in full while all others fade; in two dimensions alone.
+        Points to highlight; only in two dimensions.
     """
     figure = go.Figure()
     is_flat = layout.coordinates.shape[1] == 2
     labels = np.asarray(hover, dtype=object)
-    for rows, look in _traces(colour, shape, is_flat):
-        _add(figure, layout.coordinates[rows], customdata=rows, hovertext=labels[rows],
-             hoverinfo="text", mode="markers", **look(len(layout.coordinates)),
-             **_marks(rows, selected if is_flat else ()))  # fmt: skip
+    styles, group = group_styles(colour, shape, is_flat=is_flat)
+    for i, style_of in enumerate(styles):
+        rows = np.flatnonzero(group == i)
+        look = _TraceStyle(_safe(style_of["name"]), style_of["colour"], style_of["shape"], is_flat)
+        _add(
+            figure,
+            layout.coordinates[rows],
+            customdata=rows,
+            hovertext=labels[rows],
+            hoverinfo="text",
+            mode="markers",
+            **look(len(layout.coordinates)),
+            **_selected_points(rows, selected if is_flat else ()),
+        )
     if moved is not None:
         _add_moves(figure, *moved)
     if found is not None and len(found):
         _add_rings(figure, layout.coordinates[found], f"found ({len(found):,})", _MARK)
     if typed is not None:
         symbol, size = _TYPED[is_flat]
-        _add(figure, typed, mode="markers", name="your sentence", hoverinfo="name",
-             marker={"symbol": symbol, "size": size, "color": _MARK,
-                     "line": {"color": "white", "width": 1.5}})  # fmt: skip
-    _dress(figure, layout, title)
+        _add(
+            figure,
+            typed,
+            mode="markers",
+            name="your sentence",
+            hoverinfo="name",
+            marker={
+                "symbol": symbol,
+                "size": size,
+                "color": _MARK,
+                "line": {"color": "white", "width": 1.5},
+            },
+        )
+    _style_map(figure, layout, title)
     return figure
 
 
-def _traces(colour: Looks, shape: Looks | None, is_flat: bool) -> Any:
+def group_styles(
+    colour: Grouping, shape: Grouping | None, *, is_flat: bool = True
+) -> tuple[list[dict[str, str]], NDArray[np.int64]]:
+    """Return the name, colour and shape of each group of points, and the group of each point.
+
+    Parameters
+    ----------
+    colour, shape : Grouping
+        Groups by colour and by shape; without a second column, shapes follow the colours.
+
+    Returns
+    -------
+    list of dict
+        `name`, with the number of points, `colour` and `shape`, for each group that has points.
+    int64 array, shape (n,)
+        The position of each point's group in that list.
+    """
     shapes = _SHAPES if is_flat else _SOLID_SHAPES
+    styles: list[dict[str, str]] = []
+    group = np.zeros(len(colour.of), np.int64)
     for c, name in enumerate(colour.groups):
         of_colour = colour.of == c
         for s, second in enumerate(shape.groups if shape else ("",)):
             rows = np.flatnonzero(of_colour & (shape.of == s) if shape else of_colour)
             if not len(rows):
                 continue
-            symbol = shapes[(s if shape else c) % len(shapes)]
-            told = f"{name}, {second}" if shape else name
-            tint = _OTHER if colour.is_plain(c) else _COLOURS[c % len(_COLOURS)]
-            yield rows, _Look(f"{_safe(_short(told))} ({len(rows):,})", tint, symbol, is_flat)
+            label = _short(f"{name}, {second}" if shape else name)
+            group[rows] = len(styles)
+            styles.append(
+                {
+                    "name": f"{label} ({len(rows):,})",
+                    "colour": _OTHER if colour.is_rest(c) else _COLOURS[c % len(_COLOURS)],
+                    "shape": shapes[(s if shape else c) % len(shapes)],
+                }
+            )
+    return styles, group
 
 
 @dataclass(frozen=True)
-class _Look:
+class _TraceStyle:
+    """The style of a trace."""
+
     name: str
     colour: str
     symbol: str
     is_flat: bool
 
     def __call__(self, n_points: int) -> dict[str, Any]:
-        """Return the look of a trace: many points are drawn small and sheer."""
+        """Return the style of a trace: the more points, the smaller and more transparent."""
         size = 8.0 if n_points <= 1000 else 6.0 if n_points <= 5000 else 4.0
         opacity = 0.85 if n_points <= 5000 else 0.6
-        marker = {"symbol": self.symbol, "size": size if self.is_flat else size / 2,
-                  "color": self.colour, "opacity": opacity}  # fmt: skip
+        marker = {
+            "symbol": self.symbol,
+            "size": size if self.is_flat else size / 2,
+            "color": self.colour,
+            "opacity": opacity,
+        }
         return {"name": self.name, "marker": marker}
 
 
-def _marks(rows: NDArray[np.int64], selected: Sequence[int]) -> dict[str, Any]:
-    """Return which points of a trace are selected; without any selection, nothing at all."""
+def _selected_points(rows: NDArray[np.int64], selected: Sequence[int]) -> dict[str, Any]:
+    """Return the `selectedpoints` of a trace; empty without a selection."""
     if not len(selected):
         return {}
-    # A list: Plotly decodes packed arrays for coordinates alone.
+    # A list: Plotly decodes packed arrays only for coordinates.
     return {"selectedpoints": np.flatnonzero(np.isin(rows, selected)).tolist()}
 
 
 def _short(name: str) -> str:
+    """Return a name cut to 36 characters."""
     return name if len(name) <= 36 else f"{name[:35]}…"
 
 
 def _add(figure: go.Figure, places: NDArray[np.float32], **look: Any) -> None:
-    """Add points of two dimensions by Scattergl, of three by Scatter3d."""
+    """Add a trace in two dimensions (Scattergl) or three (Scatter3d)."""
     x, y = places[:, 0], places[:, 1]
     if places.shape[1] == 2:
         figure.add_trace(go.Scattergl(x=x, y=y, **look))
@@ -161,48 +211,80 @@ def _add(figure: go.Figure, places: NDArray[np.float32], **look: Any) -> None:
 
 
 def _add_rings(figure: go.Figure, places: NDArray[np.float32], name: str, colour: str) -> None:
+    """Add rings around points."""
     is_flat = places.shape[1] == 2
-    marker = {"symbol": "circle-open", "size": 13 if is_flat else 9, "color": colour,
-              "line": {"width": 2.2, "color": colour}}  # fmt: skip
+    marker = {
+        "symbol": "circle-open",
+        "size": 13 if is_flat else 9,
+        "color": colour,
+        "line": {"width": 2.2, "color": colour},
+    }
     _add(figure, places, mode="markers", name=name, marker=marker, hoverinfo="skip")
 
 
 def _add_moves(figure: go.Figure, before: NDArray[np.float32], after: NDArray[np.float32]) -> None:
-    """Add a line from each place to the next and a ring where it ends."""
+    """Add a line from each point's old to its new position, and a marker at the new one."""
     gaps = np.full_like(before, np.nan)
     lines = np.stack([before, after, gaps], axis=1).reshape(-1, before.shape[1])
-    _add(figure, lines, mode="lines", name="before → after", hoverinfo="skip",
-         line={"color": "rgba(213,94,0,0.55)", "width": 1.2})  # fmt: skip
+    _add(
+        figure,
+        lines,
+        mode="lines",
+        name="before → after",
+        hoverinfo="skip",
+        line={"color": "rgba(213,94,0,0.55)", "width": 1.2},
+    )
     symbol, size = _MOVED[before.shape[1] == 2]
-    _add(figure, after, mode="markers", name=f"after the defence ({len(after):,})",
-         hoverinfo="name", marker={"symbol": symbol, "color": _MARK, "size": size})  # fmt: skip
+    _add(
+        figure,
+        after,
+        mode="markers",
+        name=f"after the defence ({len(after):,})",
+        hoverinfo="name",
+        marker={"symbol": symbol, "color": _MARK, "size": size},
+    )
 
 
-def _dress(figure: go.Figure, layout: Layout, title: str) -> None:
+def _style_map(figure: go.Figure, layout: Layout, title: str) -> None:
+    """Style a map: title, legend, axes and drag mode."""
     style(figure, height=670)
     is_pca = layout.principal is not None
     figure.update_layout(
-        title={"text": "<br>".join(f"<b>{_safe(line)}</b>" for line in wrap(title, 46)),
-               "font": {"size": 15}, "x": 0, "y": 1, "yanchor": "top", "yref": "container",
-               "pad": {"t": 46}},
-        # The title keeps clear of the tool bar.
+        title={
+            "text": "<br>".join(f"<b>{_safe(line)}</b>" for line in wrap(title, 46)),
+            "font": {"size": 15},
+            "x": 0,
+            "y": 1,
+            "yanchor": "top",
+            "yref": "container",
+            "pad": {"t": 46},
+        },
+        # The margin keeps the title clear of the toolbar.
         legend={**BELOW, "itemsizing": "constant"},
         margin={"l": 0, "r": 0, "t": 106, "b": 8},
         dragmode="lasso" if layout.coordinates.shape[1] == 2 else "orbit",
         hoverlabel={"align": "left"},
         uirevision="map",
-    )  # fmt: skip
+    )
     names = _axis_names(layout)
     if layout.coordinates.shape[1] == 2:
-        shared = {"fixedrange": False, "showgrid": False, "zeroline": False,
-                  "showticklabels": is_pca}  # fmt: skip
+        shared = {
+            "fixedrange": False,
+            "showgrid": False,
+            "zeroline": False,
+            "showticklabels": is_pca,
+        }
         figure.update_xaxes(title=names[0], **shared)
         figure.update_yaxes(title=names[1], scaleanchor="x", scaleratio=1, **shared)
         return
-    plain = {"showbackground": False, "gridcolor": "rgba(128,128,128,0.25)",
-             "showticklabels": False, "showspikes": False}  # fmt: skip
+    plain = {
+        "showbackground": False,
+        "gridcolor": "rgba(128,128,128,0.25)",
+        "showticklabels": False,
+        "showspikes": False,
+    }
     figure.update_scenes(
-        # The same box whatever the spread along an axis, seen from near: it fills its frame.
+        # A fixed box, seen from near, so that every map fills its frame.
         aspectmode="manual",
         aspectratio={"x": 1.2, "y": 1.2, "z": 1.1},
         camera={"eye": {"x": 0.95, "y": 0.95, "z": 0.6}, "center": {"x": 0, "y": 0, "z": -0.05}},
@@ -213,8 +295,9 @@ def _dress(figure: go.Figure, layout: Layout, title: str) -> None:
 
 
 def _axis_names(layout: Layout) -> list[str]:
+    """Return the axis titles: shares of the variance for PCA, none otherwise."""
     if layout.principal is None:
-        return [""] * layout.coordinates.shape[1]  # they have no unit and no meaning
+        return [""] * layout.coordinates.shape[1]  # the axes have no unit and no meaning
     return [
         f"component {i} ({share:.0%} of the variance)"
         for i, share in enumerate(layout.principal.kept, 1)

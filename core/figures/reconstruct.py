@@ -1,4 +1,4 @@
-"""Sentences read back: how much of them, by the queries allowed, or by what defends vectors."""
+"""Figures of sentence reconstruction, by query budget or by defence."""
 
 from __future__ import annotations
 
@@ -6,26 +6,23 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from core.defences.told import read_defence
-from core.figures.style import BASELINE, error_bars, style
-from core.results import Score
-from core.studies.reconstruct_tables import by_reader
-from core.studies.rows import Row
-from core.studies.tradeoff_point import strength
-from core.studies.tradeoff_setting import entry_shown
-
-__all__ = ["curves", "defended", "defended_figure", "grown_figure", "reconstruct_figure"]
+from leakscope.core.defences.setting import entry_shown, strength
+from leakscope.core.defences.spec_parser import read_defence
+from leakscope.core.figures.style import BASELINE, error_bars, style
+from leakscope.core.results import Score
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.inversion.reconstruct_tables import by_reader
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7")
 _SHAPES = ("circle", "diamond", "square", "cross", "star")
 _BLIND = "without the vector"
 _APART = 0.04
-"""Between the points of neighbouring lines, in steps of queries."""
+"""Horizontal offset between neighbouring lines, in steps of the query axis."""
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
 def curves(rows: Sequence[Row]) -> dict[str, list[tuple[int, Score]]]:
-    """Return ROUGE-L by queries, fewest first, of each length and defence."""
+    """Group ROUGE-L by query budget, one curve per length and defence."""
     found: dict[str, dict[int, Score]] = {}
     for (defence, reader, budget), own in by_reader(rows).items():
         if reader != "reconstruct":
@@ -38,13 +35,13 @@ def curves(rows: Sequence[Row]) -> dict[str, list[tuple[int, Score]]]:
 
 
 def reconstruct_figure(rows: Sequence[Row]) -> go.Figure:
-    """Return ROUGE-L with its 95 % interval over the queries allowed, or over the defences."""
+    """Plot ROUGE-L over the query budget, or over defences if there are several."""
     if len({row["guarded_by"] for row in rows if not row.error}) > 1:
         return defended_figure(rows)
     figure = _by_queries(curves(rows))
     figure.update_layout(
-        title="Sentences read back, by the queries that the attacker may make"
-        "<br><sup>ROUGE-L ×100 with 95 % intervals; 100 is the sentence word for word</sup>",
+        title="Reconstructed sentences, by number of queries"
+        "<br><sup>ROUGE-L ×100 with 95 % CI; 100 is the sentence word for word</sup>",
         template="plotly_white",
         margin={"l": 60, "r": 30, "t": 80, "b": 80},
     )
@@ -52,20 +49,23 @@ def reconstruct_figure(rows: Sequence[Row]) -> go.Figure:
 
 
 def grown_figure(rows: Sequence[Row]) -> go.Figure:
-    """Return ROUGE-L over the queries allowed as pages show it; dotted: without the vector."""
+    """Plot ROUGE-L over the query budget for a page; the baseline without the vector is dotted."""
     figure = _by_queries(curves(rows))
     guessed = [row.scores["rouge_l"].value for row in rows if row["reader"] == "blind"]
     if guessed:
-        label = f"{_BLIND}: at most {max(guessed):.0f}"
-        said = {"text": label, "showarrow": False, "yanchor": "bottom"}
-        figure.add_hline(max(guessed), line={"color": BASELINE, "dash": "dot"}, annotation=said)
+        label = {
+            "text": f"{_BLIND}: at most {max(guessed):.0f}",
+            "showarrow": False,
+            "yanchor": "bottom",
+        }
+        figure.add_hline(max(guessed), line={"color": BASELINE, "dash": "dot"}, annotation=label)
     style(figure, height=400)
     figure.update_yaxes(title="ROUGE-L, 100: word for word", range=[0, 100])
     return figure
 
 
 def _by_queries(found: dict[str, list[tuple[int, Score]]]) -> go.Figure:
-    """Return a line each curve; side by side, so that their intervals are told apart."""
+    """Plot one line per curve over the query budgets, with a small offset."""
     figure = go.Figure()
     budgets = sorted({budget for curve in found.values() for budget, _ in curve})
     for i, (name, curve) in enumerate(found.items()):
@@ -78,12 +78,12 @@ def _by_queries(found: dict[str, list[tuple[int, Score]]]) -> go.Figure:
             line={"color": _COLOURS[i % n], "width": 2, "dash": _DASHES[i % n]},
             marker={"symbol": _SHAPES[i % n], "size": 9},
             error_y=error_bars([score for _, score in curve]),
-            customdata=[[f"{budget:,}", score.said()] for budget, score in curve],
+            customdata=[[f"{budget:,}", score.format()] for budget, score in curve],
             hovertemplate=f"%{{customdata[0]}} queries: %{{customdata[1]}}<extra>{name}</extra>",
         )
     figure.update_layout(
         xaxis={
-            "title": "queries for each sentence",
+            "title": "queries per sentence",
             "tickvals": list(range(len(budgets))),
             "ticktext": [f"{n:,}" for n in budgets],
         },
@@ -94,27 +94,30 @@ def _by_queries(found: dict[str, list[tuple[int, Score]]]) -> go.Figure:
 
 
 def defended(rows: Sequence[Row]) -> dict[str, list[tuple[str, Score]]]:
-    """Return ROUGE-L by the defences, in their order, of each budget and without the vector."""
+    """Group ROUGE-L by defence, one series per budget and one without the vector."""
     found: dict[str, list[tuple[str, Score]]] = {}
     for row in rows:
         if row.error or row["reader"] not in ("reconstruct", "blind"):
             continue
         budget = f"{row['budget']:,} queries" if row["reader"] == "reconstruct" else _BLIND
         name = f"{row['length']} words, {budget}"
-        found.setdefault(name, []).append((_titled(row["guarded_by"]), row.scores["rouge_l"]))
+        found.setdefault(name, []).append(
+            (_defence_title(row["guarded_by"]), row.scores["rouge_l"])
+        )
     return found
 
 
-def _titled(defence: str) -> str:
+def _defence_title(defence: str) -> str:
+    """Return a defence's title with its strength."""
     if defence == "none":
         return "No defence"
     spec = read_defence(defence)
-    said = strength(spec.name, dict(spec.settings))
-    return ", ".join(filter(None, (entry_shown(spec.name).title, said)))
+    setting = strength(spec.name, dict(spec.settings))
+    return ", ".join(filter(None, (entry_shown(spec.name).title, setting)))
 
 
 def defended_figure(rows: Sequence[Row]) -> go.Figure:
-    """Return ROUGE-L with its 95 % interval over the defences; dotted: without the vector."""
+    """Plot ROUGE-L with its 95 % CI by defence; the baseline without the vector is dotted."""
     figure = go.Figure()
     for i, (name, points) in enumerate(defended(rows).items()):
         is_blind, n = name.endswith(_BLIND), len(_COLOURS)
@@ -129,8 +132,8 @@ def defended_figure(rows: Sequence[Row]) -> go.Figure:
             error_x=None if is_blind else error_bars([score for _, score in points]),
         )
     figure.update_layout(
-        title="Sentences read back from vectors behind a defence that the attacker knows"
-        "<br><sup>ROUGE-L ×100 with 95 % intervals; 100 is the sentence word for word</sup>",
+        title="Sentences reconstructed from defended vectors; the attacker knows the defence"
+        "<br><sup>ROUGE-L ×100 with 95 % CI; 100 is the sentence word for word</sup>",
         xaxis={"title": "ROUGE-L", "rangemode": "tozero"},
         yaxis={"autorange": "reversed", "automargin": True},
         legend={"orientation": "h", "y": -0.2},

@@ -1,4 +1,4 @@
-"""Usefulness against leakage by encoder as a figure: computes nothing but where labels go."""
+"""Figures of encoders: leakage against utility."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from textwrap import wrap
 
 import plotly.graph_objects as go
 
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.corpora import CORPORA
-from core.encoders import ENCODERS
-from core.figures.label_places import MARKER, Box, place_labels
-from core.figures.style import (
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.corpora import CORPORA
+from leakscope.core.encoders import ENCODERS
+from leakscope.core.figures.label_places import MARKER, Box, place_labels
+from leakscope.core.figures.style import (
     BASELINE,
     BELOW,
     GRID,
@@ -23,46 +23,39 @@ from core.figures.style import (
     hover_line,
     style,
 )
-from core.registry import look_of
-from core.results import Score
-from core.studies.own_encoder import OwnLeak
-from core.studies.representation_order import PaperPoint, strongest
-from core.studies.representation_summary import YOURS, Point
-
-__all__ = [
-    "collection_title",
-    "encoder_title",
-    "own_leaks_figure",
-    "representations_figure",
-]
+from leakscope.core.registry import marker_style
+from leakscope.core.results import Score
+from leakscope.core.studies.inversion.own_encoder import OwnLeak
+from leakscope.core.studies.inversion.representation_order import PaperPoint, strongest
+from leakscope.core.studies.inversion.representation_summary import YOURS, Point
 
 _TITLE_WIDTH = 44
-"""Letters of a line that a telephone shows below a figure."""
+"""Maximum number of letters per line of an axis title, for phones."""
 _BARS = "rgba(128,128,128,0.75)"
 _INITIALS = re.compile(r"[b-df-hj-np-tv-xz]{2,3}")
 
 _PAPER_NAMES = {"minilm": "Sentence-BERT"}
-"""What the thesis measured where ours is of its kind only."""
+"""The thesis's encoder where ours is a different one of the same kind."""
 
 
 def encoder_title(name: str) -> str:
-    """Return what an encoder is called in a sentence or a list: without a comma.
+    """Return an encoder's title without a comma, for sentences and lists.
 
     Examples
     --------
     >>> encoder_title("lsa_tfidf"), encoder_title("tfidf"), encoder_title("st:a-model")
     ('LSA on tf-idf', 'Bag of words (tf-idf)', 'st:a-model')
     """
-    if ":" in name:
+    if name not in ENCODERS:
         return name
     title, _, kind = ENCODERS[name].title.partition(", ")
     return f"{title} ({kind})" if kind else title
 
 
 def collection_title(name: str) -> str:
-    """Return what a collection is called in a sentence: of a file, the words of its name.
+    """Return a corpus's title for a sentence; for a file, the words of its name.
 
-    Words of two or three letters without a vowel are taken for initials.
+    Words of two or three letters without a vowel are treated as initials.
 
     Examples
     --------
@@ -78,14 +71,14 @@ def collection_title(name: str) -> str:
 def representations_figure(
     points: Sequence[Point], paper: Sequence[PaperPoint] = (), *, view: str = ""
 ) -> go.Figure:
-    """Return leakage over usefulness: a colour and a name an encoder, a symbol an attack.
+    """Plot leakage over utility, with a colour for each encoder and a symbol for each attack.
 
-    Encoders of the visitor's own are larger and have a blue frame.
+    The user's own encoders are larger and have a blue frame.
 
     Parameters
     ----------
     points : sequence of Point
-        Those without a usefulness are left out.
+        Those without a measured utility are left out.
     paper : sequence of PaperPoint
         Drawn as hollow diamonds.
     view : str
@@ -94,12 +87,12 @@ def representations_figure(
     figure = go.Figure()
     shown = [(point, point.useful) for point in points if point.useful]
     for attack in dict.fromkeys(point.leak.attack for point, _ in shown):
-        _attack(figure, attack, [(p, u) for p, u in shown if p.leak.attack == attack])
+        _add_attack(figure, attack, [(p, u) for p, u in shown if p.leak.attack == attack])
     if paper:
-        _paper(figure, paper)
+        _add_paper(figure, paper)
     style(figure, height=540)
     (left, right), top = _ranges(shown, paper)
-    _names(figure, [p for p, _ in shown], paper, (left, right, top))
+    _add_names(figure, [p for p, _ in shown], paper, (left, right, top))
     chance = [point.leak.f1.chance for point, _ in shown]
     if chance:
         _baseline(figure, max(chance), is_one=max(chance) - min(chance) < 0.1)
@@ -108,7 +101,7 @@ def representations_figure(
         margin={"l": 0, "r": 8, "t": 16, "b": 10},
     )
     figure.update_xaxes(
-        title="<br>".join(wrap(f"useful: {view}sorted by topic, macro-F1 →", _TITLE_WIDTH)),
+        title="<br>".join(wrap(f"utility: {view}sorted by topic, macro-F1 →", _TITLE_WIDTH)),
         gridcolor=GRID,
         zeroline=False,
         range=[left, right],
@@ -120,7 +113,7 @@ def representations_figure(
 
 
 def own_leaks_figure(found: Sequence[OwnLeak]) -> go.Figure:
-    """Return what a quick attack reads from encoders, with intervals; guessing alone is dotted."""
+    """Plot what a quick attack recovers from the user's encoders, with intervals and guessing."""
     names = [encoder_title(leak.encoder) for leak in found]
     figure = go.Figure(
         go.Bar(
@@ -136,17 +129,18 @@ def own_leaks_figure(found: Sequence[OwnLeak]) -> go.Figure:
     figure.add_vline(x=found[0].f1.chance, line={"dash": "dot", "color": BASELINE})
     style(figure, height=100 + 44 * len(names))
     figure.update_layout(margin={"t": 20, "b": 44}, bargap=0.45)
-    figure.update_xaxes(range=[0, 100], title="F1 of the words read", dtick=25, gridcolor=GRID)
+    figure.update_xaxes(range=[0, 100], title="F1 of the recovered words", dtick=25, gridcolor=GRID)
     figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], automargin=True)
     return figure
 
 
-def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) -> None:
+def _add_attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) -> None:
+    """Add one attack's points."""
     title = INVERSION_ATTACKS[attack].title
     leaks, useful = [p.leak.f1 for p, _ in members], [score for _, score in members]
     names = [p.leak.encoder for p, _ in members]
     origins = [hover_line(p.leak.provenances) for p, _ in members]
-    # The legend tells attacks by their symbols alone, in grey.
+    # The legend shows attacks by their symbols only, in grey.
     figure.add_scatter(
         x=[None],
         y=[None],
@@ -167,7 +161,7 @@ def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) 
         marker={
             "symbol": attack_look(attack).symbol,
             "size": [18 if name.startswith(YOURS) else 12 for name in names],
-            "color": [_look(name)[1] for name in names],
+            "color": [_name_and_colour(name)[1] for name in names],
             "line": {
                 "width": [3 if name.startswith(YOURS) else 1 for name in names],
                 "color": [
@@ -177,53 +171,54 @@ def _attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) 
             },
         },
         customdata=[
-            [encoder_title(name), useful_.said(), useful_.n, leak.said(), leak.n, told]
+            [encoder_title(name), useful_.format(), useful_.n, leak.format(), leak.n, told]
             for name, useful_, leak, told in zip(names, useful, leaks, origins, strict=True)
         ],
-        hovertemplate=f"%{{customdata[0]}}, {title}<br>useful %{{customdata[1]}}, "
+        hovertemplate=f"%{{customdata[0]}}, {title}<br>utility %{{customdata[1]}}, "
         "n = %{customdata[2]}<br>leaks %{customdata[3]}, n = %{customdata[4]}%{customdata[5]}"
         "<extra></extra>",
     )
 
 
-def _paper(figure: go.Figure, paper: Sequence[PaperPoint]) -> None:
+def _add_paper(figure: go.Figure, paper: Sequence[PaperPoint]) -> None:
+    """Add the thesis's points as hollow diamonds."""
     figure.add_scatter(
         x=[point.useful for point in paper],
         y=[point.leak for point in paper],
         mode="markers",
-        name="Corò (2022): other texts, multi-set prediction",
+        name="Corò (2022), other texts: multi-set prediction",
         marker={
             "symbol": "diamond-open",
             "size": 11,
-            "color": [_look(point.encoder)[1] for point in paper],
+            "color": [_name_and_colour(point.encoder)[1] for point in paper],
             "line": {"width": 2},
         },
         customdata=[_PAPER_NAMES.get(p.encoder, encoder_title(p.encoder)) for p in paper],
-        hovertemplate="Corò (2022), %{customdata}<br>useful %{x:.1f}, leaks %{y:.1f}"
+        hovertemplate="Corò (2022), %{customdata}<br>utility %{x:.1f}, leaks %{y:.1f}"
         "<extra></extra>",
     )
 
 
-def _names(
+def _add_names(
     figure: go.Figure,
     points: Sequence[Point],
     paper: Sequence[PaperPoint],
     frame: tuple[float, float, float],
 ) -> None:
-    """Write each encoder's name at its highest point and at Corò's, where there is room."""
+    """Write each encoder's name at its highest point and at the thesis's point."""
     tops = strongest(points)
     ours = [(p.useful.value, p.leak.f1.value, p.leak.encoder) for p in tops if p.useful]
     theirs = [(p.useful, p.leak, p.encoder) for p in paper]
-    places = [_share(x, y, frame) for x, y, _ in (*ours, *theirs)]
-    labels = [_look(name)[0] for *_, name in ours]
-    labels += [_PAPER_NAMES.get(name, _look(name)[0]) for *_, name in theirs]
+    places = [_figure_position(x, y, frame) for x, y, _ in (*ours, *theirs)]
+    labels = [_name_and_colour(name)[0] for *_, name in ours]
+    labels += [_PAPER_NAMES.get(name, _name_and_colour(name)[0]) for *_, name in theirs]
     sides = place_labels(places, labels, [box for p in points for box in _boxes(p, frame)])
     n = len(ours)
-    _texts(figure, ours, labels[:n], sides[:n], size=13)
-    _texts(figure, theirs, [f"<i>{label}</i>" for label in labels[n:]], sides[n:], size=11)
+    _add_texts(figure, ours, labels[:n], sides[:n], size=13)
+    _add_texts(figure, theirs, [f"<i>{label}</i>" for label in labels[n:]], sides[n:], size=11)
 
 
-def _texts(
+def _add_texts(
     figure: go.Figure,
     places: Sequence[tuple[float, float, str]],
     labels: Sequence[str],
@@ -231,6 +226,7 @@ def _texts(
     *,
     size: int,
 ) -> None:
+    """Add text labels at points."""
     # Invisible markers keep the text off the visible ones.
     figure.add_scatter(
         x=[x for x, *_ in places],
@@ -246,19 +242,20 @@ def _texts(
     )
 
 
-def _share(x: float, y: float, frame: tuple[float, float, float]) -> tuple[float, float]:
+def _figure_position(x: float, y: float, frame: tuple[float, float, float]) -> tuple[float, float]:
+    """Return a point's position as shares of the figure."""
     left, right, top = frame
     return (x - left) / (right - left), y / top
 
 
 def _boxes(point: Point, frame: tuple[float, float, float]) -> list[Box]:
-    """Return what a point and its intervals cover, in shares of the figure."""
+    """Return the boxes that a point and its error bars cover, as shares of the figure."""
     if point.useful is None:
         return []
     leak, useful = point.leak.f1, point.useful
-    x, y = _share(useful.value, leak.value, frame)
-    left, bottom = _share(useful.ci95.low, leak.ci95.low, frame)
-    right, top = _share(useful.ci95.high, leak.ci95.high, frame)
+    x, y = _figure_position(useful.value, leak.value, frame)
+    left, bottom = _figure_position(useful.ci95.low, leak.ci95.low, frame)
+    right, top = _figure_position(useful.ci95.high, leak.ci95.high, frame)
     half, tall = MARKER
     return [
         (x - half, y - tall, x + half, y + tall),
@@ -270,6 +267,7 @@ def _boxes(point: Point, frame: tuple[float, float, float]) -> list[Box]:
 def _ranges(
     shown: Sequence[tuple[Point, Score]], paper: Sequence[PaperPoint]
 ) -> tuple[tuple[float, float], float]:
+    """Return the x range and the top of the y range."""
     xs = [v for _, score in shown for v in (score.ci95.low, score.ci95.high)]
     xs += [point.useful for point in paper]
     ys = [point.leak.f1.ci95.high for point, _ in shown] + [point.leak for point in paper]
@@ -279,6 +277,7 @@ def _ranges(
 
 
 def _baseline(figure: go.Figure, chance: float, *, is_one: bool) -> None:
+    """Draw the guessing line."""
     figure.add_hline(y=chance, line={"color": BASELINE, "dash": "dot", "width": 1.5})
     figure.add_annotation(
         x=1,
@@ -291,9 +290,9 @@ def _baseline(figure: go.Figure, chance: float, *, is_one: bool) -> None:
     )
 
 
-def _look(name: str) -> tuple[str, str]:
-    """Return the short name and the colour of an encoder, the same on every page."""
+def _name_and_colour(name: str) -> tuple[str, str]:
+    """Return an encoder's short name and colour."""
     entry = ENCODERS.get(name)
     if entry is None:
         return name, BASELINE
-    return entry.label or entry.title, look_of(ENCODERS, name).colour
+    return entry.label or entry.title, marker_style(ENCODERS, name).colour

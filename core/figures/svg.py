@@ -1,4 +1,4 @@
-"""Figures as files."""
+"""Write figures as SVG files."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 
-from core.browser import draw_svg
-from core.durable import write_whole
-from core.errors import MissingDependencyError
-from core.store import storage_errors
-
-__all__ = ["write_svg"]
+from leakscope.core.browser import draw_svg
+from leakscope.core.errors import MissingDependencyError
+from leakscope.core.storage.artifacts import storage_errors
+from leakscope.core.storage.atomic_files import atomic_write
 
 
 def write_svg(figure: go.Figure, path: Path) -> None:
-    """Write the figure as SVG.
+    """Write a figure as SVG, drawn by Chromium.
 
     Raises
     ------
@@ -33,4 +31,4 @@ def write_svg(figure: go.Figure, path: Path) -> None:
             "Install one, or open the study's JSON on its page."
         ) from error
     with storage_errors(path):
-        write_whole(path, drawn.encode(), is_public=True)
+        atomic_write(path, drawn.encode(), is_public=True)

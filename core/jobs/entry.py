@@ -1,4 +1,4 @@
-"""What the queue knows of a job, and how long jobs of its kind take."""
+"""The queue's record of a job, and estimates of how long jobs take."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.jobs.job import Job, JobState
-from core.jobs.messages import Ended, Told
-
-__all__ = ["Entry", "Pace"]
+from leakscope.core.jobs.job import Job, JobState
+from leakscope.core.jobs.messages import Ended, Progress
 
 _LEAST_SHARE, _LEAST_SECONDS = 0.03, 4.0
-"""Of a job that must be done, and run, before it is said how much longer it takes."""
+"""Minimum progress and seconds before the remaining time is estimated."""
 
 
 @dataclass(eq=False)
 class Entry:
-    """A job as the queue keeps it; times are of the monotonic clock, 0 for what has not been."""
+    """The queue's mutable record of a job; times are monotonic, 0 for what has not happened."""
 
     id: str
     kind: str
@@ -33,24 +31,24 @@ class Entry:
     error: str = ""
     must_stop: bool = False
     started: float = 0.0
-    heard: float = 0.0
+    last_progress: float = 0.0
     ended: float = 0.0
     asked: float = field(default_factory=time.monotonic)
     keep_seconds: float = math.inf
 
     @property
     def seconds(self) -> float:
-        """That it has run."""
+        """Seconds that it has run."""
         return (self.ended or time.monotonic()) - self.started if self.started else 0.0
 
-    def take_note(self, told: Told) -> None:
-        """Take over how far it is."""
-        self.heard, self.fraction = time.monotonic(), told.fraction
+    def update_progress(self, told: Progress) -> None:
+        """Update the job's progress from a message of its process."""
+        self.last_progress, self.fraction = time.monotonic(), told.fraction
         if not self.must_stop:  # else it says that it is being stopped
             self.message = told.message
 
     def finish(self, ended: Ended) -> None:
-        """Take over what came of it."""
+        """Record how the job ended."""
         # Whoever asked to stop it does not want what it found meanwhile, but for the best so far,
         # which work that was stopped may hand over.
         self.state = JobState.STOPPED if self.must_stop else ended.state
@@ -58,8 +56,8 @@ class Entry:
         self.payload = b""
         self.ended = self.asked = time.monotonic()
 
-    def seen(self, before: Sequence[Entry], pace: Pace) -> Job:
-        """Return the job as others see it."""
+    def snapshot(self, before: Sequence[Entry], pace: DurationEstimates) -> Job:
+        """Return an immutable snapshot of the job."""
         is_waiting = self.state is JobState.WAITING
         return Job(
             id=self.id,
@@ -76,23 +74,24 @@ class Entry:
         )
 
 
-class Pace:
-    """How long jobs take, judged by how far they are and by the last of their kind."""
+class DurationEstimates:
+    """Estimates how long jobs take, from their progress and from the last job of their kind."""
 
     def __init__(self) -> None:
         self._last: dict[str, float] = {}
 
     def learn(self, entry: Entry) -> None:
-        """Take note of a job that is done."""
+        """Record the duration of a finished job."""
         self._last[entry.kind] = entry.seconds
 
     def left(self, entries: Sequence[Entry]) -> float | None:
-        """Return the seconds until jobs are done one after another; None if that is unknown."""
+        """Return the seconds until these jobs are all done, in sequence; None if unknown."""
         each = [self._left(entry) for entry in entries]
         known = [seconds for seconds in each if seconds is not None]
         return sum(known) if len(known) == len(each) else None
 
     def _left(self, entry: Entry) -> float | None:
+        """Return the remaining seconds of one job; None if unknown."""
         if entry.fraction >= _LEAST_SHARE and entry.seconds >= _LEAST_SECONDS:
             return entry.seconds * (1 / entry.fraction - 1)
         left = self._last.get(entry.kind, 0.0) - entry.seconds

@@ -1,4 +1,4 @@
-"""A job as others see it: its state, how far it is, and what came of it."""
+"""Snapshot of a job: its state, progress and result."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Job", "JobState", "Work"]
-
 Work = Callable[..., Any]
-"""What a job runs: a function of a module, called with the job's arguments and an `on_progress`.
-
-It is stopped by StoppedError out of `on_progress`, or by the end of its process.
-"""
+"""A job's function: defined at module level, called with the job's arguments and an `on_progress`.
+It is stopped by StoppedError raised from `on_progress`, or by killing its process."""
 
 
 class JobState(StrEnum):
-    """Where a job is; the last three are final."""
+    """The state of a job; the last three are final."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -28,16 +24,16 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job as it stands at one moment.
+    """An immutable snapshot of a job.
 
     Attributes
     ----------
     request : object
         What the caller gave to recognise it by.
     owner : str
-        Whose it is.
+        Id of its owner.
     seconds : float
-        That it has run.
+        Seconds that it has run.
     n_before : int
         Jobs that come first, the running one included; 0 for one that does not wait.
     seconds_left : float or None
@@ -62,5 +58,5 @@ class Job:
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing will change any more."""
+        """Whether the job has ended."""
         return self.state in (JobState.DONE, JobState.STOPPED, JobState.FAILED)

@@ -1,4 +1,4 @@
-"""What the process of a job and the one that started it tell each other."""
+"""Messages between the job process and the server."""
 
 from __future__ import annotations
 
@@ -6,31 +6,26 @@ import traceback
 from dataclasses import dataclass
 from typing import Any, Self
 
-from core.errors import CoreError, StoppedError, StoppedSearch
-from core.jobs.job import JobState
+from leakscope.core.errors import CoreError, StoppedError, StoppedSearch
+from leakscope.core.jobs.job import JobState
 
-__all__ = ["Ended", "Message", "Ready", "Stop", "Told"]
-
-_FAULT = "This is a fault of ours; the log says where."
-_NO_MEMORY = (
-    "The memory did not suffice. Try less at once, such as fewer or shorter texts, or close other "
-    "programs."
-)
+_FAULT = "This is a bug in Leakscope; the log shows where."
+_NO_MEMORY = "There was not enough memory. Use fewer or shorter texts, or close other programs."
 
 
 @dataclass(frozen=True)
 class Ready:
-    """The process waits for work."""
+    """The job process is ready for a job."""
 
 
 @dataclass(frozen=True)
 class Stop:
-    """The work shall end at its next sign of progress."""
+    """Request to stop the job at its next progress report."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """How far the work is."""
+class Progress:
+    """Progress of a job: fraction and message."""
 
     fraction: float
     message: str
@@ -38,7 +33,7 @@ class Told:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """What came of the work.
+    """How a job ended: state, result or error.
 
     `error` is a sentence for the user, `place` lines for the log that hold nothing typed,
     `is_warm` whether the process can be used again.
@@ -51,19 +46,19 @@ class Ended:
     is_warm: bool = False
 
     @classmethod
-    def by(cls, fault: BaseException) -> Self:
-        """Return how work ended that raised something."""
+    def from_exception(cls, fault: BaseException) -> Self:
+        """Return the outcome of a job that raised an exception."""
         if isinstance(fault, StoppedSearch):
             return cls(state=JobState.STOPPED, result=fault.answers)
         if isinstance(fault, StoppedError):
             return cls(state=JobState.STOPPED)
         if isinstance(fault, CoreError):
             return cls(state=JobState.FAILED, error=str(fault))
-        # Its message may hold what was typed: the log gets the place alone.
+        # Its message may hold what was typed: only the place is logged.
         frames = "".join(traceback.format_tb(fault.__traceback__))
         place = f"{type(fault).__name__} in a job, at\n{frames}"
         error = _NO_MEMORY if isinstance(fault, MemoryError) else _FAULT
         return cls(state=JobState.FAILED, error=error, place=place)
 
 
-Message = Ready | Told | Ended
+Message = Ready | Progress | Ended

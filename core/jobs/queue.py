@@ -1,4 +1,4 @@
-"""The jobs of all visitors: queued in fair turns, run one at a time, kept in memory alone.
+"""The queue of all visitors' jobs: fair turns, one job at a time, in memory only.
 
 A job has an id that cannot be guessed, so that a page that was reloaded finds it again.
 """
@@ -13,21 +13,19 @@ from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from core.errors import InvalidInputError
-from core.jobs.entry import Entry, Pace
-from core.jobs.job import Job, JobState, Work
-from core.jobs.messages import Ended
-from core.jobs.running import Patience, run
-from core.jobs.turns import Turns
-from core.jobs.worker import Worker
-
-__all__ = ["Jobs"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.jobs.entry import DurationEstimates, Entry
+from leakscope.core.jobs.job import Job, JobState, Work
+from leakscope.core.jobs.messages import Ended
+from leakscope.core.jobs.running import Patience, run
+from leakscope.core.jobs.turns import FairQueue
+from leakscope.core.jobs.worker import Worker
 
 _LOG = logging.getLogger(__name__)
 
 
 class Jobs:
-    """Runs work one after another in a process of its own, which stays for the next.
+    """Runs jobs one after another in a worker process that is reused.
 
     Parameters
     ----------
@@ -58,9 +56,9 @@ class Jobs:
         self.patience = patience or Patience()
         self._prepare = prepare
         self._entries: dict[str, Entry] = {}
-        self._turns: Turns[Entry] = Turns()
+        self._turns: FairQueue[Entry] = FairQueue()
         self._running: Entry | None = None
-        self._pace = Pace()
+        self._pace = DurationEstimates()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_closed = False
@@ -74,7 +72,7 @@ class Jobs:
         share: str = "",
         kind: str = "",
     ) -> str:
-        """Queue `function(*arguments, on_progress)` and return the id of its job.
+        """Queue `function(*arguments, on_progress)` and return its job id.
 
         Parameters
         ----------
@@ -101,7 +99,7 @@ class Jobs:
         payload = bytes(ForkingPickler.dumps((self._prepare, function, arguments)))
         with self._changed:
             self._forget_old()
-            self._refuse_too_many(owner, share)
+            self._check_limits(owner, share)
             kind = f"{function.__module__}.{function.__qualname__} {kind}"
             entry = Entry(secrets.token_urlsafe(16), kind, request, payload, owner)
             self._entries[entry.id] = entry
@@ -112,36 +110,37 @@ class Jobs:
             self._changed.notify_all()
             return entry.id
 
-    def _refuse_too_many(self, owner: str, share: str) -> None:
+    def _check_limits(self, owner: str, share: str) -> None:
+        """Raise InvalidInputError if an owner, a share or the queue has too many waiting jobs."""
         if self._turns.count(owner) >= self.max_waiting_each:
             raise InvalidInputError(
-                f"{self.max_waiting_each} slow jobs of yours are waiting already. "
-                "Wait for one to finish, or stop one."
+                f"You already have {self.max_waiting_each} waiting jobs. "
+                "Wait until one finishes, or stop one."
             )
         most = max(self.max_waiting - self.max_waiting_each, 1)
         if share and self._turns.count_of_share(share) >= most:
             raise InvalidInputError(
-                f"{most} slow jobs are waiting already, of all who come from your address or "
-                "account. Try again in a minute."
+                f"{most} jobs from your address or account are already waiting. Try again in a "
+                "minute."
             )
         if len(self._turns) >= self.max_waiting:
             raise InvalidInputError(
-                f"{self.max_waiting} slow jobs are waiting already, of all visitors together. "
-                "Try again in a minute."
+                f"{self.max_waiting} jobs of all visitors are already waiting. Try again in a "
+                "minute."
             )
 
     def view(self, job_id: str) -> Job | None:
-        """Return a job as it stands, or None where there is none (any more)."""
+        """Return a snapshot of a job, or None if it is unknown or forgotten."""
         with self._changed:
             self._forget_old()
             entry = self._entries.get(job_id)
             if entry is None:
                 return None
             entry.asked = time.monotonic()
-            return entry.seen(self._before(entry), self._pace)
+            return entry.snapshot(self._jobs_ahead(entry), self._pace)
 
-    def _before(self, entry: Entry) -> list[Entry]:
-        """Return the jobs that come before one that waits."""
+    def _jobs_ahead(self, entry: Entry) -> list[Entry]:
+        """Return the jobs ahead of a waiting one."""
         if entry.state is not JobState.WAITING:
             return []
         order = self._turns.in_order()
@@ -149,7 +148,7 @@ class Jobs:
         return running + order[: order.index(entry)]
 
     def stop(self, job_id: str) -> None:
-        """Stop a job: at once where it waits, within two seconds where it runs."""
+        """Stop a job: at once if it waits, within two seconds if it runs."""
         with self._changed:
             entry = self._entries.get(job_id)
             if entry is None or entry.ended:
@@ -162,13 +161,13 @@ class Jobs:
                 entry.message = "Stopping"
 
     def forget(self, job_id: str) -> None:
-        """Stop a job and drop all that is known of it, its request and result included."""
+        """Stop a job and delete all its data."""
         self.stop(job_id)
         with self._changed:
             self._entries.pop(job_id, None)
 
     def forget_after(self, job_id: str, seconds: float) -> None:
-        """Forget a job that is final so long after it was last seen."""
+        """Set how long a finished job is retained after it was last viewed."""
         with self._changed:
             entry = self._entries.get(job_id)
             if entry is not None:
@@ -176,7 +175,7 @@ class Jobs:
                 self._changed.notify_all()
 
     def wait(self, job_id: str, timeout: float | None = None) -> Job | None:
-        """Block until a job is final or the time is over, and return it as it then stands."""
+        """Block until a job has ended or the timeout is over; return its snapshot."""
         with self._changed:
             entry = self._entries.get(job_id)
             if entry is not None:
@@ -194,6 +193,7 @@ class Jobs:
             self._thread.join()
 
     def _serve(self) -> None:
+        """Run queued jobs until the queue is closed (the queue thread's main loop)."""
         worker: Worker | None = None
         while not self._is_closed:
             if self._has_next(self.idle_seconds if worker else None):
@@ -205,7 +205,7 @@ class Jobs:
             worker.end()
 
     def _has_next(self, timeout: float | None) -> bool:
-        """Wait for a job, and return whether one came in time; meanwhile forget what is old."""
+        """Wait for a queued job; return whether one came before the timeout."""
         end = None if timeout is None else time.monotonic() + timeout
         with self._changed:
             while not len(self._turns) and not self._is_closed:
@@ -219,13 +219,13 @@ class Jobs:
             return not self._is_closed
 
     def _run_next(self, worker: Worker | None) -> Worker | None:
-        """Run the job whose turn it is; what it holds is known here no longer than it takes."""
+        """Run the next queued job in the worker; return the worker, or None if it ended."""
         with self._changed:
             if not len(self._turns):  # it was stopped this moment
                 return worker
             self._running = entry = self._turns.take()
             entry.state, entry.started = JobState.RUNNING, time.monotonic()
-            entry.message, entry.heard = "Starting", entry.started
+            entry.message, entry.last_progress = "Starting", entry.started
         worker, ended = run(entry, worker, self._judge)
         if ended.place:
             _LOG.error("%s", ended.place)
@@ -236,19 +236,22 @@ class Jobs:
         return worker
 
     def _judge(self, entry: Entry) -> Ended | None:
+        """Return how a running job must be ended, or None."""
         return self.patience.judge(entry, is_crowded=len(self._turns) > 0)
 
     def _end(self, entry: Entry, ended: Ended) -> None:
+        """Record a job's end and notify waiting threads."""
         entry.finish(ended)
         if ended.state is JobState.DONE:
             self._pace.learn(entry)
         self._changed.notify_all()
 
     def _forget_old(self) -> None:
+        """Delete finished jobs whose retention time is over."""
         now = time.monotonic()
         for entry in [e for e in self._entries.values() if e.ended and self._end_of(e) < now]:
             del self._entries[entry.id]
 
     def _end_of(self, entry: Entry) -> float:
-        """Return when a job that is final is forgotten, unless somebody looks at it."""
+        """Return when a finished job will be deleted, unless it is viewed again."""
         return entry.asked + min(self.keep_seconds, entry.keep_seconds)

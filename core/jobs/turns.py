@@ -1,24 +1,22 @@
-"""Whose turn it is: everybody in line gets one after the other, however much each has asked for."""
+"""A fair queue: owners take turns, however many items each has queued."""
 
 from __future__ import annotations
 
 from copy import copy
 from typing import Generic, TypeVar
 
-__all__ = ["Turns"]
-
 _T = TypeVar("_T")
 _Owner = tuple[str, ...]
 
 
-class Turns(Generic[_T]):
-    """A line of shares, such as offices; in each a line of owners, with items as they came.
+class FairQueue(Generic[_T]):
+    """A fair queue of items, round-robin over shares (such as offices) and over owners within them.
 
     Who had a turn goes to the end of the line when it is over, and so does their share.
 
     Examples
     --------
-    >>> turns = Turns()
+    >>> turns = FairQueue()
     >>> for owner, item in [("a", "a1"), ("a", "a2"), ("a", "a3"), ("b", "b1")]:
     ...     turns.add(owner, item)
     >>> [turns.take() for _ in range(len(turns))]
@@ -39,7 +37,7 @@ class Turns(Generic[_T]):
         return len(self._waiting)
 
     def add(self, owner: str, item: _T, *, share: str = "") -> None:
-        """Put an item behind the others of its owner; without a share, the owner has its own."""
+        """Queue an item behind its owner's others; without a share, the owner is its own share."""
         key = (share or owner, owner)
         for line in (key[:1], key):
             if line not in self._places:
@@ -47,15 +45,15 @@ class Turns(Generic[_T]):
         self._waiting.append((key, item))
 
     def count(self, owner: str) -> int:
-        """Return how many items of an owner wait."""
+        """Return how many items of an owner are queued."""
         return sum(key[1] == owner for key, _ in self._waiting)
 
     def count_of_share(self, share: str) -> int:
-        """Return how many items of a share wait."""
+        """Return how many items of a share are queued."""
         return sum(key[0] == share for key, _ in self._waiting)
 
     def take(self) -> _T:
-        """Return whose turn it is, and end the turn before."""
+        """Remove and return the next item, ending the previous turn."""
         self.finish()
         places = self._places
         at = min(
@@ -66,7 +64,7 @@ class Turns(Generic[_T]):
         return item
 
     def finish(self) -> None:
-        """Send who had the turn, and their share, to the end of the line."""
+        """End the current turn: its owner and share move to the end."""
         if self._serving is not None:
             for line in (self._serving[:1], self._serving):
                 self._to_end(line)
@@ -74,22 +72,23 @@ class Turns(Generic[_T]):
         self._forget()
 
     def remove(self, item: _T) -> None:
-        """Take an item out of the line."""
+        """Remove an item from the queue."""
         self._waiting = [(key, other) for key, other in self._waiting if other is not item]
         self._forget()
 
     def in_order(self) -> list[_T]:
-        """Return all items as their turns will come if nobody joins or leaves."""
+        """Return all queued items in the order in which they would be served."""
         line = copy(self)
         line._waiting, line._places = [*self._waiting], {**self._places}
         return [line.take() for _ in range(len(self))]
 
     def _to_end(self, line: _Owner) -> None:
+        """Move an owner or a share to the end."""
         self._last += 1
         self._places[line] = self._last
 
     def _forget(self) -> None:
-        """Drop the places of those who wait for nothing: who comes back joins at the end."""
+        """Drop the positions of owners and shares without queued items."""
         keys = {key for key, _ in self._waiting} | ({self._serving} if self._serving else set())
         kept = {line for key in keys for line in (key[:1], key)}
         self._places = {line: place for line, place in self._places.items() if line in kept}

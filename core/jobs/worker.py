@@ -1,4 +1,4 @@
-"""The process that works, seen from the one that started it."""
+"""Handle of the job process, on the server's side."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import subprocess
 import sys
 from multiprocessing import Pipe
 
-from core.jobs.messages import Message, Stop
-
-__all__ = ["Worker"]
+from leakscope.core.jobs.messages import Message, Stop
 
 _NICENESS = 7
 _REAP_SECONDS = 0.5
 
 
 class Worker:
-    """A process of its own, leader of a group that ends with it.
+    """A job process, leader of a process group that is killed with it.
 
     Raises
     ------
@@ -40,11 +38,11 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """The process's number, which is its group's too."""
+        """Process id, which is also its group's."""
         return self._process.pid
 
     def is_alive(self) -> bool:
-        """Return whether the process runs."""
+        """Return whether the process is running."""
         # Without `poll`, which would set the number free while children may still bear it.
         try:
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
@@ -52,7 +50,7 @@ class Worker:
             return False
 
     def listen(self, seconds: float) -> Message | None:
-        """Return what the process says next, or None where it says nothing for so long.
+        """Return the next message of the process, or None after a timeout.
 
         Raises
         ------
@@ -65,16 +63,16 @@ class Worker:
         return message
 
     def send(self, payload: bytes) -> None:
-        """Hand over pickled work to a process that said it is ready."""
+        """Send a pickled job to a process that is ready."""
         self._connection.send_bytes(payload)
 
     def ask_to_stop(self) -> None:
-        """Ask the work to end at its next sign of progress."""
+        """Ask the job to stop at its next progress report."""
         with contextlib.suppress(OSError):
             self._connection.send(Stop())
 
     def end(self) -> int:
-        """End the process and its children; return its exit status, minus a signal's number.
+        """Kill the process and its children; return its exit status.
 
         One that ended by itself keeps its own status.
         """
@@ -88,6 +86,7 @@ class Worker:
             return -signal.SIGKILL
 
     def _close_pipes(self) -> None:
+        """Close the connection and the lifeline."""
         self._connection.close()
         if self._lifeline >= 0:
             os.close(self._lifeline)
@@ -95,15 +94,15 @@ class Worker:
 
 
 def _start(pipe: int, lifeline: int, niceness: int) -> subprocess.Popen[bytes]:
-    """Start a fresh interpreter: no copy of this one's threads, nor of its `__main__`."""
+    """Start the job process in a fresh interpreter."""
     arguments = map(str, (pipe, lifeline, niceness))
     return subprocess.Popen(
         # -P: modules come from where this process has them, not from the current folder.
-        [sys.executable, "-P", "-m", "core.jobs.child", *arguments],
+        [sys.executable, "-P", "-m", "leakscope.core.jobs.child", *arguments],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         stdin=subprocess.DEVNULL,
         pass_fds=(pipe, lifeline),
         # A group to be ended as one; the session stays, since Linux may share the processor by
-        # session first, and `nice` would then count within it alone.
+        # session first, and `nice` would then count only within it.
         process_group=0,
     )

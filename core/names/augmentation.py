@@ -1,6 +1,6 @@
-"""An attacker who is after certain names: training sentences with those names put in.
+"""Training sentences for an attacker who targets certain names.
 
-Needs the list of names and no sentence about them. Ours; the thesis does not do it.
+It needs the list of names, but no sentence about them. This is ours; the thesis does not do it.
 """
 
 from __future__ import annotations
@@ -10,35 +10,33 @@ from collections.abc import Sequence
 import numpy as np
 import regex
 
-from core.errors import InvalidInputError
-from core.names.person import PersonName
-
-__all__ = ["sentences_with_names"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.names.person import PersonName
 
 _CAPITALISED = regex.compile(r"(?<=\p{Ll},? )\p{Lu}\p{Ll}+(?: \p{Lu}\p{Ll}+){0,2}\b")
 """One to three capitalised words in a row, after a lower-case one: within a sentence."""
 
 
-def sentences_with_names(
+def insert_names(
     texts: Sequence[str], names: Sequence[PersonName], n: int, *, seed: int = 0
 ) -> list[str]:
-    """Return n sentences in which a run of capitalised words became one of the names.
+    """Return n training sentences with a capitalised phrase replaced by one of the names.
 
-    Every name is used equally often, in turn in full and by its surname; the sentences are drawn
-    with replacement, and so is the run where a sentence holds several.
+    Every name is used equally often, alternately in full and by surname. Sentences are drawn with
+    replacement; one capitalised phrase is drawn if a sentence has several.
 
     Raises
     ------
     InvalidInputError
-        No name, or no text holds a capitalised word within it.
+        No name, or no text has a capitalised word after its start.
     """
     if n == 0:
         return []
     usable = [text for text in texts if _CAPITALISED.search(text)]
     if not usable or not names:
         raise InvalidInputError(
-            "Names can be put into texts that hold a capitalised word within a sentence; there "
-            "is no such text, or no name."
+            "Names are inserted where a sentence has a capitalised word after its start; there is "
+            "no such text, or no name."
         )
     rng = np.random.default_rng([seed, 11])
     written = []

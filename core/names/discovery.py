@@ -1,4 +1,4 @@
-"""Names of people found in a collection: in a column that names them, or in the text itself."""
+"""Find names of people in a collection: in a column that lists them, or in the texts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from unicodedata import normalize
 
 import regex
 
-from core.errors import CoreError
-from core.names.matching import holds_name
-from core.names.person import PersonName, parse_name
-from core.text import STOP_WORDS, mark_words, word_set
-
-__all__ = ["NAME_COLUMN", "find_names", "likely_names", "names_of_column"]
+from leakscope.core.errors import CoreError
+from leakscope.core.names.matching import contains_name
+from leakscope.core.names.person import PersonName, parse_name
+from leakscope.core.text import STOP_WORDS, mark_words, word_set
 
 NAME_COLUMN = "person_names"
-"""A column of this name lists the people that each row names."""
+"""Name of the column that lists the people that each row mentions."""
 
 TITLES = frozenset(
     """
@@ -28,7 +26,7 @@ TITLES = frozenset(
     frau herr madame monsieur mme signor signora señor señora
     """.split()  # noqa: SIM905 - a list literal would take 25 lines
 )
-"""What stands before a surname and is no first name."""
+"""Titles before a surname; they are not first names."""
 
 _CALENDAR = frozenset(
     """
@@ -36,7 +34,7 @@ _CALENDAR = frozenset(
     july august september october november december
     """.split()  # noqa: SIM905 - a list literal would take 19 lines
 )
-"""What has a capital in English and is nobody's name, or hardly ever."""
+"""Words that are capitalised in English but are hardly ever names."""
 
 _PARTICLES = frozenset(
     (
@@ -62,7 +60,7 @@ _PARTICLES = frozenset(
 _NAME_WORD = regex.compile(r"\p{Lu}[\p{L}\p{M}]*(?:['’‐-]\p{L}[\p{L}\p{M}]*)*")
 
 _PLACING = frozenset({"in", "at", "the"})
-"""What stands before places and clubs, hardly ever before people."""
+"""Words that precede places and clubs, but hardly ever people."""
 _MOST_PLACED = 0.1
 _MOST_LOWER = 0.05
 _LEAST_FOLLOWED = 0.5
@@ -72,7 +70,7 @@ _LEAST_OWN = 0.5
 
 @dataclass
 class _Counts:
-    """How often words occur, with a capital and without, alone and in pairs."""
+    """Counts of capitalised and lower-case words, and of capitalised pairs."""
 
     lower: Counter[str]
     capital: Counter[str]
@@ -83,18 +81,19 @@ class _Counts:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> _Counts:
+        """Count the words and pairs of all texts."""
         counts = cls(*(Counter() for _ in range(6)))
         for text in texts:
             counts.add(text)
         return counts
 
     def add(self, text: str) -> None:
+        """Add the words and pairs of one text to the counts."""
         pieces = mark_words(text)
         at_words = [i for i, (_, word) in enumerate(pieces) if word is not None]
         follower: dict[int, int] = {
-            i: j for i, j in pairwise(at_words)
-            if j == i + 2 and pieces[i + 1][0] == " "
-        }  # fmt: skip
+            i: j for i, j in pairwise(at_words) if j == i + 2 and pieces[i + 1][0] == " "
+        }
         for rank, i in enumerate(at_words):
             piece = pieces[i][0]
             if not _is_capitalised(piece):
@@ -113,7 +112,7 @@ class _Counts:
 
 
 def find_names(texts: Sequence[str], n: int) -> tuple[PersonName, ...]:
-    """Return the n people named most often in full, one a surname: a heuristic on bigrams.
+    """Return the n people most often named by first and last name in texts (a heuristic).
 
     Two capitalised words in a row are taken for a person where
 
@@ -127,8 +126,8 @@ def find_names(texts: Sequence[str], n: int) -> tuple[PersonName, ...]:
     - the first is what stands before the second in at least half of the pairs that it ends (a
       surname that several people share is nobody's own).
 
-    It misses names of one or three words, and takes some places and clubs for people: give the
-    names where they are known.
+    It misses names of one or three words, and mistakes some places and clubs for people. Pass the
+    names if you know them.
 
     Parameters
     ----------
@@ -147,10 +146,12 @@ def find_names(texts: Sequence[str], n: int) -> tuple[PersonName, ...]:
 
 
 def _is_capitalised(piece: str) -> bool:
+    """Return whether a word is one capital followed by lower-case letters."""
     return piece[0].isupper() and piece[1:].islower() and piece.isalpha()
 
 
 def _is_person(counts: _Counts, first: str, last: str) -> bool:
+    """Return whether a capitalised pair is probably a person's name, by its counts."""
     is_plain = {first.lower(), last.lower()} & (STOP_WORDS | TITLES)
     return (
         not is_plain
@@ -165,7 +166,7 @@ def _is_person(counts: _Counts, first: str, last: str) -> bool:
 def likely_names(
     text: str, unknown: Collection[str], missed: Collection[str] = ()
 ) -> tuple[PersonName, ...]:
-    """Return what may be names of people in one text, for a reader to check.
+    """Return probable names of people in one text, for a user to confirm.
 
     Two capitalised words or more in a row, and single ones that are `unknown` or `missed`. Left
     out are numbers, e-mail addresses, words in capitals alone (IBAN), titles, days and months;
@@ -192,9 +193,9 @@ def likely_names(
         written = [
             p for p, w in mark_words(text) if w and p.isalpha() and word_set(p) & set(unknown)
         ]
-        return _persons(text, written)
+        return _parse_all(text, written)
     inner, first = [], []
-    for run in _runs(text):
+    for run in _capitalised_runs(text):
         words, rest = (word_set(" ".join(each)) for each in (run.words, run.words[run.is_start :]))
         is_rare, n_rest = not words.isdisjoint(unknown), len(run.words) - run.is_start
         is_placed = run.before in _PLACING and (not is_rare or n_rest == 1)
@@ -202,20 +203,21 @@ def likely_names(
             inner.append(" ".join(run.words[run.is_start :]))
         elif run.is_start and is_rare:
             first.append(" ".join(run.words))
-    return _persons(text, inner) or _persons(text, first)
+    return _parse_all(text, inner) or _parse_all(text, first)
 
 
 @dataclass
-class _Run:
-    """Capitalised words in a row: whether they start a sentence, and the word before."""
+class _CapitalisedRun:
+    """A run of capitalised words: whether it starts a sentence, and the word before it."""
 
     words: list[str]
     is_start: bool
     before: str
 
 
-def _runs(text: str) -> list[_Run]:
-    runs: list[_Run] = []
+def _capitalised_runs(text: str) -> list[_CapitalisedRun]:
+    """Return the runs of capitalised words of a text, without titles and calendar words."""
+    runs: list[_CapitalisedRun] = []
     is_open, is_start, before = False, True, ""
     for chunk in text.split():
         bare = regex.sub(r"^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$|['’]s\W*$", "", chunk)
@@ -223,7 +225,7 @@ def _runs(text: str) -> list[_Run]:
         is_none = bare.lower() in TITLES | _CALENDAR
         if _NAME_WORD.fullmatch(bare) and is_written_so and not is_none:
             if not is_open:
-                runs.append(_Run([], is_start, before))
+                runs.append(_CapitalisedRun([], is_start, before))
             runs[-1].words.append(bare)
             is_open = True
         elif is_open and bare in _PARTICLES:
@@ -236,21 +238,21 @@ def _runs(text: str) -> list[_Run]:
     return runs
 
 
-def _persons(text: str, written: Sequence[str]) -> tuple[PersonName, ...]:
-    """Return the names, one a surname; what is no name is passed over."""
+def _parse_all(text: str, written: Sequence[str]) -> tuple[PersonName, ...]:
+    """Parse strings into names, one per surname; skip strings that are not names."""
     found: dict[frozenset[str], PersonName] = {}
     for each in written:
         try:
             name = parse_name(each)
         except CoreError:
             continue
-        if holds_name(text, name):
+        if contains_name(text, name):
             found.setdefault(name.words, name)
     return tuple(found.values())
 
 
-def names_of_column(path: Path, n: int) -> tuple[PersonName, ...]:
-    """Return the n people whom the column `person_names` lists most often; none without it.
+def names_in_column(path: Path, n: int) -> tuple[PersonName, ...]:
+    """Return the n people listed most often in a Parquet file's `person_names` column.
 
     Names of one word are left out: they may be first names.
     """
@@ -266,7 +268,7 @@ def names_of_column(path: Path, n: int) -> tuple[PersonName, ...]:
     for text, _ in sorted(written.items(), key=lambda item: (-item[1], item[0])):
         try:
             name = parse_name(text)
-        except CoreError:  # the column is not ours: what is no name is passed over
+        except CoreError:  # the column is not ours: skip what is not a name
             continue
         found.setdefault(name.words, name)
         if len(found) == n:

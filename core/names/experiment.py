@@ -1,4 +1,4 @@
-"""All that the page of names shows of some sentences and names, computed at once."""
+"""The names page's experiment: substitution, inversion and probing together."""
 
 from __future__ import annotations
 
@@ -9,47 +9,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.evaluation import attack_vocabulary
-from core.errors import InvalidInputError
-from core.names.person import PLACEHOLDER, PersonName
-from core.names.probing import KNOWLEDGE, Probing, probe_names, ranks_of_truth
-from core.names.sentences import NamedSentence
-from core.names.substitution import Substitution, substitute_names
-from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
-from core.rates import mean_rate, rate_of
-from core.results import Score
-
-__all__ = [
-    "MOST_NAMES",
-    "MOST_VECTORS",
-    "NOT_TESTABLE",
-    "NameAttacker",
-    "NameExperiment",
-    "check_size",
-    "run_experiment",
-]
+from leakscope.core.attacks.inversion.evaluation import attack_vocabulary
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.intervals import mean_rate, rate_of
+from leakscope.core.names.person import PLACEHOLDER, PersonName
+from leakscope.core.names.probing import KNOWLEDGE, Probing, probe_names, ranks_of_truth
+from leakscope.core.names.sentences import NamedSentence
+from leakscope.core.names.substitution import Substitution, substitute_names
+from leakscope.core.protocols import Encoder, InversionAttack, OnProgress, no_progress
+from leakscope.core.results import Score
 
 MOST_NAMES = 12
 MOST_VECTORS = 1000
 MOST_PROBED = 60
 
 NOT_TESTABLE = "not testable by this attack"
-"""Said of a surname that is not in an attack's vocabulary: it could never be read."""
+"""Note on a surname outside an attack's vocabulary, which it can never recover."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NameAttacker:
-    """How often one attacker finds the name that is in a sentence.
+    """How often one attacker finds the name in a sentence.
 
     Attributes
     ----------
     knows : str
         A key of KNOWLEDGE; empty for the inversion attack, which has no list of names.
     rate : Score
-        In per cent, of sentences; `chance` is what guessing reaches. Its n is 0 where no name
-        could be tested.
+        In per cent of sentences; `chance` is the guessing rate. Its n is 0 if no name could be
+        tested.
     n_found, n_asked : int
-        Vectors whose name it found, of those that it was asked about.
+        Vectors whose name it found, and vectors that it was tested on.
     """
 
     knows: str
@@ -64,23 +54,23 @@ class NameAttacker:
 
     @property
     def beats_guessing(self) -> bool:
-        """Whether its interval lies above what guessing reaches."""
+        """Whether its interval lies above the guessing rate."""
         return self.is_testable and self.rate.ci95.low > self.rate.chance
 
 
 @dataclass(frozen=True, eq=False)
 class NameExperiment:
-    """A substitution, what the attack knows of the names, and the probes.
+    """A name substitution, training counts of the surnames, and probing results.
 
     Parameters
     ----------
     substitution : Substitution
     training_counts : tuple of int
-        Training texts that hold each surname; 0 for those that the attack cannot answer.
+        Training texts that contain each surname; 0 for surnames outside the vocabulary.
     probed : tuple of (sentence, name)
-        Positions of the texts whose vectors were probed, drawn at random where there are many.
+        Positions of the texts whose vectors were probed, drawn at random if there are many.
     probes : dict
-        Knowledge to Probing, of those texts in that order.
+        A Probing by what the attacker knows, on those texts in that order.
     """
 
     substitution: Substitution
@@ -90,19 +80,19 @@ class NameExperiment:
 
     @property
     def is_testable(self) -> NDArray[np.bool_]:
-        """Whether the inversion attack can answer each surname at all, shape (C,)."""
+        """Whether each surname is in the inversion attack's vocabulary, shape (C,)."""
         return np.array(self.training_counts) > 0
 
     def attackers(self) -> list[NameAttacker]:
-        """Return what each attacker finds, the one that knows least first.
+        """Return each attacker's success rate, from least to most knowledge.
 
-        The inversion attack is counted on the surnames that it can answer: in the sentences as
-        they were written, or with other names put in where no sentence has a name of its own. The
-        probes are counted on every vector that they were asked about.
+        The inversion attack is scored on the surnames in its vocabulary: in the unchanged
+        sentences, or with inserted names if no sentence has an original name. The probes are scored
+        on every vector that they were tested on.
         """
         matrix = self.substitution
         counted = (matrix.is_own if matrix.is_own.any() else ~matrix.is_own) & self.is_testable
-        found = [_attacker("", matrix.read, counted, chance=0.0)]
+        found = [_make_attacker("", matrix.read, counted, chance=0.0)]
         for knows in reversed(KNOWLEDGE):
             probe = self.probes[knows]
             hits = ranks_of_truth(probe.scores, probe.truth) < 1
@@ -111,25 +101,25 @@ class NameExperiment:
             rows, columns = np.array(self.probed).T
             is_hit[rows, columns], is_asked[rows, columns] = hits, True
             chance = 100 / len(matrix.names)
-            found.append(_attacker(knows, is_hit, is_asked, chance=chance))
+            found.append(_make_attacker(knows, is_hit, is_asked, chance=chance))
         return found
 
     def strongest(self) -> NameAttacker:
-        """Return the attacker that finds the largest share; of equals, the one that knows least."""
+        """Return the attacker with the highest rate; among equals, the one with least knowledge."""
         return max(self.attackers(), key=lambda one: one.rate.value if one.is_testable else -1.0)
 
     def table(self) -> list[dict[str, Any]]:
-        """Return a row for each cell of the matrix; no rate where the surname is not testable."""
+        """Return one export row per (original name, inserted name) cell of the matrix."""
         found = self.substitution
         return [
             {
-                "whose sentences": row.full,
-                "name put in": column.full,
+                "original name": row.full,
+                "inserted name": column.full,
                 "sentences": rate.n,
-                "read, %": rate.value if count else None,
-                "95 % from": rate.ci95.low if count else None,
-                "to": rate.ci95.high if count else None,
-                "training texts with it": count,
+                "recovered, %": rate.value if count else None,
+                "95 % CI from": rate.ci95.low if count else None,
+                "95 % CI to": rate.ci95.high if count else None,
+                "training texts with the name": count,
                 "note": "" if count else NOT_TESTABLE,
             }
             for row in found.rows
@@ -138,10 +128,10 @@ class NameExperiment:
         ]
 
 
-def _attacker(
+def _make_attacker(
     knows: str, is_hit: NDArray[np.bool_], is_asked: NDArray[np.bool_], *, chance: float
 ) -> NameAttacker:
-    """Count hits among those asked, shape (S, C) both; vectors of one sentence are one unit."""
+    """Build a NameAttacker from hit and asked masks, both (S, C); a sentence is one unit."""
     n = is_asked.sum(1)
     n_found, n_asked = int((is_hit & is_asked).sum()), int(n.sum())
     if n.max() <= 1:
@@ -162,7 +152,7 @@ def run_experiment(
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> NameExperiment:
-    """Substitute, attack, and probe.
+    """Run substitution, inversion attack and probing on sentences and names.
 
     Raises
     ------
@@ -180,34 +170,41 @@ def run_experiment(
     vectors = encoder.encode([found.texts[s][c] for s, c in probed])
     probes = {
         knows: probe_names(
-            knows, encoder, [sentences[s] for s, _ in probed], vectors, [c for _, c in probed],
-            names, answers=[found.answers[s][c] for s, c in probed],
+            knows,
+            encoder,
+            [sentences[s] for s, _ in probed],
+            vectors,
+            [c for _, c in probed],
+            names,
+            answers=[found.answers[s][c] for s, c in probed],
             on_progress=lambda f, _, at=i: on_progress(  # type: ignore[misc]
                 0.6 + 0.4 * (at + f) / len(KNOWLEDGE), "Probing for each name"
             ),
         )
         for i, knows in enumerate(KNOWLEDGE)
-    }  # fmt: skip
+    }
     vocabulary = attack_vocabulary(attack, encoder)
     counts = tuple(
-        min((vocabulary.document_frequency[vocabulary.index[w]] if w in vocabulary.index else 0)
-            for w in name.words)
+        min(
+            (vocabulary.document_frequency[vocabulary.index[w]] if w in vocabulary.index else 0)
+            for w in name.words
+        )
         for name in names
-    )  # fmt: skip
+    )
     return NameExperiment(found, counts, probed, probes)
 
 
 def check_size(n_sentences: int, n_names: int) -> None:
-    """Raise InvalidInputError for fewer than two names, or more of anything than the page takes."""
+    """Raise InvalidInputError for fewer than two names, or too many names or vectors."""
     if n_names < 2:
-        raise InvalidInputError("There is one name. Write at least two, to put one for the other.")
+        raise InvalidInputError("There is only one name. Write at least two, to exchange them.")
     if n_names > MOST_NAMES:
         raise InvalidInputError(
             f"There are {n_names} names; the heat map takes at most {MOST_NAMES}. For more, use "
-            "the command line: python -m core study names."
+            "the command line: leakscope study names."
         )
     if n_sentences * n_names > MOST_VECTORS:
         raise InvalidInputError(
             f"{n_sentences} sentences with {n_names} names are {n_sentences * n_names:,} vectors; "
-            f"at most {MOST_VECTORS:,} are computed here. Take fewer of either."
+            f"at most {MOST_VECTORS:,} are computed here. Use fewer sentences or names."
         )

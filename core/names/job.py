@@ -1,18 +1,16 @@
-"""Comparing names: work for a process of its own."""
+"""The job that compares names in a separate process."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.attacks.inversion.job import attack_at_hand
-from core.encoders.at_hand import encoder_at_hand
-from core.names.experiment import NameExperiment, run_experiment
-from core.names.person import PersonName
-from core.names.sentences import NamedSentence
-from core.protocols import OnProgress, no_progress
-from core.specs import AttackSpec, EncoderSpec
-
-__all__ = ["compare_names"]
+from leakscope.core.attacks.inversion.job import shared_attack
+from leakscope.core.encoders.shared import shared_encoder
+from leakscope.core.names.experiment import NameExperiment, run_experiment
+from leakscope.core.names.person import PersonName
+from leakscope.core.names.sentences import NamedSentence
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.specs import AttackSpec, EncoderSpec
 
 
 def compare_names(
@@ -22,7 +20,7 @@ def compare_names(
     names: Sequence[PersonName],
     on_progress: OnProgress = no_progress,
 ) -> NameExperiment:
-    """Substitute names for each other, attack the vectors, and probe them.
+    """Load the attack and encoder, and run the names experiment.
 
     Raises
     ------
@@ -30,5 +28,5 @@ def compare_names(
         Fewer than two names, or more names or vectors than the page takes.
     """
     on_progress(0.0, "Loading the attack")
-    ready, encoder = attack_at_hand(attack, on), encoder_at_hand(on)
+    ready, encoder = shared_attack(attack, on), shared_encoder(on)
     return run_experiment(ready, encoder, sentences, names, on_progress=on_progress)

@@ -1,4 +1,4 @@
-"""A name in a text: where it stands as whole words, and the text with another name in its place."""
+"""Find a name in a text as whole words, and replace it by another."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from unicodedata import normalize
 
 import regex
 
-from core.names.person import PLACEHOLDER, PersonName
-
-__all__ = ["holds_name", "put_name"]
+from leakscope.core.names.person import PLACEHOLDER, PersonName
 
 _LETTER = r"\p{L}\p{N}\p{M}"
 _BEFORE = rf"(?<![{_LETTER}])(?<!\p{{Lu}}[\p{{L}}\p{{M}}]*[-‐])(?<!\p{{L}}['’])"
@@ -19,31 +17,34 @@ _AFTER = rf"(?![{_LETTER}])(?![-‐]\p{{Lu}})"
 _INITIALS = r"(?:\s+\p{Lu}\.?(?=\s))*"
 
 
-def holds_name(text: str, name: PersonName) -> bool:
-    """Return whether a text holds the surname as whole words.
+def contains_name(text: str, name: PersonName) -> bool:
+    """Return whether a text contains the surname as whole words.
 
-    A capital of the name has to be a capital in the text, a lower-case letter may be either:
+    A capital of the name must be a capital in the text; a lower-case letter may be either:
     `Brown` is not found in `a brown bag`.
 
     Examples
     --------
-    >>> [holds_name(t, PersonName("Quell")) for t in ("QUELL's boat", "to quell it", "Ashe-Quell")]
+    >>> [
+    ...     contains_name(t, PersonName("Quell"))
+    ...     for t in ("QUELL's boat", "to quell it", "Ashe-Quell")
+    ... ]
     [True, False, False]
     """
     return _pattern(name).search(normalize("NFKC", text)) is not None
 
 
-def put_name(text: str, name: PersonName, other: PersonName) -> str:
-    """Return the NFKC form of a text with another name wherever `name` stands.
+def replace_name(text: str, name: PersonName, other: PersonName) -> str:
+    """Replace every occurrence of a name in a text by another name.
 
     Implements the substitution of Corò (2022), §5.2.3: on the surname and, where it appears, on
     the first name.
-    Differs from the paper: a first name is exchanged right before its surname alone, with the
-    initials in between; elsewhere it may be somebody else's.
+    Differs from the paper: a first name is replaced only directly before its surname, with the
+    initials in between; elsewhere it may be another person's.
 
     Examples
     --------
-    >>> put_name(
+    >>> replace_name(
     ...     "Ada B. Quell left. Quell's boat stayed.",
     ...     PersonName("Quell", "Ada"),
     ...     PersonName("Orrin", "Tom"),
@@ -60,16 +61,20 @@ def put_name(text: str, name: PersonName, other: PersonName) -> str:
 
 @lru_cache(maxsize=4096)
 def _pattern(name: PersonName) -> regex.Pattern[str]:
-    first = rf"(?P<first>{_spelt(name.first)}{_INITIALS}\s+)?" if name.first else "(?P<first>)"
-    return regex.compile(f"{_BEFORE}{first}{_spelt(name.surname)}{_AFTER}")
+    """Return the compiled regular expression that matches a name."""
+    first = (
+        rf"(?P<first>{_part_pattern(name.first)}{_INITIALS}\s+)?" if name.first else "(?P<first>)"
+    )
+    return regex.compile(f"{_BEFORE}{first}{_part_pattern(name.surname)}{_AFTER}")
 
 
-def _spelt(part: str) -> str:
-    """Return the pattern of a name's part: any white space, hyphen, apostrophe of its kind."""
-    return "".join(_character(c) for c in " ".join(normalize("NFKC", part).split()))
+def _part_pattern(part: str) -> str:
+    """Return a regular expression for part of a name, tolerant of spaces and hyphens."""
+    return "".join(_character_pattern(c) for c in " ".join(normalize("NFKC", part).split()))
 
 
-def _character(c: str) -> str:
+def _character_pattern(c: str) -> str:
+    """Return a regular expression for one character of a name."""
     if c == " ":
         return r"\s+"
     if c in "'’":

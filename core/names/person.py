@@ -1,4 +1,4 @@
-"""A person's name as its two parts: the first name, and the surname that is to be recovered."""
+"""A person's name: first name and surname."""
 
 from __future__ import annotations
 
@@ -7,24 +7,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from unicodedata import normalize
 
-from core.errors import InvalidInputError
-from core.text import check_text, word_set
-
-__all__ = ["MAX_NAME_CHARACTERS", "PLACEHOLDER", "PersonName", "parse_name", "parse_names"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.text import check_text, word_set
 
 MAX_NAME_CHARACTERS = 80
 
 
 @dataclass(frozen=True)
 class PersonName:
-    """A surname, and the first name where it is known.
+    """A surname, and the first name if known.
 
     Parameters
     ----------
     surname : str
-        Of one or several words; hyphens and apostrophes belong to it.
+        One or several words, including hyphens and apostrophes.
     first : str
-        Empty where it is not known.
+        Empty if unknown.
     """
 
     surname: str
@@ -37,7 +35,7 @@ class PersonName:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of the surname as attacks answer them (`core.text.words`); all must be read.
+        """The words of the surname as attacks answer them; all must be recovered.
 
         Examples
         --------
@@ -48,11 +46,11 @@ class PersonName:
 
 
 PLACEHOLDER = PersonName("[name]")
-"""Stands in a sentence that was written for any name."""
+"""Placeholder in sentences written for any name."""
 
 
 def parse_name(text: str) -> PersonName:
-    """Read `First Last`, `Last`, or `Last, First`.
+    """Parse `First Last`, `Last` or `Last, First` into a PersonName.
 
     The surname is the last word with the lower-case words right before it (`van der`); write
     `Last, First` where it has several capitalised words.
@@ -61,7 +59,7 @@ def parse_name(text: str) -> PersonName:
     ------
     InvalidInputError
         Empty, damaged or too long; a surname without a word of two letters; or something that is
-        no name because it holds a digit, @ or / (a telephone number, an account, an address).
+        not a name because it contains a digit, @ or / (a telephone number, an account, an address).
 
     Examples
     --------
@@ -74,14 +72,15 @@ def parse_name(text: str) -> PersonName:
     if len(given) > MAX_NAME_CHARACTERS:
         raise InvalidInputError(
             f"A name has {len(given):,} characters; at most {MAX_NAME_CHARACTERS} are accepted. "
-            "Write one name a line."
+            "Write one name per line."
         )
     if any(c.isdigit() or c in "@/" for c in given):
         raise InvalidInputError(
-            f"{given!r} holds a digit, @ or /, so it is not a person's name and cannot be tested "
-            "as one. What an attacker with a list finds of telephone numbers and IBANs was "
-            "measured (study listed, and the page of trade-offs); addresses were not, which is no "
-            "evidence of safety. Leave it out of the names; it may stay in the sentence."
+            f"{given!r} contains a digit, @ or /, so it is not a person's name and cannot be "
+            "tested as one. Remove it from the names; it may stay in the sentence. Telephone "
+            "numbers and IBANs were measured for an attacker with a list: see the Trade-off page "
+            "and `leakscope study listed`. Addresses were not tested, which is no evidence of "
+            "safety."
         )
     surname, comma, first = (part.strip() for part in given.partition(","))
     if not comma:
@@ -96,24 +95,24 @@ def parse_name(text: str) -> PersonName:
     name = PersonName(surname, first)
     if not name.words:
         raise InvalidInputError(
-            f"{given!r} has no surname with a word of at least two letters, so an attack could "
-            "not answer it. Write it in full."
+            f"{given!r} has no surname with a word of at least two letters, so no attack can "
+            "answer it. Write the surname in full."
         )
     return name
 
 
 def parse_names(lines: Sequence[str], *, most: int = 1000) -> tuple[PersonName, ...]:
-    """Read a name a line; empty lines are passed over.
+    """Parse one name per line; raise InvalidInputError for duplicates or invalid names.
 
     Raises
     ------
     InvalidInputError
-        No name, more than `most`, one that cannot be read, or two with the same surname:
-        recovering it would not tell which one it was.
+        No name, more than `most`, an invalid one, or two with the same surname: recovering it
+        would not show which person was named.
     """
     written = [line for line in lines if line.strip()]
     if not written:
-        raise InvalidInputError("There is no name. Write at least two, one a line.")
+        raise InvalidInputError("There is no name. Write at least two, one per line.")
     if len(written) > most:
         raise InvalidInputError(f"There are {len(written):,} names; at most {most} are accepted.")
     names: dict[frozenset[str], PersonName] = {}
@@ -121,8 +120,8 @@ def parse_names(lines: Sequence[str], *, most: int = 1000) -> tuple[PersonName, 
         name = parse_name(line)
         if name.words in names:
             raise InvalidInputError(
-                f"{names[name.words].full!r} and {name.full!r} have the same surname, so its "
-                "recovery would not tell which. Take one of them out."
+                f"{names[name.words].full!r} and {name.full!r} have the same surname, so a "
+                "recovered surname would not show which one it is. Remove one of them."
             )
         names[name.words] = name
     return tuple(names.values())

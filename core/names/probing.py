@@ -1,6 +1,7 @@
-"""Which of some known candidates is named in a vector? Asked of the encoder, not of an attack.
+"""Probing: find which of several candidate names is in a vector, by encoding each candidate.
 
-No training and no vocabulary: the candidates may be names that nobody ever trained on.
+It needs the encoder, but no attack, training or vocabulary: the candidates may be names that no
+attack was trained on.
 """
 
 from __future__ import annotations
@@ -11,20 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-from core.names.person import PersonName
-from core.names.sentences import NamedSentence, units_of_sentences
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.rates import rate_by_document
-from core.results import Recovery, Score
-from core.vectors import dot, unit
-
-__all__ = ["KNOWLEDGE", "Knowledge", "Probing", "probe_names", "ranks_of_truth"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.intervals import rate_by_document
+from leakscope.core.names.person import PersonName
+from leakscope.core.names.sentences import NamedSentence, units_of_sentences
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.results import Recovery, Score
+from leakscope.core.vectors import dot, unit
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What an attacker is assumed to know besides the candidates, the vector and the encoder."""
+    """What a probing attacker knows besides the candidates, the vector and the encoder.
+
+    `assumes` is a few sentences.
+    """
 
     title: str
     assumes: str
@@ -33,25 +35,26 @@ class Knowledge:
 KNOWLEDGE: dict[str, Knowledge] = {
     "sentence": Knowledge(
         "The rest of the sentence",
-        "every word of the sentence except the name; the surname alone is put in its place, since "
-        "the first name is not known",
+        "The attacker knows every word of the sentence except the name. It puts each surname in "
+        "its place, without a first name, and compares the vectors.",
     ),
     "recovered": Knowledge(
-        "The words that an attack read",
-        "nothing about the sentence; an inversion attack reads words from the vector, and each "
-        "candidate's full name is encoded together with them",
+        "Words that an attack recovered",
+        "The attacker does not know the sentence. First it recovers words from the vector. Then "
+        "it encodes each full name with these words, and compares the vectors.",
     ),
     "alone": Knowledge(
         "Nothing else",
-        "nothing about the sentence; each candidate's full name is encoded alone",
+        "The attacker does not know the sentence. It compares the vector with the vector of each "
+        "full name.",
     ),
 }
-"""The variants of the probe, by how much they assume."""
+"""The probing attackers, from most to least knowledge."""
 
 
 @dataclass(frozen=True, eq=False)
 class Probing:
-    """The cosine of every candidate with every vector, for one `Knowledge`.
+    """Cosine similarity of every candidate with every vector, for one `Knowledge`.
 
     Parameters
     ----------
@@ -59,7 +62,7 @@ class Probing:
     truth : ndarray of int, shape (n,)
         Position of the right candidate.
     units : list of n or None
-        The unit of each sentence, of which intervals are; None where each is its own.
+        The sampling unit of each sentence, for intervals; None if each sentence is its own.
     """
 
     scores: NDArray[np.float32]
@@ -67,13 +70,13 @@ class Probing:
     units: list[Hashable] | None = None
 
     def hits(self, k: int, *, seed: int = 0) -> Score:
-        """Return how often the right candidate is among the k best."""
+        """Return how often the true candidate is among the k best, in per cent."""
         ranks = ranks_of_truth(self.scores, self.truth)
         return rate_by_document(ranks < k, self.units, seed=seed)
 
 
 def ranks_of_truth(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many candidates score at least as well as the right one: 0 is best, ties lose.
+    """Return the rank of the true candidate of each vector: 0 is best, ties count against it.
 
     Examples
     --------
@@ -96,18 +99,18 @@ def probe_names(
     answers: Sequence[Recovery] | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Probing:
-    """Compare each vector with what the candidates' sentences would give.
+    """Score each candidate name against each vector, by the cosine to a sentence with that name.
 
     Parameters
     ----------
     knows : str
         A key of KNOWLEDGE.
     sentences : sequence of n NamedSentence
-        The texts under attack before the candidate was put in; only `sentence` reads them.
+        The texts under attack before the candidate was inserted; only `sentence` uses them.
     vectors : ndarray of float32, shape (n, d)
     truth : sequence of n int
     answers : sequence of n Recovery, optional
-        What an attack read from the vectors; `recovered` needs it.
+        What an attack recovered from the vectors; `recovered` needs it.
 
     Raises
     ------
@@ -124,26 +127,28 @@ def probe_names(
     elif knows == "sentence":
         bare = [PersonName(name.surname) for name in candidates]
         written = [[s.with_name(name) for name in bare] for s in sentences]
-        scores = _beside(encoder, asked, written, on_progress)
+        scores = _cosines_with_texts(encoder, asked, written, on_progress)
     elif answers is not None:
-        written = [[_with_words(name, answer, candidates) for name in candidates]
-                   for answer in answers]  # fmt: skip
-        scores = _beside(encoder, asked, written, on_progress)
+        written = [
+            [_name_with_words(name, answer, candidates) for name in candidates]
+            for answer in answers
+        ]
+        scores = _cosines_with_texts(encoder, asked, written, on_progress)
     else:
         raise InvalidInputError("answers are needed to probe with the words that were recovered.")
     return Probing(scores, np.asarray(truth, np.int64), units_of_sentences(sentences))
 
 
-def _with_words(name: PersonName, answer: Recovery, candidates: Sequence[PersonName]) -> str:
-    """Return the name before the words read, surnames of the candidates left out."""
+def _name_with_words(name: PersonName, answer: Recovery, candidates: Sequence[PersonName]) -> str:
+    """Return a name followed by the recovered words, without the candidates' surnames."""
     others = frozenset().union(*(c.words for c in candidates))
     return " ".join([name.full, *(w.word for w in answer.words if w.word not in others)])
 
 
-def _beside(
+def _cosines_with_texts(
     encoder: Encoder, asked: Vectors, written: list[list[str]], on_progress: OnProgress
 ) -> NDArray[np.float32]:
-    """Return the cosine of each vector with each text written for it."""
+    """Return the cosine of each vector with each of its candidate texts."""
     distinct = list(dict.fromkeys(text for row in written for text in row))
     encoded = unit(encoder.encode(distinct, on_progress))
     at = {text: i for i, text in enumerate(distinct)}

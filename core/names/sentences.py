@@ -1,4 +1,4 @@
-"""Sentences that hold a name which is to be exchanged: of a collection, or typed."""
+"""Sentences that contain a name to be replaced: from a collection, or typed."""
 
 from __future__ import annotations
 
@@ -6,25 +6,23 @@ import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from core.errors import InvalidInputError
-from core.names.matching import holds_name, put_name
-from core.names.person import PLACEHOLDER, PersonName, parse_name
-from core.text import MAX_CHARACTERS, check_text, word_set
-from core.units import units_of
-
-__all__ = ["NamedSentence", "read_sentences", "sentences_of", "units_of_sentences"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.names.matching import contains_name, replace_name
+from leakscope.core.names.person import PLACEHOLDER, PersonName, parse_name
+from leakscope.core.text import MAX_CHARACTERS, check_text, word_set
+from leakscope.core.units import units_of
 
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 
 
 @dataclass(frozen=True)
 class NamedSentence:
-    """A text and the name in it that is exchanged; PLACEHOLDER where it was written for any.
+    """A text and the name in it that is replaced; PLACEHOLDER if it has a [name] slot.
 
     Attributes
     ----------
     document : str
-        What it comes from, where several may come from one; empty where that is not known.
+        The source of the text, which several texts may share; empty if unknown.
     """
 
     text: str
@@ -32,16 +30,16 @@ class NamedSentence:
     document: str = ""
 
     def with_name(self, other: PersonName) -> str:
-        """Return the sentence with another name; as it stands with its own."""
-        return self.text if other == self.name else put_name(self.text, self.name, other)
+        """Return the sentence with another name in place of its own."""
+        return self.text if other == self.name else replace_name(self.text, self.name, other)
 
 
-def sentences_of(
+def sentences_with_listed_names(
     texts: Sequence[str],
     names: Sequence[PersonName],
     documents: Sequence[str] | None = None,
 ) -> list[NamedSentence]:
-    """Return each text once for every name that it holds, by the order of the names.
+    """Return each text once per listed name that it contains, ordered by name.
 
     Parameters
     ----------
@@ -55,12 +53,12 @@ def sentences_of(
         NamedSentence(text, name, document)
         for name in names
         for text, words, document in held
-        if name.words <= words and holds_name(text, name)
+        if name.words <= words and contains_name(text, name)
     ]
 
 
 def units_of_sentences(sentences: Sequence[NamedSentence]) -> list[Hashable]:
-    """Return what intervals are of: documents or, where that of any is unknown, distinct texts."""
+    """Return the sampling unit of each sentence: its document or, if unknown, its text."""
     documents = [sentence.document for sentence in sentences]
     texts = [sentence.text for sentence in sentences]
     return units_of(texts, documents if all(documents) else None)
@@ -69,16 +67,16 @@ def units_of_sentences(sentences: Sequence[NamedSentence]) -> list[Hashable]:
 def read_sentences(
     written: str, names: Sequence[PersonName], *, most: int = 200
 ) -> tuple[list[NamedSentence], tuple[PersonName, ...]]:
-    """Read typed sentences, one a line, each with a listed name or one in [square brackets].
+    """Parse typed sentences, one per line, each with a listed name or one in [square brackets].
 
-    `[name]` stands for any name: that sentence has no original.
+    `[name]` stands for any name: the sentence then has no original name.
 
     Returns
     -------
     sentences : list of NamedSentence
-        By the order of the names.
+        In the order of the names.
     names : tuple of PersonName
-        Those given, and those found in brackets.
+        The given names, and those in brackets.
 
     Raises
     ------
@@ -88,11 +86,11 @@ def read_sentences(
     if len(written) > MAX_CHARACTERS:
         raise InvalidInputError(
             f"The sentences have {len(written):,} characters; at most {MAX_CHARACTERS:,} are "
-            "accepted. Take fewer lines."
+            "accepted. Use fewer lines."
         )
     lines = [(i, line.strip()) for i, line in enumerate(written.splitlines(), 1) if line.strip()]
     if not lines:
-        raise InvalidInputError("There is no sentence. Type one that holds a name of the list.")
+        raise InvalidInputError("There is no sentence. Type one that contains a listed name.")
     if len(lines) > most:
         raise InvalidInputError(f"There are {len(lines)} sentences; at most {most} are accepted.")
     known = {name.words: name for name in names}
@@ -105,19 +103,19 @@ def read_sentences(
 
 
 def _read_line(line: str, i: int, known: dict[frozenset[str], PersonName]) -> list[NamedSentence]:
-    """Return the line once for each name that it holds; a new one in brackets becomes known."""
+    """Return the line once per name that it contains; add a new bracketed name to `known`."""
     marked = _BRACKETS.findall(line)
     if not marked:
-        here = [NamedSentence(line, name) for name in known.values() if holds_name(line, name)]
+        here = [NamedSentence(line, name) for name in known.values() if contains_name(line, name)]
         if not here:
             raise InvalidInputError(
-                f"Sentence {i} holds none of the names as a whole word. Add its name to the list, "
-                "or put it in [square brackets]."
+                f"Sentence {i} contains none of the names as a whole word. Add its name to the "
+                "list, or put it in [square brackets]."
             )
         return here
     if len({" ".join(m.split()) for m in marked}) > 1:
         raise InvalidInputError(
-            f"Sentence {i} has different names in [square brackets]. Mark one of them."
+            f"Sentence {i} has different names in [square brackets]. Mark only one."
         )
     if marked[0].strip().lower() == "name":
         return [NamedSentence(_BRACKETS.sub(PLACEHOLDER.surname, line), PLACEHOLDER)]
@@ -126,9 +124,9 @@ def _read_line(line: str, i: int, known: dict[frozenset[str], PersonName]) -> li
     name = parse_name(marked[0])
     name = known.setdefault(name.words, name)
     text = _BRACKETS.sub(lambda match: match[1].strip(), line)
-    if not holds_name(text, name):
+    if not contains_name(text, name):
         raise InvalidInputError(
-            f"Sentence {i} writes its name in [square brackets] otherwise than the list does. "
-            "Spell both alike."
+            f"Sentence {i} spells its name in [square brackets] differently from the list. Use "
+            "one spelling."
         )
     return [NamedSentence(text, name)]

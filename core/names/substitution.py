@@ -1,4 +1,4 @@
-"""Names substituted for each other, and how often the surname is read (Corò 2022, §5.2.3)."""
+"""Substitute names in sentences, and score how often the surname is recovered."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-from core.names.person import PersonName
-from core.names.sentences import NamedSentence, units_of_sentences
-from core.protocols import Encoder, InversionAttack, OnProgress, no_progress
-from core.rates import mean_rate, rate_by_document
-from core.results import Recovery, Score
-from core.text import word_set
-
-__all__ = ["Substitution", "first_candidate", "substitute_names"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.intervals import mean_rate, rate_by_document
+from leakscope.core.names.person import PersonName
+from leakscope.core.names.sentences import NamedSentence, units_of_sentences
+from leakscope.core.protocols import Encoder, InversionAttack, OnProgress, no_progress
+from leakscope.core.results import Recovery, Score
+from leakscope.core.text import word_set
 
 
 @dataclass(frozen=True, eq=False)
 class Substitution:
-    """What an attack read of every sentence with every name in it.
+    """An attack's answers to every sentence with every name in it.
 
     Parameters
     ----------
     sentences : tuple of S NamedSentence
-        With the names that they hold by themselves.
+        Sentences with their original names.
     names : tuple of C PersonName
-        Substituted in.
+        Names to insert.
     texts : list of S lists of C str
         What was encoded.
     answers : list of S lists of C Recovery
@@ -44,77 +42,78 @@ class Substitution:
 
     @property
     def rows(self) -> tuple[PersonName, ...]:
-        """The names whose sentences these are, in the order of the sentences."""
+        """The names that the sentences originally contain, in order."""
         return tuple(dict.fromkeys(sentence.name for sentence in self.sentences))
 
     @property
     def read(self) -> NDArray[np.bool_]:
-        """Whether the surname that is in the sentence was read, shape (S, C)."""
+        """Whether the surname in the sentence was recovered, shape (S, C)."""
         return np.einsum("scc->sc", self.said)
 
-    def rows_of(self, name: PersonName) -> NDArray[np.int64]:
-        """Return the positions of a name's sentences."""
+    def rows_of_name(self, name: PersonName) -> NDArray[np.int64]:
+        """Return the row indices of the sentences that originally contain a name."""
         return np.array([i for i, s in enumerate(self.sentences) if s.name == name], np.int64)
 
     @property
     def units(self) -> list[Hashable]:
-        """The unit of each sentence, of which intervals are: its document or distinct text."""
+        """Each sentence's sampling unit: its document or distinct text."""
         return units_of_sentences(self.sentences)
 
     def cell(self, row: PersonName, column: PersonName, *, seed: int = 0) -> Score:
-        """Return how often `column` was read from the sentences of `row` in which it was put."""
-        rows = self.rows_of(row)
+        """Return how often `column` was recovered when inserted into the sentences of `row`."""
+        rows = self.rows_of_name(row)
         read = self.read[rows, self.names.index(column)]
-        return rate_by_document(read, _at(self.units, rows), seed=seed)
+        return rate_by_document(read, _take(self.units, rows), seed=seed)
 
     @property
     def is_own(self) -> NDArray[np.bool_]:
-        """Whether a name is the sentence's own, shape (S, C)."""
+        """Whether a name is the sentence's original one, shape (S, C)."""
         return np.array([[s.name == name for name in self.names] for s in self.sentences])
 
     def diagonal(self, *, seed: int = 0) -> Score:
-        """Return how often a surname was read from the sentences as they were written."""
+        """Return how often the original surname was recovered from unchanged sentences."""
         rows, columns = np.nonzero(self.is_own)
-        return rate_by_document(self.read[rows, columns], _at(self.units, rows), seed=seed)
+        return rate_by_document(self.read[rows, columns], _take(self.units, rows), seed=seed)
 
     def exchanged(self, among: NDArray[np.bool_] | None = None, *, seed: int = 0) -> Score:
-        """Return how often a substituted surname was read; sentences, or documents, are resampled.
+        """Return how often a substituted surname was recovered.
 
         Parameters
         ----------
         among : ndarray of bool, shape (S, C) or (C,), optional
-            Count these substitutions alone.
+            Count only these substitutions.
         """
         counted = ~self.is_own if among is None else ~self.is_own & among
-        shares, n = _share(self.read, counted), int(counted.sum())
+        shares, n = _row_shares(self.read, counted), int(counted.sum())
         return mean_rate(shares, documents=self.units, n_trials=n, seed=seed)
 
-    def wrongly_said(self, *, seed: int = 0) -> Score:
-        """Return how often a listed surname was answered that is not in the text.
+    def false_alarms(self, *, seed: int = 0) -> Score:
+        """Return the false-positive rate: how often a listed surname not in the text is answered.
 
-        The share over all names that the text does not hold: what an attack pays that answers
-        names freely.
+        It shows when an attack answers names too freely.
         """
         held = [[word_set(text) for text in row] for row in self.texts]
         absent = np.array(
             [[[not k.words <= words for k in self.names] for words in row] for row in held]
         )
         n = len(self.sentences)
-        shares = _share(self.said.reshape(n, -1), absent.reshape(n, -1))
+        shares = _row_shares(self.said.reshape(n, -1), absent.reshape(n, -1))
         return mean_rate(shares, documents=self.units, n_trials=int(absent.sum()), seed=seed)
 
     def ranked_first(self, *, seed: int = 0) -> Score:
-        """Return how often the listed surname that the attack ranks highest is the right one.
+        """Return how often the true surname ranks highest among the listed ones (unchanged texts).
 
-        Of the sentences as they were written: the attacker knows the list.
+        The attacker knows the list.
         """
         s, c = np.nonzero(self.is_own)
         right = np.array(
-            [first_candidate(self.answers[i][j], self.names) == j
-             for i, j in zip(s, c, strict=True)],
+            [
+                first_candidate(self.answers[i][j], self.names) == j
+                for i, j in zip(s, c, strict=True)
+            ],
             bool,
-        )  # fmt: skip
-        return rate_by_document(right, _at(self.units, s), seed=seed)
+        )
+        return rate_by_document(right, _take(self.units, s), seed=seed)
 
 
 def substitute_names(
@@ -124,11 +123,11 @@ def substitute_names(
     names: Sequence[PersonName],
     on_progress: OnProgress = no_progress,
 ) -> Substitution:
-    """Put every name into every sentence, encode, and invert the vectors.
+    """Insert every name into every sentence, encode the texts and invert the vectors.
 
     Implements the experiment of Corò (2022), §5.2.3 (Tables 5.6 and 5.7): `cell(row, column)`
-    is the fraction of times that the surname is among the words read. Rows are the names whose
-    sentences they are; the thesis writes them as columns.
+    is the fraction of times that the surname is among the recovered words. Rows are the original
+    names; the thesis writes them as columns.
 
     Raises
     ------
@@ -159,9 +158,9 @@ def substitute_names(
 
 
 def first_candidate(answer: Recovery, names: Sequence[PersonName]) -> int | None:
-    """Return the name whose surname the answer, runners-up included, ranks highest; or None.
+    """Return the index of the name whose surname the answer ranks highest, or None.
 
-    A surname of several words stands where its last one does.
+    A surname of several words has the rank of its lowest-ranked word.
     """
     rank = {found.word: i for i, found in enumerate((*answer.words, *answer.runners_up))}
     placed = [
@@ -172,12 +171,13 @@ def first_candidate(answer: Recovery, names: Sequence[PersonName]) -> int | None
     return min(placed)[1] if placed else None
 
 
-def _at(units: Sequence[Hashable], rows: NDArray[np.int64]) -> list[Hashable]:
+def _take(units: Sequence[Hashable], rows: NDArray[np.int64]) -> list[Hashable]:
+    """Return the units at the given rows."""
     return [units[i] for i in rows]
 
 
-def _share(hits: NDArray[np.bool_], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return, for each row, the share of hits among what counts; NaN where nothing does."""
+def _row_shares(hits: NDArray[np.bool_], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return each row's share of hits among counted cells; NaN for rows without any."""
     n = counted.sum(1)
     share = (hits & counted).sum(1) / np.maximum(n, 1)
     return np.where(n > 0, share, np.nan)

@@ -1,4 +1,4 @@
-"""Maps: vectors drawn in two or three dimensions, and how much of them survives the drawing.
+"""Maps of vectors in two or three dimensions, and how well they preserve neighbours.
 
 Reading order: `spec` (what to draw), `neighbours` (exact nearest vectors), `principal`,
 `umap_method` and `tsne_method` (one method each, t-SNE in `tsne_process`), `quality` (what a map
@@ -10,7 +10,7 @@ was picked, as files).
 
 from __future__ import annotations
 
-from core.projection.layout import Layout, project
-from core.projection.spec import METHODS, ProjectionSpec
+from leakscope.core.projection.layout import Layout, project
+from leakscope.core.projection.spec import METHODS, ProjectionSpec
 
 __all__ = ["METHODS", "Layout", "ProjectionSpec", "project"]

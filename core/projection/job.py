@@ -1,28 +1,26 @@
-"""Drawing a map from a request: work for a process of its own."""
+"""The job that draws a map in a separate process."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.encoders.at_hand import encoder_at_hand
-from core.encoders.cache import CachedEncoder
-from core.errors import CoreError
-from core.projection.cached import project_cached
-from core.projection.layout import MAX_POINTS, Layout, project
-from core.projection.points import Points, corpus_points
-from core.projection.shipped import find_vectors
-from core.projection.spec import ProjectionSpec
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.specs import EncoderSpec
-
-__all__ = ["MapRequest", "draw_map"]
+from leakscope.core.encoders.cache import CachedEncoder
+from leakscope.core.encoders.shared import shared_encoder
+from leakscope.core.errors import CoreError
+from leakscope.core.projection.layout import MAX_POINTS, Layout, project
+from leakscope.core.projection.layout_cache import project_cached
+from leakscope.core.projection.points import Points, corpus_points
+from leakscope.core.projection.shipped import find_vectors
+from leakscope.core.projection.spec import ProjectionSpec
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.specs import EncoderSpec
 
 _SHARE_OF_ENCODING = 0.7
 
 
 @dataclass(frozen=True, kw_only=True)
 class MapRequest:
-    """What identifies a map: its texts, the encoder and how it is drawn.
+    """The texts, encoder and settings that identify a map.
 
     `source` is a corpus by name, or the SHA-256 of an uploaded file with `is_upload`; `is_private`
     keeps all of it out of caches on disk and away from other sessions.
@@ -41,12 +39,12 @@ class MapRequest:
 def draw_map(
     request: MapRequest, points: Points | None, on_progress: OnProgress = no_progress
 ) -> tuple[Points, Vectors, Layout]:
-    """Return the points of a map, their vectors and where they lie.
+    """Load texts, encode them and project the vectors; return points, vectors and layout.
 
     Parameters
     ----------
     points : Points or None
-        Of an upload; a corpus is read here.
+        Points of an upload; None to read the corpus.
     """
     on_progress(0.0, "Reading the texts")
     if points is None:
@@ -57,11 +55,13 @@ def draw_map(
             is_private=request.is_private,
         )
     on_progress(0.0, "Loading the encoder")
-    encoder = encoder_at_hand(request.on)
-    vectors = None if points.is_private else _known_vectors(points, encoder)
+    encoder = shared_encoder(request.on)
+    vectors = None if points.is_private else _shipped_vectors(points, encoder)
     share = _SHARE_OF_ENCODING if vectors is None else 0.0
     if vectors is None:
-        vectors = _encoded(points, encoder, lambda done, told: on_progress(share * done, told))
+        vectors = _encode_points(
+            points, encoder, lambda done, told: on_progress(share * done, told)
+        )
     draw = project if points.is_private else project_cached
     layout = draw(
         vectors,
@@ -71,15 +71,16 @@ def draw_map(
     return points, vectors, layout
 
 
-def _known_vectors(points: Points, encoder: Encoder) -> Vectors | None:
-    """Return the vectors that come with the project, where they are of these texts."""
+def _shipped_vectors(points: Points, encoder: Encoder) -> Vectors | None:
+    """Return the shipped vectors of these texts, or None."""
     try:
         return find_vectors(points, encoder.name, encoder.fingerprint)
-    except CoreError:  # damaged: they can be encoded anew
+    except CoreError:  # damaged: the texts are encoded again
         return None
 
 
-def _encoded(points: Points, encoder: Encoder, on_progress: OnProgress) -> Vectors:
+def _encode_points(points: Points, encoder: Encoder, on_progress: OnProgress) -> Vectors:
+    """Encode the points' texts, through the cache unless they are private."""
     if not points.is_private:
         encoder = CachedEncoder(encoder)
     n = len(points)

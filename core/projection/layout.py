@@ -1,4 +1,4 @@
-"""From vectors to a map, and from a new vector to its place on it."""
+"""Project vectors to a map, and place new vectors on it."""
 
 from __future__ import annotations
 
@@ -8,28 +8,26 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-from core.projection.neighbours import nearest
-from core.projection.principal import Principal, principal_components
-from core.projection.quality import NeighbourScore, trustworthiness
-from core.projection.spec import ProjectionSpec
-from core.projection.tsne_method import tsne_places
-from core.projection.umap_method import memberships, umap_places
-from core.protocols import OnProgress, Vectors, no_progress
-from core.vectors import is_sparse, unit
-
-__all__ = ["MAX_POINTS", "MIN_POINTS", "Layout", "check_count", "check_vectors", "project"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.projection.neighbours import nearest
+from leakscope.core.projection.principal import Principal, principal_components
+from leakscope.core.projection.quality import NeighbourScore, trustworthiness
+from leakscope.core.projection.spec import ProjectionSpec
+from leakscope.core.projection.tsne_method import tsne_places
+from leakscope.core.projection.umap_method import memberships, umap_places
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.vectors import is_sparse, unit
 
 MIN_POINTS = 10
-MAX_POINTS = 50_000
+MAX_POINTS = 250_000
 _SHARE_OF_DRAWING = 0.95
 _SAME = 1e-3
-"""Distance between unit vectors below which float32 cannot tell two texts apart."""
+"""Distance between unit vectors below which float32 cannot distinguish two texts."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Layout:
-    """A map: where each vector lies, how far to trust it, and how to place a new vector.
+    """A drawn map: coordinates, trustworthiness, and what is needed to place new vectors.
 
     Attributes
     ----------
@@ -53,7 +51,7 @@ class Layout:
     principal: Principal | None = None
 
     def transform(self, vectors: Vectors) -> NDArray[np.float32]:
-        """Return the (m, n_components) float32 places of m vectors on this map.
+        """Place m new vectors on the map; return (m, n_components) coordinates.
 
         PCA: exact. UMAP and t-SNE: an approximation, the mean of the places of the nearest
         vectors, weighted by UMAP's memberships. It is where umap-learn's `transform` starts from;
@@ -67,7 +65,7 @@ class Layout:
         """
         asked = self.compare(vectors)
         if self.principal is not None:
-            return self.principal.places(asked)
+            return self.principal.project(asked)
         k = min(self.spec.n_neighbors, len(self.compared))
         found, distances = nearest(self.compared, asked, k)
         weights = memberships(distances)
@@ -77,14 +75,14 @@ class Layout:
         return np.ascontiguousarray(places, dtype=np.float32)
 
     def nearest(self, vectors: Vectors, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the k vectors of the map nearest to each of m, and their distances, each (m, k).
+        """Return indices and distances, each (m, k), of the map's vectors nearest to given ones.
 
         By the vectors, not by their places.
         """
         return nearest(self.compared, self.compare(vectors), min(k, len(self.compared)))
 
     def compare(self, vectors: Vectors) -> Vectors:
-        """Return vectors as this map compares them, after checking them."""
+        """Validate vectors and normalise them as this map's metric requires."""
         found = check_vectors(vectors, dimension=self.compared.shape[1])
         return unit(found) if self.spec.metric == "cosine" else found
 
@@ -92,7 +90,7 @@ class Layout:
 def project(
     vectors: Vectors, spec: ProjectionSpec, on_progress: OnProgress = no_progress
 ) -> Layout:
-    """Draw a map.
+    """Draw a map of vectors with UMAP, t-SNE or PCA.
 
     The same vectors and spec give the same map on one machine; other processors and library
     versions may round otherwise, which UMAP and t-SNE amplify.
@@ -100,7 +98,7 @@ def project(
     Parameters
     ----------
     vectors : float32 array (n, d)
-        10 to 50,000 of them, finite, not all the same.
+        10 to 250,000 of them, finite, not all the same.
 
     Raises
     ------
@@ -114,14 +112,15 @@ def project(
     check_count(len(found))
     compared = unit(found) if spec.metric == "cosine" else found
     if float(np.ptp(compared, axis=0).max()) < 1e-7:
-        raise InvalidInputError("All vectors are the same, so there is nothing to map. Give texts "
-                                "that differ.")  # fmt: skip
+        raise InvalidInputError(
+            "All vectors are the same, so there is nothing to map. Give different texts."
+        )
     start = time.perf_counter()
     places, principal = _draw(
         compared, spec, lambda done, told: on_progress(_SHARE_OF_DRAWING * done, told)
     )
     seconds = time.perf_counter() - start
-    on_progress(_SHARE_OF_DRAWING, "Measuring what the map keeps")
+    on_progress(_SHARE_OF_DRAWING, "Measuring how well the map preserves neighbours")
     return Layout(
         spec=spec,
         coordinates=places,
@@ -133,7 +132,7 @@ def project(
 
 
 def check_count(n_texts: int) -> None:
-    """Raise InvalidInputError unless so many texts can be drawn."""
+    """Raise InvalidInputError unless the number of texts is within the limits of a map."""
     if not MIN_POINTS <= n_texts <= MAX_POINTS:
         raise InvalidInputError(
             f"A map needs {MIN_POINTS} to {MAX_POINTS:,} texts, got {n_texts:,}. "
@@ -144,20 +143,21 @@ def check_count(n_texts: int) -> None:
 def _draw(
     compared: Vectors, spec: ProjectionSpec, on_progress: OnProgress
 ) -> tuple[NDArray[np.float32], Principal | None]:
+    """Run the spec's projection method; return coordinates and, for PCA, the components."""
     if spec.method == "umap":
         return umap_places(compared, spec, on_progress), None
     if spec.method == "tsne":
         return tsne_places(compared, spec, on_progress), None
     on_progress(0.0, "Finding the principal components")
     principal = principal_components(compared, spec.n_components)
-    return principal.places(compared), principal
+    return principal.project(compared), principal
 
 
 def check_vectors(vectors: Vectors, *, dimension: int | None = None) -> Vectors:
-    """Return contiguous float32 vectors, or raise InvalidInputError saying what is wrong."""
+    """Return vectors as contiguous float32; raise InvalidInputError if they are invalid."""
     if is_sparse(vectors):
         raise InvalidInputError(
-            "A map is drawn of dense vectors; those of a bag of words are sparse. Use LSA of the "
+            "A map needs dense vectors, and those of a bag of words are sparse. Use LSA of the "
             "same bag of words: lsa_tfidf or lsa_hashing."
         )
     found = np.asarray(vectors)
@@ -167,11 +167,12 @@ def check_vectors(vectors: Vectors, *, dimension: int | None = None) -> Vectors:
         )
     if dimension is not None and found.shape[1] != dimension:
         raise InvalidInputError(
-            f"This map is of vectors of {dimension} numbers, got {found.shape[1]}. Encode with "
-            "the encoder of the map."
+            f"The vectors of this map have {dimension} dimensions, got {found.shape[1]}. Use the "
+            "encoder of the map."
         )
     if found.dtype.kind not in "fiu" or not np.isfinite(found).all():
         raise InvalidInputError(
-            "vectors must be finite numbers, got NaN, infinity or something else. Encode anew."
+            "vectors must be finite numbers, got NaN, infinity or something else. Encode the texts "
+            "again."
         )
     return np.ascontiguousarray(found, dtype=np.float32)

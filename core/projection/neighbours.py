@@ -1,4 +1,4 @@
-"""Nearest vectors, exact: blocks of inner products, the best of each row kept."""
+"""Exact nearest neighbours, by blocks of inner products."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from core.protocols import OnProgress, Vectors, no_progress
-
-__all__ = ["nearest"]
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
 
 _BLOCK_CELLS = 2**25
 """Distances in memory at a time: 128 MB of float32."""
@@ -25,7 +23,7 @@ def nearest(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the k nearest rows of `base` to each query by Euclidean distance, nearest first.
 
-    Candidates are found by ||b||² − 2⟨q, b⟩ in float32; their distances are computed anew from
+    Candidates are found by ||b||² − 2⟨q, b⟩ in float32; their distances are recomputed from
     the differences, which have no cancellation, and sorted.
 
     Parameters
@@ -62,7 +60,7 @@ def nearest(
 
 
 def _distances(known: torch.Tensor, asked: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
-    """Return the distance of each query to the rows found for it, 256 queries at a time."""
+    """Return the distance of each query to its candidate rows, 256 queries at a time."""
     parts = [
         (known[columns] - rows[:, None]).norm(dim=2)
         for columns, rows in zip(found.split(256), asked.split(256), strict=True)

@@ -1,4 +1,4 @@
-"""What is drawn: texts with the columns that can colour them, and how they were chosen."""
+"""The texts of a map, with the columns that can colour them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.corpora import load_corpus
-from core.corpora.documents import digest_fields
-from core.corpora.memory_file import MemoryFile
-from core.corpora.uploads import is_table, read_upload
-
-__all__ = ["Points", "corpus_points", "upload_points"]
+from leakscope.core.corpora import load_corpus
+from leakscope.core.corpora.documents import digest_fields
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.corpora.uploads import is_table, read_upload
 
 Column = tuple[str | None, ...]
 
 _COLLECTIONS = {"lee": "news (Lee)", "wikipedia": "Wikipedia"}
-"""What the parts of the bundled corpora are called on a map."""
+"""Readable names of the bundled corpora's parts."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Points:
-    """Texts in the order of the map.
+    """The texts of a map and their columns, and how they were sampled.
 
     Attributes
     ----------
     name : str
-        Of the corpus or the file.
+        Name of the corpus or the file.
     unit : str
         What one text is: `sentence` or `row`.
     texts : tuple of str
@@ -59,29 +57,29 @@ class Points:
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 of the texts in their order."""
+        """SHA-256 of the texts, in order."""
         return digest_fields(self.texts)
 
     @property
     def told(self) -> str:
-        """How many texts of how many are shown, and how they were chosen.
+        """The number of texts shown, of how many, and how they were sampled, in words.
 
         Examples
         --------
         >>> Points(name="x", unit="row", texts=("a",), columns={}, n_available=9).told
-        '1 of 9 rows, drawn at random (seed 0)'
+        '1 of 9 rows, chosen at random (seed 0)'
         """
         n, unit = len(self.texts), f"{self.unit}s"
-        cut = f" (the first {self.n_available:,} of the file; it has more)" if self.is_cut else ""
+        cut = f" (the first {self.n_available:,} rows of a longer file)" if self.is_cut else ""
         if self.n_empty:
-            cut += f" (skipped besides: {self.n_empty:,} without a text)"
+            cut += f" ({self.n_empty:,} rows without a text were skipped)"
         if n == self.n_available:
             return f"All {n:,} {unit}{cut}"
-        return f"{n:,} of {self.n_available:,} {unit}{cut}, drawn at random (seed {self.seed})"
+        return f"{n:,} of {self.n_available:,} {unit}{cut}, chosen at random (seed {self.seed})"
 
 
 def corpus_points(name: str, n: int, *, seed: int = 0, is_private: bool = False) -> Points:
-    """Return n sentences of a corpus, drawn without replacement, or all of them if it has fewer.
+    """Return n sentences of a corpus with their columns, sampled without replacement.
 
     Columns: `document`, with `class` (of the bundled corpora, `collection`) and `author` where
     the corpus knows them, and `words`.
@@ -92,13 +90,13 @@ def corpus_points(name: str, n: int, *, seed: int = 0, is_private: bool = False)
         As `load_corpus`.
     """
     found = load_corpus(name).sentences()
-    rows = _drawn(len(found), n, seed)
+    rows = _sample_rows(len(found), n, seed)
     part = found.take(rows)
     of_label = "collection" if name == "bundled" else "class"
     labels = tuple(_COLLECTIONS.get(c or "", c) for c in part.labels)
     columns: dict[str, Column] = {of_label: labels, "author": part.authors}
     columns = {k: v for k, v in columns.items() if any(c is not None for c in v)}
-    # Numbers of documents are names, not amounts.
+    # Document numbers are names, not quantities.
     columns["document"] = tuple(f"{name} {i}" if i.isdigit() else i for i in part.document_ids)
     columns["words"] = _word_counts(part.texts)
     return Points(
@@ -120,7 +118,7 @@ def upload_points(
     others: tuple[str, ...] = (),
     seed: int = 0,
 ) -> Points:
-    """Return n rows of an upload, drawn without replacement, or all of them if it has fewer.
+    """Return n rows of an uploaded file with their columns, sampled without replacement.
 
     Raises
     ------
@@ -129,8 +127,8 @@ def upload_points(
         text are skipped and counted.
     """
     others = tuple(c for c in others if c != text) if is_table(file) else ()
-    rows, is_cut, n_empty = read_upload(file, text=text, others=others)
-    kept = [rows[i] for i in _drawn(len(rows), n, seed)]
+    rows, is_cut, n_empty = read_upload(file, text=text, others=others, wanted=n)
+    kept = [rows[i] for i in _sample_rows(len(rows), n, seed)]
     texts = tuple(row.text for row in kept)
     columns = {name: tuple(row.others[i] for row in kept) for i, name in enumerate(others)}
     columns.setdefault("words", _word_counts(texts))
@@ -147,7 +145,8 @@ def upload_points(
     )
 
 
-def _drawn(n_available: int, n: int, seed: int) -> list[int]:
+def _sample_rows(n_available: int, n: int, seed: int) -> list[int]:
+    """Return n row indices sampled without replacement, ascending; all if there are fewer."""
     if n >= n_available:
         return list(range(n_available))
     rng = np.random.default_rng(seed)
@@ -155,4 +154,5 @@ def _drawn(n_available: int, n: int, seed: int) -> list[int]:
 
 
 def _word_counts(texts: Sequence[str]) -> Column:
+    """Return the number of words of each text, as strings."""
     return tuple(str(len(text.split())) for text in texts)

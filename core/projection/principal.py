@@ -1,4 +1,4 @@
-"""Principal components: the linear map that keeps most of the variance."""
+"""Principal component analysis."""
 
 from __future__ import annotations
 
@@ -7,26 +7,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.protocols import Vectors
-
-__all__ = ["Principal", "principal_components"]
+from leakscope.core.protocols import Vectors
 
 
 @dataclass(frozen=True, eq=False)
 class Principal:
-    """A fitted linear map: float32 `mean` (d,), `axes` (c, d) and the variance each axis keeps."""
+    """A fitted PCA: float32 `mean` (d,), `axes` (c, d), and the variance share of each axis."""
 
     mean: NDArray[np.float32]
     axes: NDArray[np.float32]
     kept: tuple[float, ...]
 
-    def places(self, vectors: Vectors) -> NDArray[np.float32]:
-        """Return the (n, c) float32 places of (n, d) vectors."""
+    def project(self, vectors: Vectors) -> NDArray[np.float32]:
+        """Project (n, d) vectors onto the axes; return (n, c) float32 coordinates."""
         return np.ascontiguousarray((vectors - self.mean) @ self.axes.T, dtype=np.float32)
 
 
 def principal_components(vectors: Vectors, n_components: int) -> Principal:
-    """Fit the first axes of the covariance, each signed so that its largest entry is positive.
+    """Fit PCA by the eigenvectors of the covariance, with deterministic signs.
 
     By the eigenvectors of the (d, d) covariance, summed up in float64, which for many more vectors
     than dimensions is faster than a decomposition of the vectors. Vectors with fewer

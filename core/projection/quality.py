@@ -1,4 +1,4 @@
-"""What a map keeps: neighbours of the vectors among neighbours on the map, and classes."""
+"""Quality measures of a map: trustworthiness, and agreement of classes among neighbours."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from core.intervals import bootstrap_interval
-from core.projection.neighbours import nearest
-from core.protocols import Vectors
-from core.results import Score
-from core.units import units_of_vectors
-
-__all__ = ["NeighbourScore", "neighbour_agreement", "trustworthiness"]
+from leakscope.core.intervals import bootstrap_interval
+from leakscope.core.projection.neighbours import nearest
+from leakscope.core.protocols import Vectors
+from leakscope.core.results import Score
+from leakscope.core.units import units_of_vectors
 
 _BLOCK_ROWS = 64
 
 
 @dataclass(frozen=True)
 class NeighbourScore:
-    """What points say of their `k` nearest neighbours, each point asked being a sample."""
+    """A score over points, computed from each point's `k` nearest neighbours."""
 
     score: Score
     k: int
@@ -37,7 +35,7 @@ def trustworthiness(
     n_sample: int = 1000,
     seed: int = 0,
 ) -> NeighbourScore:
-    """Return how far neighbours on the map are neighbours among the vectors, 1 being all of them.
+    """Return the trustworthiness of a map (Venna & Kaski 2001); 1 is best.
 
     Implements Eq. 2 of Venna & Kaski (2001):
     T(k) = 1 − 2/(n k (2n − 3k − 1)) Σ_i Σ_{j ∈ U_k(i)} (r(i, j) − k), where U_k(i) are the points
@@ -59,9 +57,11 @@ def trustworthiness(
     rng = np.random.default_rng(seed)
     asked = np.sort(rng.choice(n, size=min(n, n_sample), replace=False))
     excess = np.concatenate(
-        [_excess(vectors, places, asked[i : i + _BLOCK_ROWS], k)
-         for i in range(0, len(asked), _BLOCK_ROWS)]
-    )  # fmt: skip
+        [
+            _excess(vectors, places, asked[i : i + _BLOCK_ROWS], k)
+            for i in range(0, len(asked), _BLOCK_ROWS)
+        ]
+    )
     each = 1 - excess * 2 / (k * (2 * n - 3 * k - 1))
     units = units_of_vectors(vectors[asked])
     return NeighbourScore(
@@ -73,7 +73,7 @@ def trustworthiness(
 def _excess(
     vectors: Vectors, places: NDArray[np.float32], rows: NDArray[np.int64], k: int
 ) -> NDArray[np.float64]:
-    """Return Σ_j max(0, r(i, j) − k) of each asked point i."""
+    """Return Σ_j max(0, r(i, j) − k) of each point i, summed over its map neighbours."""
     on_map = torch.cdist(torch.from_numpy(places[rows]), torch.from_numpy(places))
     far = torch.cdist(torch.from_numpy(vectors[rows]), torch.from_numpy(vectors))
     own = torch.arange(len(rows)), torch.from_numpy(rows)
@@ -93,7 +93,7 @@ def neighbour_agreement(
     n_sample: int = 2000,
     seed: int = 0,
 ) -> NeighbourScore | None:
-    """Return how many of a point's k nearest neighbours are of its class, 0 to k.
+    """Return how many of a point's k nearest neighbours share its class, on average, 0 to k.
 
     Chance is what points scattered at random would have.
     Points without a class (None) are left out as if they were not there.
@@ -101,10 +101,10 @@ def neighbour_agreement(
     Parameters
     ----------
     places : float32 array (n, c)
-        Of a map, or vectors.
+        Coordinates on a map, or vectors.
     classes : sequence of n
     units : sequence of n, optional
-        The unit of each point (`core.units.units_of`); each is its own by default.
+        The unit of each point (`leakscope.core.units.units_of`); each is its own by default.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def neighbour_agreement(
     rng = np.random.default_rng(seed)
     asked = np.sort(rng.choice(len(kept), size=min(len(kept), n_sample), replace=False))
     known = np.ascontiguousarray(places[kept])
-    # One more is asked for, since the nearest to a point is itself (or its double).
+    # One more neighbour, since the nearest to a point is itself (or a duplicate).
     found, _ = nearest(known, known[asked], k + 1)
     is_same = codes[found] == codes[asked][:, None]
     is_own = found == asked[:, None]

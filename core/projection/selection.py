@@ -1,4 +1,4 @@
-"""Points that were picked on a map, as files, and finding points by what their texts hold."""
+"""Search a map's texts, and export selected points."""
 
 from __future__ import annotations
 
@@ -10,29 +10,27 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.reading import Reading
-from core.projection.points import Points
-
-__all__ = ["matching_rows", "selection_json", "selection_rows"]
+from leakscope.core.attacks.inversion.reading import Reading
+from leakscope.core.projection.points import Points
 
 
-def folded(text: str) -> str:
-    """Return a text as it is searched: NFKC, without case."""
+def search_form(text: str) -> str:
+    """Return a text normalised for search: NFKC, case-folded."""
     return normalize("NFKC", text).casefold()
 
 
-def matching_rows(folded_texts: Sequence[str], sought: str) -> NDArray[np.int64]:
-    """Return the positions of the texts that hold a piece of text; none for an empty one.
+def matching_rows(search_forms: Sequence[str], sought: str) -> NDArray[np.int64]:
+    """Return the row indices of the texts that contain a search string; none for an empty one.
 
     Parameters
     ----------
-    folded_texts : sequence of str
-        As `folded` returns them.
+    search_forms : sequence of str
+        As `search_form` returns them.
     """
-    wanted = folded(sought.strip())
+    wanted = search_form(sought.strip())
     if not wanted:
         return np.empty(0, np.int64)
-    return np.array([i for i, text in enumerate(folded_texts) if wanted in text], np.int64)
+    return np.array([i for i, text in enumerate(search_forms) if wanted in text], np.int64)
 
 
 def selection_rows(
@@ -42,37 +40,39 @@ def selection_rows(
     readings: Mapping[int, Reading],
     protected: Mapping[int, Reading] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return one mapping a picked point: text, columns, place, and what an attack recovered.
+    """Return one export row per selected point: text, columns, coordinates, recovered words.
 
     Parameters
     ----------
     readings, protected : mapping of position to Reading
-        Of the vectors as they are, and under a defence.
+        Readings of the undefended and the defended vectors.
     """
     under = protected or {}
-    return [_row(points, coordinates[i], i, readings.get(i), under.get(i)) for i in rows]
+    return [_export_row(points, coordinates[i], i, readings.get(i), under.get(i)) for i in rows]
 
 
-def _row(
+def _export_row(
     points: Points,
     place: NDArray[np.float32],
     i: int,
     reading: Reading | None,
     protected: Reading | None,
 ) -> dict[str, Any]:
+    """Return the export row of one point."""
     row: dict[str, Any] = {"text": points.texts[i]}
     row |= {f"column {name}": values[i] for name, values in points.columns.items()}
     row |= {f"map {axis}": float(value) for axis, value in enumerate(place, 1)}
     if reading is not None:
-        row |= {"attack": reading.attack, **_read(reading, "")}
+        row |= {"attack": reading.attack, **_export_reading(reading, "")}
     if protected is not None:
-        row |= _read(protected, " with the defence")
+        row |= _export_reading(protected, " with the defence")
     if reading is not None:
         row["f1 by guessing"] = reading.prior.f1
     return row
 
 
-def _read(reading: Reading, when: str) -> dict[str, Any]:
+def _export_reading(reading: Reading, when: str) -> dict[str, Any]:
+    """Return the recovered words, wrong words and F1 of one reading, for export."""
     return {
         f"recovered{when}": " ".join(w.word for w in reading.hits),
         f"wrong{when}": " ".join(w.word for w in reading.wrong),
@@ -81,5 +81,5 @@ def _read(reading: Reading, when: str) -> dict[str, Any]:
 
 
 def selection_json(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the facts of the map and the rows."""
+    """Return the map's facts and the selected rows as JSON."""
     return json.dumps({**facts, "points": list(rows)}, ensure_ascii=False, indent=1)

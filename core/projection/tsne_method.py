@@ -1,4 +1,4 @@
-"""t-SNE by scikit-learn, in a process of its own, so that it can be followed and stopped.
+"""t-SNE by scikit-learn in a separate process, which reports progress and can be stopped.
 
 scikit-learn's t-SNE reports to nobody but the terminal and cannot be interrupted within a thread.
 Vectors go through a pipe: nothing is written to disk.
@@ -19,23 +19,21 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from core.assets import ROOT
-from core.errors import CoreError
-from core.projection.spec import ProjectionSpec
-from core.projection.tsne_process import N_ROUNDS
-from core.protocols import OnProgress, Vectors, no_progress
-
-__all__ = ["tsne_places"]
+from leakscope.core.assets import ROOT
+from leakscope.core.errors import CoreError
+from leakscope.core.projection.spec import ProjectionSpec
+from leakscope.core.projection.tsne_process import N_ROUNDS
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
 
 _ROUND = re.compile(r"Iteration (\d+)")
 _LOOK_EVERY = 0.25
-"""Seconds between two looks at whether to stop."""
+"""Seconds between checks for a stop request."""
 
 
 def tsne_places(
     vectors: Vectors, spec: ProjectionSpec, on_progress: OnProgress = no_progress
 ) -> NDArray[np.float32]:
-    """Return the (n, n_components) float32 places of vectors compared by Euclidean distance.
+    """Return the (n, n_components) t-SNE coordinates of vectors (Euclidean distance).
 
     Implements van der Maaten & Hinton (2008) with the Barnes-Hut approximation, by scikit-learn.
     Differs from scikit-learn's defaults: a perplexity above (n − 1)/3 counts as that.
@@ -50,7 +48,7 @@ def tsne_places(
     perplexity = min(spec.perplexity, (len(vectors) - 1) / 3)
     settings = {"n_components": spec.n_components, "perplexity": perplexity, "seed": spec.seed}
     process = subprocess.Popen(
-        [sys.executable, "-m", "core.projection.tsne_process", json.dumps(settings)],
+        [sys.executable, "-m", "leakscope.core.projection.tsne_process", json.dumps(settings)],
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 2) - 1))},
         stdin=subprocess.PIPE,
@@ -70,6 +68,7 @@ def tsne_places(
 def _follow(
     process: subprocess.Popen[bytes], vectors: Vectors, on_progress: OnProgress
 ) -> NDArray[np.float32]:
+    """Send vectors to the t-SNE process, report its progress and return its coordinates."""
     assert process.stdin and process.stdout and process.stderr
     answer: list[bytes] = []
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -95,28 +94,31 @@ def _follow(
     threads[1].join()
     if process.wait() != 0 or not answer[0]:
         raise CoreError(
-            f"t-SNE of {len(vectors):,} points ended before it was done, perhaps for want of "
-            "memory. Draw fewer points, or take UMAP."
+            f"t-SNE of {len(vectors):,} points ended early, perhaps because memory ran out. Draw "
+            "fewer points, or use UMAP."
         )
     places: NDArray[np.float32] = np.load(io.BytesIO(answer[0]), allow_pickle=False)
     return places
 
 
 def _feed(pipe: IO[bytes], vectors: Vectors) -> None:
+    """Write vectors to the process's standard input."""
     content = io.BytesIO()
     np.save(content, vectors, allow_pickle=False)
     try:
         pipe.write(content.getbuffer())
         pipe.close()
-    except OSError:  # the process has ended: its exit status tells
+    except OSError:  # the process has ended; its exit status says why
         return
 
 
 def _drain(pipe: IO[bytes], answer: list[bytes]) -> None:
+    """Read all of the process's standard output into `answer`."""
     answer.append(pipe.read())
 
 
 def _listen(pipe: IO[bytes], lines: queue.SimpleQueue[str | None]) -> None:
+    """Put each line of the process's standard error on a queue, then None."""
     for line in pipe:
         lines.put(line.decode("utf-8", "replace"))
     lines.put(None)

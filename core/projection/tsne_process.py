@@ -1,6 +1,7 @@
-"""t-SNE in a process of its own: reads vectors from standard input, writes places to its output.
+"""The t-SNE process: reads vectors from standard input, writes coordinates to standard output.
 
-`python -m core.projection.tsne_process '{"n_components": 2, "perplexity": 30.0, "seed": 0}'`
+`python -m leakscope.core.projection.tsne_process '{"n_components": 2, "perplexity": 30.0, "seed":
+0}'`
 """
 
 from __future__ import annotations
@@ -12,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["N_ROUNDS", "main"]
-
 N_ROUNDS = 1000
-"""scikit-learn's default."""
+"""scikit-learn's default number of iterations."""
 
 
 def main() -> None:
-    """Fit, telling the rounds on standard error as scikit-learn words them."""
+    """Run t-SNE on vectors from standard input; progress goes to standard error."""
     from sklearn.manifold import TSNE
 
     settings: dict[str, Any] = json.loads(sys.argv[1])

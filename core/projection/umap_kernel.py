@@ -1,4 +1,4 @@
-"""The rounds of UMAP, compiled: neighbours pull a point, random others push it away.
+"""UMAP's optimisation rounds, compiled with numba: attraction and random repulsion.
 
 Numba infers the types; the docstrings state them.
 """
@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.compiled import njit
-
-__all__ = ["N_PUSHES", "force_tables", "move_points"]
+from leakscope.core.compiled import njit
 
 N_PUSHES = 5
-"""Random points that push for each neighbour that pulls (negative_sample_rate)."""
+"""Number of random repulsions per attraction (negative_sample_rate)."""
 
 _BITS = 9
-"""Of the mantissa that choose an entry: entries are at most 0.1 % from the exact value."""
+"""Mantissa bits that choose a table entry; entries are within 0.1 % of the exact value."""
 _SHIFT = 23 - _BITS
 _LOWEST, _HIGHEST = -24, 16
-"""Exponents of two of the squared distances that the tables span."""
+"""Range of exponents of squared distances that the tables cover."""
 _FIRST = (127 + _LOWEST) << _BITS
 _SIZE = (_HIGHEST - _LOWEST) << _BITS
 
 
 def force_tables(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the coefficients of pull and push, float32, by the leading bits of the distance.
+    """Return lookup tables (float32) of the attractive and repulsive force by squared distance.
 
     Implements the gradients of McInnes, Healy & Melville (2018), §4.2, at squared distance s:
     pull −2ab s^(b−1)/(1 + a s^b), push 2b/((0.001 + s)(1 + a s^b)).
@@ -40,19 +38,20 @@ def force_tables(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(nogil=True, cache=True, inline="always")
 def _entry(squared):
-    """Return the entry of a float32 squared distance above zero."""
+    """Return the table index of a positive float32 squared distance."""
     found = (np.float32(squared).view(np.int32) >> _SHIFT) - _FIRST
     return min(max(found, 0), _SIZE - 1)
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _bounded(step):
+def _clip(step):
+    """Clip a step to [-4, 4]."""
     return min(max(step, np.float32(-4)), np.float32(4))
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def move_points(places, heads, tails, period, due, pull, push, first, last, n_rounds, state):
-    """Run the rounds first … last − 1 of n_rounds, in place, and return the generator's state.
+def run_rounds(places, heads, tails, period, due, pull, push, first, last, n_rounds, state):
+    """Run UMAP's optimisation rounds `first` to `last` − 1 in place; return the random state.
 
     Parameters
     ----------
@@ -81,9 +80,9 @@ def move_points(places, heads, tails, period, due, pull, push, first, last, n_ro
             if squared > 0:
                 force = pull[_entry(squared)]
                 dx, dy, dz = (
-                    rate * _bounded(force * dx),
-                    rate * _bounded(force * dy),
-                    rate * _bounded(force * dz),
+                    rate * _clip(force * dx),
+                    rate * _clip(force * dy),
+                    rate * _clip(force * dz),
                 )
                 x, y, z = x + dx, y + dy, z + dz
                 places[j, 0] -= dx
@@ -98,8 +97,8 @@ def move_points(places, heads, tails, period, due, pull, push, first, last, n_ro
                 squared = dx * dx + dy * dy + dz * dz
                 if k != i and squared > 0:
                     force = push[_entry(squared)]
-                    x += rate * _bounded(force * dx)
-                    y += rate * _bounded(force * dy)
-                    z += rate * _bounded(force * dz)
+                    x += rate * _clip(force * dx)
+                    y += rate * _clip(force * dy)
+                    z += rate * _clip(force * dz)
             places[i, 0], places[i, 1], places[i, 2] = x, y, z
     return state

@@ -1,36 +1,36 @@
-"""UMAP: umap-learn's graph of neighbours, laid out by our compiled rounds.
+"""UMAP: its graph of neighbours, optimised by our compiled rounds.
 
-docs/decisions/0006-umap-rounds-of-our-own.md says why the rounds are ours.
+docs/decisions/0006-umap-rounds-of-our-own.md says why graph and rounds are ours.
 """
 
 from __future__ import annotations
 
 import threading
-import warnings
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import curve_fit
+from scipy.sparse import csr_array
 
-from core.projection.neighbours import nearest
-from core.projection.principal import principal_components
-from core.projection.spec import ProjectionSpec
-from core.protocols import OnProgress, Vectors, no_progress
-
-__all__ = ["default_epochs", "memberships", "umap_places"]
+from leakscope.core.projection.neighbours import nearest
+from leakscope.core.projection.principal import principal_components
+from leakscope.core.projection.spec import ProjectionSpec
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
 
 _ONE_AT_A_TIME = threading.Lock()
-"""Numba's parallel kernels abort the process when two threads enter them at once."""
+"""Numba's parallel kernels, of NN-descent, abort the process when two threads enter at once."""
 
 _MOST_EXACT = 5_000
-"""Points up to which neighbours are exact; beyond, descent finds 96 % of them, much sooner."""
+"""Maximum number of points with exact neighbours; beyond, NN-descent finds 96 % of them, much
+faster."""
 
 _SHARE_OF_GRAPH, _N_REPORTS = 0.4, 50
 
 
 def default_epochs(n: int) -> int:
-    """Return the rounds for n points.
+    """Return our default number of UMAP rounds: 300 up to 10,000 points, 200 beyond.
 
     Fewer than umap-learn's 500 up to 10,000 points, at equal quality, which
     `benchmarks/umap_layout.py` holds against umap-learn's; its 200 beyond.
@@ -41,64 +41,105 @@ def default_epochs(n: int) -> int:
 def umap_places(
     vectors: Vectors, spec: ProjectionSpec, on_progress: OnProgress = no_progress
 ) -> NDArray[np.float32]:
-    """Return the (n, n_components) float32 places of vectors compared by Euclidean distance.
+    """Return the (n, n_components) UMAP coordinates of vectors (Euclidean distance).
 
     Implements McInnes, Healy & Melville (2018).
-    Differs from umap-learn, which builds the graph: the rounds are ours (`umap_kernel`), points
-    start at their principal components instead of a spectral layout (Kobak & Linderman 2021 find
-    no difference in quality), and up to 10,000 points move for fewer rounds.
+    Differs from umap-learn: the rounds are ours (`umap_kernel`), points start at their principal
+    components instead of a spectral layout (Kobak & Linderman 2021 find no difference in quality),
+    and up to 10,000 points move for fewer rounds.
 
     Raises
     ------
     StoppedError
         `on_progress` asked to stop.
     """
-    on_progress(0.0, "Loading UMAP")
+    on_progress(0.0, "Finding neighbours")
     with _ONE_AT_A_TIME:
         graph = _graph(vectors, spec, on_progress)
-    on_progress(_SHARE_OF_GRAPH, "Placing the points at their principal components")
-    return _settle(graph.tocoo(), _start(vectors, spec), spec, on_progress)
+    on_progress(_SHARE_OF_GRAPH, "Computing the initial positions from principal components")
+    return _optimise_layout(graph.tocoo(), _initial_layout(vectors, spec), spec, on_progress)
 
 
 def _graph(vectors: Vectors, spec: ProjectionSpec, on_progress: OnProgress) -> Any:
-    """Return the (n, n) sparse memberships of neighbours, symmetric."""
-    from umap.umap_ import fuzzy_simplicial_set, nearest_neighbors
-
+    """Return UMAP's symmetric (n, n) sparse graph of neighbour memberships."""
     n, k = len(vectors), min(spec.n_neighbors, len(vectors) - 1)
-    rng = np.random.RandomState(spec.seed)
     if n > _MOST_EXACT:
-        on_progress(0.05, f"Finding the neighbours of {n:,} points")
-        found, far, _ = nearest_neighbors(vectors, k, "euclidean", {}, False, rng, n_jobs=1)
+        from umap.umap_ import nearest_neighbors
+
+        on_progress(0.05, f"Finding neighbours of {n:,} points")
+        rng = np.random.RandomState(spec.seed)
+        near, distances, _ = nearest_neighbors(vectors, k, "euclidean", {}, False, rng, n_jobs=1)
     else:
         near, distances = nearest(
-            vectors, vectors, k - 1, is_self=True,
+            vectors,
+            vectors,
+            k - 1,
+            is_self=True,
             on_progress=lambda done, told: on_progress(0.05 + 0.2 * done, told),
-        )  # fmt: skip
-        # umap-learn counts a point as its own first neighbour.
+        )
+        # UMAP counts a point as its own first neighbour.
         own = np.arange(n)[:, None]
-        found = np.hstack([own, near]).astype(np.int32)
-        far = np.hstack([np.zeros_like(own, np.float32), distances])
-    on_progress(0.3, "Building the graph of neighbours")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return fuzzy_simplicial_set(vectors, k, rng, "euclidean", knn_indices=found, knn_dists=far)[
-            0
-        ]
+        near = np.hstack([own, near])
+        distances = np.hstack([np.zeros_like(own, np.float32), distances])
+    on_progress(0.3, "Building the neighbour graph")
+    return fuzzy_graph(near, distances)
 
 
-def _settle(
+def fuzzy_graph(near: NDArray[Any], distances: NDArray[Any], n_rounds: int = 64) -> Any:
+    """Return UMAP's fuzzy union of the points' neighbourhoods, a sparse float32 (n, n) array.
+
+    Implements McInnes, Healy & Melville (2018), algorithms 2 and 3: the membership of a neighbour
+    is exp(−(d − ρ)/σ), with ρ the distance to the nearest other point and σ such that a point's
+    memberships sum to log₂ k; a and b of two directions become a + b − ab.
+
+    Parameters
+    ----------
+    near : int array (n, k)
+        The nearest points of each, itself first.
+    distances : float array (n, k)
+        To them, ascending.
+    """
+    n, k = near.shape
+    far = np.asarray(distances, np.float64)
+    rho = np.where(far > 0, far, np.inf).min(1, keepdims=True)
+    rho[np.isinf(rho)] = 0.0  # a point with only duplicates
+    beyond = np.maximum(far - rho, 0.0)
+    low, high = np.zeros((n, 1)), np.full((n, 1), np.inf)
+    sigma = np.ones((n, 1))
+    for _ in range(n_rounds):
+        is_wide = np.exp(-beyond[:, 1:] / sigma).sum(1, keepdims=True) > np.log2(k)
+        low, high = np.where(is_wide, low, sigma), np.where(is_wide, sigma, high)
+        sigma = np.where(np.isinf(high), 2 * sigma, (low + high) / 2)
+    # As in umap-learn, no neighbourhood is narrower than a thousandth of the mean distance.
+    mean = np.where(rho > 0, far.mean(1, keepdims=True), far.mean())
+    weights = np.exp(-beyond / np.maximum(np.maximum(sigma, 1e-3 * mean), 1e-30))
+    rows = np.repeat(np.arange(n), k)
+    weights[near == np.arange(n)[:, None]] = 0.0
+    one = csr_array((weights.ravel().astype(np.float32), (rows, near.ravel())), shape=(n, n))
+    one.eliminate_zeros()
+    other = one.T.tocsr()
+    return one + other - one * other
+
+
+def fitted_curve(spread: float, least: float) -> tuple[float, float]:
+    """Fit a and b of 1/(1 + a x²ᵇ) to an exponential beyond the minimum distance."""
+    x = np.linspace(0, 3 * spread, 300)
+    wanted = np.where(x < least, 1.0, np.exp(-(x - least) / spread))
+    (a, b), _ = curve_fit(lambda x, a, b: 1 / (1 + a * x ** (2 * b)), x, wanted)
+    return float(a), float(b)
+
+
+def _optimise_layout(
     graph: Any, start: NDArray[np.float32], spec: ProjectionSpec, on_progress: OnProgress
 ) -> NDArray[np.float32]:
-    """Move the points for all rounds, reporting between blocks of rounds."""
-    from umap.umap_ import find_ab_params
-
-    from core.projection.umap_kernel import force_tables, move_points
+    """Optimise the layout over all rounds, reporting progress; return the coordinates."""
+    from leakscope.core.projection.umap_kernel import force_tables, run_rounds
 
     n_rounds = spec.n_epochs or default_epochs(len(start))
-    is_kept = graph.data >= graph.data.max() / n_rounds  # the others would never pull
+    is_kept = graph.data >= graph.data.max() / n_rounds  # the others would never attract
     heads, tails = graph.row[is_kept].astype(np.int32), graph.col[is_kept].astype(np.int32)
     period = (graph.data.max() / graph.data[is_kept]).astype(np.float32)
-    pull, push = force_tables(*find_ab_params(1.0, spec.min_dist))
+    pull, push = force_tables(*fitted_curve(1.0, spec.min_dist))
     places = np.zeros((len(start), 4), np.float32)
     width = np.maximum(np.ptp(start, axis=0), 1e-12)
     places[:, : spec.n_components] = 10 * (start - start.min(0)) / width
@@ -108,21 +149,21 @@ def _settle(
     for first, last in pairwise(edges.tolist()):
         at = _SHARE_OF_GRAPH + (1 - _SHARE_OF_GRAPH) * first / n_rounds
         on_progress(at, f"UMAP, round {first} of {n_rounds}")
-        state = np.uint64(  # numba gives it back as an int
-            move_points(places, heads, tails, period, due, pull, push, first, last, n_rounds, state)
+        state = np.uint64(  # numba returns it as an int
+            run_rounds(places, heads, tails, period, due, pull, push, first, last, n_rounds, state)
         )
     return np.ascontiguousarray(places[:, : spec.n_components])
 
 
-def _start(vectors: Vectors, spec: ProjectionSpec) -> NDArray[np.float32]:
-    """Return the principal components within [-10, 10], ties broken by a little seeded noise."""
-    places = principal_components(vectors, spec.n_components).places(vectors)
+def _initial_layout(vectors: Vectors, spec: ProjectionSpec) -> NDArray[np.float32]:
+    """Return the initial layout: principal components scaled to [-10, 10], plus a little noise."""
+    places = principal_components(vectors, spec.n_components).project(vectors)
     noise = np.random.default_rng(spec.seed).normal(scale=1e-4, size=places.shape)
     return np.asarray(places * (10 / max(float(np.abs(places).max()), 1e-12)) + noise, np.float32)
 
 
 def memberships(distances: NDArray[np.float32], n_rounds: int = 48) -> NDArray[np.float32]:
-    """Return how much each neighbour counts for a new point, rows summing to one.
+    """Return the weights of a new point's neighbours (UMAP), each row summing to one.
 
     Implements the first step of umap-learn's `transform`: exp(−d/σ), σ such that the memberships
     of a row sum to log₂ k, found by bisection.

@@ -1,5 +1,5 @@
-"""Stories: views of the pages in an order, annotated, to be presented, and as files to take along.
+"""Stories: annotated sequences of views, to present or to export as a report.
 
-Read `format` first: what a story is; `views` then tells one from the rows that ship, `deck` makes
-slides of it, and `html`, `pdf` and `pptx` the files.
+Read `format` first, the data model. `leakscope.core.findings.registry` then builds views from
+shipped rows, `deck` builds the slides, and `html` and `pptx` write the files.
 """

@@ -1,4 +1,4 @@
-"""From pins to what every file and every screen shows: slides in words, figures and tables."""
+"""Build the slides of a report from a story's pins."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from core import __version__
-from core.errors import CoreError
-from core.story.clauses import CLAUSES, Clause
-from core.story.drawing import short_legend
-from core.story.format import OPENS, PAGES, RESTS_ON, WEAKER, YEARS, Fact, Pin, Slide, Story, Table
-from core.story.prose import Block, blocks, plain_blocks
-from core.story.thinning import thinned
-from core.story.versions import encoder_facts, made_with
-from core.story.views import VIEWS, told
-
-__all__ = ["DRAWN", "MARKS", "Deck", "Page", "live_address", "make_deck", "today"]
+from leakscope.core import __version__
+from leakscope.core.audit.summary import AuditSummary
+from leakscope.core.errors import CoreError
+from leakscope.core.findings.audit import audit_slide
+from leakscope.core.findings.drawing import short_legend
+from leakscope.core.findings.finding import OPENS, RESTS_ON, WEAKER, YEARS, Fact, Finding, Table
+from leakscope.core.findings.prose import Block, blocks, plain_blocks
+from leakscope.core.findings.registry import VIEWS, build_view
+from leakscope.core.findings.versions import encoder_facts, installed_versions
+from leakscope.core.pages import PAGES
+from leakscope.core.story.clauses import CLAUSES, Clause
+from leakscope.core.story.format import Pin, Story
+from leakscope.core.story.thinning import thin_figures
 
 DRAWN = "Drawn"
-"""The fact that says how many points of a figure are drawn, where that is not all of them."""
+"""Name of the fact that states how many points of a figure are drawn, if not all."""
 
 MARKS: Mapping[str, str] = {
     "recovered": "hit",
@@ -33,38 +35,39 @@ MARKS: Mapping[str, str] = {
     "changed": "miss",
     "wrong guess": "wrong",
 }
-"""What became of a piece of a sentence, and how it is marked."""
+"""Style class of each outcome of a piece of a sentence."""
 
-_BEHIND = ("Odds", "Promise", "Usefulness", "Measured", "Versions", WEAKER, YEARS)
-"""Facts that stand in the appendix alone."""
+_BEHIND = ("Odds", "Guarantee", "Utility", "Measured", "Versions", WEAKER, YEARS)
+"""Facts shown only in the appendix."""
 
 _MOST_BESIDE, _MOST_ABOVE = 600, 1150
-"""Letters that a slide has room for beside its figure, and with its table."""
+"""Maximum number of letters beside a figure, and above a table."""
 _MOST_ASKED = 40
-"""Letters of a text that is asked for, where it is named."""
+"""Maximum number of letters of a quoted text parameter."""
 
 _LIMITS = (
-    "Figures are of these attackers, these texts and this encoder: a lower bound on what leaks.",
-    "An interval tells the doubt of the sample, not of attackers that were not tried.",
-    "A promise of a mechanism is a ratio of odds; what was only measured promises nothing.",
-    "Questions of law are named as questions. Nothing here says that any is answered.",
+    "The figures hold for these attackers, these texts and this encoder: a lower bound on what "
+    "leaks.",
+    "An interval covers the sampling error, not attackers that were not tried.",
+    "A mechanism guarantees a ratio of odds; what was only measured guarantees nothing.",
+    "Questions of law are listed as questions. This report does not answer them.",
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A slide that is ready to be drawn.
+    """One slide, ready to be rendered.
 
     Attributes
     ----------
     heading, finding : str
-        What stands largest, and the view's own finding where the author put another above it.
+        The heading, and the view's own finding if the author replaced it by another heading.
     remark : list of Block
-        Of the author.
+        The author's remark.
     legend : tuple of (str, str)
-        Marks that the sentence holds, and what they mean.
+        Marks used in the sentence, and their meaning.
     live : str
-        The address of the view, from the root of the pages; empty where it cannot be opened.
+        The address of the view, from the root of the pages; empty if it cannot be opened.
     opens : str
         What else the page shows there, or why it cannot be opened, in words.
     """
@@ -88,14 +91,14 @@ class Page:
 
     @property
     def place(self) -> str:
-        """Where it is seen live, as people read it: a page, and what to choose there."""
+        """Where it opens live, in words: the page and its parameters."""
         asked = parse_qsl(self.live.partition("?")[2])
-        told = ", ".join(f"{name} {_shortened(value)}" for name, value in asked)
+        told = ", ".join(f"{name} {_quote_short(value)}" for name, value in asked)
         return f"{self.page} ({told})" if told else self.page
 
     @property
     def is_long(self) -> bool:
-        """Whether its words, and its table where no figure is drawn, need smaller letters."""
+        """Whether its text, or its table, needs smaller letters."""
         n = sum(len(block.text) for block in (*self.remark, *self.body))
         n += len(self.heading) + len(self.finding)
         if self.figure is None and self.table is not None:
@@ -105,9 +108,9 @@ class Page:
 
     @property
     def shown(self) -> tuple[Fact, ...]:
-        """The facts that stand on the slide itself, without those of the appendix alone.
+        """The facts shown on the slide itself, without those for the appendix.
 
-        Of a slide that measures nothing there are none: its words say so.
+        A slide that measures nothing shows none; its text says so.
         """
         if dict(self.facts).get("Data", "").startswith("none"):
             return tuple(f for f in self.facts if f[0] not in (*_BEHIND, *RESTS_ON))
@@ -116,16 +119,18 @@ class Page:
 
 @dataclass(frozen=True, kw_only=True)
 class Deck:
-    """All that a report holds.
+    """All contents of a report.
 
     Attributes
     ----------
     date : str
-        Of today, as `2026-03-01`.
+        Today's date, as `2026-03-01`.
     made_with : str
         Versions of Python and of the libraries that are installed here.
+    is_one_page : bool
+        Whether it is one slide without a cover and an appendix.
     facts : tuple of (str, str)
-        What all slides rest on, each told once.
+        The facts of all slides, each listed once.
     """
 
     title: str
@@ -135,30 +140,32 @@ class Deck:
     pages: tuple[Page, ...]
     lacks: tuple[str, ...]
     version: str = __version__
-    made_with: str = field(default_factory=made_with)
+    made_with: str = field(default_factory=installed_versions)
     limits: tuple[str, ...] = _LIMITS
     clauses: tuple[Clause, ...] = CLAUSES
+    is_one_page: bool = False
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """Versions, data, attackers, access, cost and origin, each told once."""
+        """Versions, data, attackers, access, cost and origin of all slides, merged."""
         own = (("Leakscope", self.version), ("Written with", self.made_with), *encoder_facts())
-        return (*own, *_once(f for page in self.pages for f in page.facts))
+        return (*own, *_merge_facts(f for page in self.pages for f in page.facts))
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """What repeats the figures, each once."""
+        """The distinct commands that reproduce the figures."""
         return tuple(dict.fromkeys(c for page in self.pages for c in page.commands))
 
 
-def _shortened(value: str) -> str:
-    """Return what is asked for in as few words as a line has room for, a text as a quotation."""
+def _quote_short(value: str) -> str:
+    """Return a parameter value shortened; a text is put in quotation marks."""
     if " " not in value:
         return value
     return f"“{value if len(value) <= _MOST_ASKED else f'{value[:_MOST_ASKED]}…'}”"
 
 
-def _once(found: Iterable[Fact]) -> list[Fact]:
+def _merge_facts(found: Iterable[Fact]) -> list[Fact]:
+    """Merge facts with the same name, joining their distinct values."""
     merged: dict[str, dict[str, None]] = {}
     for name, value in found:
         merged.setdefault(name, {})[value] = None
@@ -167,37 +174,43 @@ def _once(found: Iterable[Fact]) -> list[Fact]:
 
 
 def _is_none(name: str, value: str) -> bool:
-    """Return whether a fact says that there is nothing; why no interval is told stays."""
+    """Return whether a fact only says that there is nothing."""
     return value == "none" or (name == "Data" and value.startswith("none:"))
 
 
 def today() -> str:
-    """Return the date that stands on a report, such as `2026-03-01`."""
+    """Return today's date as `2026-03-01`."""
     return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
 def make_deck(
-    story: Story, date: str, *, tell: Callable[[str, Mapping[str, str]], Slide] = told
+    story: Story,
+    date: str,
+    *,
+    tell: Callable[[str, Mapping[str, str]], Finding] = build_view,
+    is_one_page: bool = False,
 ) -> Deck:
-    """Return the slides of a story, those told from rows read now.
+    """Build the slides of a story, computing findings that are not stored in it.
 
-    A view that this version does not have, or whose rows are missing, leaves a slide that says so.
+    A view that this version lacks, or whose rows are missing, becomes a slide that says so.
 
     Parameters
     ----------
     tell : callable
-        Tells a view from the rows; a server keeps what it has told.
+        Builds a view's finding from the rows; a server passes a cached function.
+    is_one_page : bool
+        Whether it is a single slide without cover and appendix.
     """
     lacks = list(story.lacks)
     pages = []
     for i, pin in enumerate(story.pins):
         try:
-            slide = pin.slide or tell(pin.shows, dict(pin.parameters))
+            slide = (pin.slide or tell(pin.shows, dict(pin.parameters))).with_plain_figure()
         except CoreError as error:
             lacks.append(f"Slide {i + 1} cannot be shown: {error}")
-            slide = Slide(title="This view cannot be shown here", body="", caveat="")
+            slide = Finding(title="This view cannot be shown here", body="", caveat="")
         pages.append(_page(pin, slide))
-    drawn = thinned([page.figure for page in pages])
+    drawn = thin_figures([page.figure for page in pages])
     return Deck(
         title=story.title,
         audience=story.audience,
@@ -208,14 +221,16 @@ def make_deck(
             for page, (figure, told) in zip(pages, drawn, strict=True)
         ),
         lacks=tuple(lacks),
+        is_one_page=is_one_page,
     )
 
 
-def _page(pin: Pin, slide: Slide) -> Page:
+def _page(pin: Pin, slide: Finding) -> Page:
+    """Build the slide of a pin from its finding."""
     table = slide.table if slide.table and slide.table.columns and slide.table.rows else None
     seen = dict.fromkeys(mark for _, mark in slide.sentence if mark in MARKS)
     return Page(
-        page=PAGES.get(pin.page, pin.page),
+        page=PAGES[pin.page].title if pin.page in PAGES else pin.page,
         heading=pin.heading or slide.title,
         finding=slide.title if pin.heading else "",
         remark=plain_blocks(pin.remark),
@@ -235,7 +250,7 @@ def _page(pin: Pin, slide: Slide) -> Page:
 
 
 def live_address(pin: Pin, parameters: Sequence[Fact] = ()) -> str:
-    """Return where a pin opens live, such as `/tradeoff?task=TREC`; empty where nowhere.
+    """Return the address where a pin opens live, such as `/tradeoff?task=TREC`, or "".
 
     Parameters
     ----------
@@ -248,3 +263,11 @@ def live_address(pin: Pin, parameters: Sequence[Fact] = ()) -> str:
     kept = parameters or pin.parameters
     place = "/" if page == "overview" else f"/{page}"  # which is where the pages begin
     return place + (f"?{urlencode(kept)}" if kept else "")
+
+
+def audit_deck(found: AuditSummary, *, with_words: bool = False) -> Deck:
+    """Build the one-page report of an audit."""
+    slide = audit_slide(found, with_words=with_words)
+    pin = Pin(page="audit", slide=slide, is_live=False)
+    story = Story(title="What leaks from your own vectors", pins=(pin,))
+    return make_deck(story, found.date, is_one_page=True)

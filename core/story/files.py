@@ -1,22 +1,21 @@
-"""Reports by the suffix of their file."""
+"""Export a report as HTML, PDF or PowerPoint."""
 
 from __future__ import annotations
 
-from core.errors import InvalidInputError
-from core.protocols import OnProgress
-from core.story.deck import Deck
-from core.story.html import html_report
-
-__all__ = ["print_job", "report_bytes"]
+from leakscope.core.browser import print_document
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress
+from leakscope.core.story.deck import Deck
+from leakscope.core.story.html import html_report
 
 
 def print_job(deck: Deck, suffix: str, on_progress: OnProgress) -> bytes:
-    """Return the file of a report: the work of a job."""
+    """Render a report to bytes: the entry point of a job."""
     return report_bytes(deck, suffix)
 
 
 def report_bytes(deck: Deck, suffix: str) -> bytes:
-    """Return the file of a report.
+    """Render a report in the format of a file suffix.
 
     Parameters
     ----------
@@ -31,11 +30,9 @@ def report_bytes(deck: Deck, suffix: str) -> bytes:
     if suffix == ".html":
         return html_report(deck).encode()
     if suffix == ".pdf":
-        from core.story.pdf import pdf_report
-
-        return pdf_report(deck)
+        return print_document(html_report(deck))
     if suffix == ".pptx":
-        from core.story.pptx import pptx_report
+        from leakscope.core.story.pptx import pptx_report
 
         return pptx_report(deck)
     raise InvalidInputError(f"A report is .html, .pdf or .pptx, not {suffix!r}.")

@@ -1,4 +1,4 @@
-"""A story as one HTML document: figures to point at, nothing fetched, ready to be presented."""
+"""Render a story as one self-contained, interactive HTML document."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from core.assets import ASSETS
-from core.errors import MissingDependencyError, install
-from core.story.deck import MARKS, Deck
-from core.story.thinning import as_shapes
+from leakscope.core.assets import ASSETS
+from leakscope.core.errors import MissingDependencyError, install
+from leakscope.core.story.deck import MARKS, Deck
+from leakscope.core.story.thinning import without_webgl
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = ["content_policy", "html_report"]
-
 _FOLDER = ASSETS / "story"
 _COMPILED = ("scattergl", "scatter3d")
-"""Charts for which Plotly compiles programs, and of which a browser draws only few at once."""
+"""Trace types that need WebGL, of which a browser draws only a few at once."""
 
 
 def html_report(deck: Deck, *, base: str | None = None) -> str:
-    """Return the document.
+    """Render a report as an HTML document.
 
     Parameters
     ----------
@@ -44,16 +42,16 @@ def html_report(deck: Deck, *, base: str | None = None) -> str:
         base=base,
         marks=MARKS,
         policy=content_policy(deck),
-        style=_trusted(_part("report.css")),
-        program=_trusted(_part("report.js")),
-        figures=_trusted(_json(figures)),
-        plotly=_trusted(_plotly()) if figures else "",
+        style=_safe_html(_read_part("report.css")),
+        program=_safe_html(_read_part("report.js")),
+        figures=_safe_html(_json(figures)),
+        plotly=_safe_html(_plotly()) if figures else "",
     )
 
 
 def content_policy(deck: Deck) -> str:
-    """Return what the document may do: draw, by its own program, and load nothing."""
-    digest = hashlib.sha256(_part("report.js").encode()).digest()
+    """Return the HTML document's Content-Security-Policy: only its own script, no loading."""
+    digest = hashlib.sha256(_read_part("report.js").encode()).digest()
     kinds = {trace.get("type") for figure in _figures(deck).values() for trace in figure["data"]}
     compiling = " 'unsafe-eval'" if kinds & set(_COMPILED) else ""
     return (
@@ -64,9 +62,9 @@ def content_policy(deck: Deck) -> str:
 
 
 def _figures(deck: Deck) -> dict[str, dict[str, Any]]:
-    """Return the figures by the number of their slide, with as few programs as it takes."""
+    """Return the figures as Plotly data, keyed by slide number."""
     return {
-        str(i): {"data": as_shapes(page.figure)["data"], "layout": page.figure["layout"]}
+        str(i): {"data": without_webgl(page.figure)["data"], "layout": page.figure["layout"]}
         for i, page in enumerate(deck.pages)
         if page.figure
     }
@@ -74,6 +72,7 @@ def _figures(deck: Deck) -> dict[str, dict[str, Any]]:
 
 @lru_cache(maxsize=1)
 def _template() -> Template:
+    """Return the Jinja template of the report."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     jinja = Environment(
@@ -86,25 +85,27 @@ def _template() -> Template:
 
 
 @lru_cache(maxsize=4)
-def _part(name: str) -> str:
+def _read_part(name: str) -> str:
+    """Read a CSS or JavaScript file of the report."""
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
-def _trusted(text: str) -> Any:
+def _safe_html(text: str) -> Any:
+    """Mark text as safe HTML for Jinja."""
     from markupsafe import Markup
 
     return Markup(text)
 
 
 def _json(data: Any) -> str:
-    """Return JSON in which nothing ends the element that holds it."""
+    """Serialise data as JSON that cannot end its HTML element."""
     told = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return told.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 @lru_cache(maxsize=1)
 def _plotly() -> str:
-    """Return Plotly's script, packed: the document stays below three megabytes."""
+    """Return Plotly's script, gzipped and base64-encoded."""
     from plotly.offline import get_plotlyjs
 
     try:

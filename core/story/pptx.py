@@ -1,4 +1,4 @@
-"""A story as PowerPoint: native text and tables, figures as pictures, notes where speakers look."""
+"""Render a story as PowerPoint: native text and tables, figures as pictures, speaker notes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from core.browser import draw_pictures
-from core.errors import MissingDependencyError, install
-from core.story.deck import MARKS, Deck, Page
-from core.story.format import Table
-from core.story.html import html_report
-from core.story.pptx_fit import (
+from leakscope.core.browser import draw_pictures
+from leakscope.core.errors import MissingDependencyError, install
+from leakscope.core.findings.finding import Table
+from leakscope.core.findings.prose import Block, Run
+from leakscope.core.story.deck import MARKS, Deck, Page
+from leakscope.core.story.html import html_report
+from leakscope.core.story.pptx_fit import (
     INSET,
     LEAST,
     LETTER,
@@ -25,30 +26,27 @@ from core.story.pptx_fit import (
     size_of,
     text_of,
 )
-from core.story.prose import Block, Run
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
     from pptx.slide import Slide
 
-__all__ = ["pptx_report"]
-
 _WIDTH, _HEIGHT, _EDGE = 13.333, 7.5, 0.5
-"""Of a slide and its margin, in inches."""
+"""Slide width, height and margin, in inches."""
 _FIGURE: Box = (5.2, 1.45, _WIDTH - 2 * _EDGE - 4.7, 3.9)
-"""Beside the text of its slide."""
+"""Box of a figure beside its slide's text."""
 _PICTURE = (800, 409)
-"""Pixels of a figure, before it is made sharper: of its box's shape, its letters 8 points high."""
+"""Pixels of a figure before scaling; its letters are then 8 points high."""
 _BODY = 18.0
-"""Points of the text of a slide that is begun with."""
+"""Initial font size of a slide's text, in points."""
 _SMALL = 12.0
-"""Points of what a slide rests on and does not show that are begun with."""
+"""Initial font size of facts and caveats, in points."""
 _EASY = 12.0
-"""Points of the text of the appendix; what needs more room goes on on another slide."""
+"""Minimum font size of the appendix, in points; longer text continues on another slide."""
 _CELL = 240
-"""Letters of a cell of a table; what is longer stands in the other reports."""
+"""Maximum number of letters of a table cell; the other reports show it in full."""
 _CELL_SIZE = 14.0
-"""Points of the text of a cell, unless all rows have to stand on one slide."""
+"""Font size of table cells, in points, unless all rows must fit one slide."""
 _IN_INTERVAL = re.compile(r", (?=[^\[\]]*\])")
 _INK, _DIM = "1B1F24", "555B64"
 _LOOKS: Mapping[str, tuple[str, bool, bool]] = {
@@ -58,11 +56,11 @@ _LOOKS: Mapping[str, tuple[str, bool, bool]] = {
     "stop": (_DIM, False, False),
     "wrong": (_DIM, False, False),
 }
-"""Colour of a mark, and whether it is bold and underlined, too: colour never speaks alone."""
+"""Colour of each mark, and whether it is bold and underlined."""
 
 
 def pptx_report(deck: Deck) -> bytes:
-    """Return the report as PowerPoint.
+    """Render a report as PowerPoint.
 
     Raises
     ------
@@ -82,27 +80,31 @@ def pptx_report(deck: Deck) -> bytes:
     show.slide_width, show.slide_height = Inches(_WIDTH), Inches(_HEIGHT)
     show.core_properties.title = deck.title
     show.core_properties.author = f"Leakscope {deck.version}"
-    _cover(show, deck)
+    _add_cover(show, deck)
     left = [_page(show, page, pictures.get(i)) for i, page in enumerate(deck.pages)]
     for page, rows in zip(deck.pages, left, strict=True):
-        _numbers(show, page, rows)
-    _appendix(show, deck)
+        _add_remaining_rows(show, page, rows)
+    _add_appendix(show, deck)
     out = io.BytesIO()
     show.save(out)
     return out.getvalue()
 
 
-def _cover(show: Presentation, deck: Deck) -> None:
+def _add_cover(show: Presentation, deck: Deck) -> None:
+    """Add the title slide."""
     slide = _slide(show, deck.title)
-    lines = [deck.audience, f"{deck.date} · Leakscope {deck.version}",
-             "What was tried, on what, by whom. It measures, and certifies nothing.",
-             *deck.lacks]  # fmt: skip
+    lines = [
+        deck.audience,
+        f"{deck.date} · Leakscope {deck.version}",
+        "Which attackers were tried on which texts. This report measures; it does not certify.",
+        *deck.lacks,
+    ]
     told = [Block((Run(line),)) for line in lines if line]
     _write(slide, told, (_EDGE, 2.4, _WIDTH - 2 * _EDGE, 3.5), size=20)
 
 
 def _page(show: Presentation, page: Page, picture: bytes | None) -> tuple[tuple[str, ...], ...]:
-    """Draw a view: text beside its figure or above its table, and what it rests on below.
+    """Add a view's slide; return the table rows that did not fit.
 
     Rows of its table that had no room are returned, for the end of the show.
     """
@@ -119,9 +121,9 @@ def _page(show: Presentation, page: Page, picture: bytes | None) -> tuple[tuple[
         left = _table(slide, page.table, (_EDGE, 2.75, wide, middle - 1.3))
     else:
         left_out = _write(slide, told, (_EDGE, 1.45, wide, middle))
-    rests = _rests(page)
+    rests = _fact_blocks(page)
     doubt = [Block((Run("What this does not show. ", True), *block.runs)) for block in page.caveat]
-    for part, below in zip((rests, doubt), _below(rests, doubt), strict=True):
+    for part, below in zip((rests, doubt), _boxes_below(rests, doubt), strict=True):
         left_out += _write(slide, part, below, size=_SMALL, colour=_DIM)
     notes = [page.notes, *(["In full:", *left_out] if left_out else ())]
     if any(notes):
@@ -131,16 +133,18 @@ def _page(show: Presentation, page: Page, picture: bytes | None) -> tuple[tuple[
     return left
 
 
-def _below(rests: Sequence[Block], doubt: Sequence[Block]) -> tuple[Box, Box]:
-    """Return the boxes of what a slide rests on and does not show, both as legible as can be."""
+def _boxes_below(rests: Sequence[Block], doubt: Sequence[Block]) -> tuple[Box, Box]:
+    """Return the two boxes below a slide's content, split so that both texts are legible."""
     wide, gap, top, high = _WIDTH - 2 * _EDGE, 0.25, 5.4, 2.0
     texts = [[text_of(block) for block in part] for part in (rests, doubt)]
 
     def boxes(share: float) -> tuple[Box, Box]:
+        """Return the two boxes if the first takes a share of the width."""
         first = wide * share
         return (_EDGE, top, first, high), (_EDGE + first + gap, top, wide - first - gap, high)
 
     def legible(share: float) -> tuple[bool, float]:
+        """Return whether both texts fit at a split, and the smaller of their font sizes."""
         pairs = list(zip(texts, boxes(share), strict=True))
         least = min(size_of(*pair, _SMALL) for pair in pairs)
         return all(fits(*pair, least) for pair in pairs), least
@@ -148,8 +152,8 @@ def _below(rests: Sequence[Block], doubt: Sequence[Block]) -> tuple[Box, Box]:
     return boxes(max((0.62, 0.55, 0.66, 0.7, 0.74), key=legible))
 
 
-def _rests(page: Page) -> list[Block]:
-    """Return what a slide rests on, running on like a sentence, and what repeats it."""
+def _fact_blocks(page: Page) -> list[Block]:
+    """Return the paragraphs with a slide's facts and its command."""
     runs: list[Run] = []
     for name, value in page.shown:
         runs += [Run(f"{name}: ", True), Run(value), Run("   ")]
@@ -158,28 +162,28 @@ def _rests(page: Page) -> list[Block]:
         more = len(page.commands) - 1
         rest = [Run(f" (and {more} more: at the end)")] if more else []
         command = Run(page.commands[0], is_code=True)
-        told.append(Block((Run("What repeats it: ", True), command, *rest)))
+        told.append(Block((Run("Reproduce it with: ", True), command, *rest)))
     return told
 
 
-def _numbers(show: Presentation, page: Page, left: tuple[tuple[str, ...], ...]) -> None:
-    """Draw the rows of a view's table that do not stand beside it, on as many slides as needed."""
+def _add_remaining_rows(show: Presentation, page: Page, left: tuple[tuple[str, ...], ...]) -> None:
+    """Add slides with the table rows that did not fit beside the figure."""
     while left and page.table:
-        more = _slide(show, f"The numbers: {page.heading}")
+        more = _slide(show, f"Numbers: {page.heading}")
         rest = Table(columns=page.table.columns, rows=left)
         left = _table(more, rest, (_EDGE, 1.45, _WIDTH - 2 * _EDGE, 5.4))
 
 
 @dataclass(frozen=True)
 class _Marked(Run):
-    """A stretch of a marked sentence."""
+    """A coloured run of text in a marked sentence."""
 
     colour: str = _INK
     is_underlined: bool = False
 
 
 def _sentence(page: Page) -> list[Block]:
-    """Return a marked sentence and what its marks mean: each in its colour, bold or underlined."""
+    """Return a marked sentence and the legend of its marks, as paragraphs."""
     runs = [_marked(piece, mark) for piece, mark in page.sentence]
     told: list[Run] = []
     for mark, meaning in page.legend:
@@ -188,11 +192,13 @@ def _sentence(page: Page) -> list[Block]:
 
 
 def _marked(text: str, mark: str) -> Run:
+    """Return a run of text in the style of its mark."""
     look = _LOOKS.get(MARKS.get(mark, ""))
     return Run(text) if look is None else _Marked(text, look[1], False, *look[::2])
 
 
-def _appendix(show: Presentation, deck: Deck) -> None:
+def _add_appendix(show: Presentation, deck: Deck) -> None:
+    """Add the appendix slides: facts, limits, questions and commands."""
     wide = (_EDGE, 1.45, _WIDTH - 2 * _EDGE, 5.5)
     facts = [Block((Run(f"{name}: ", True), Run(value))) for name, value in deck.facts]
     limits = [Block((Run(limit),), is_item=True) for limit in deck.limits]
@@ -200,21 +206,27 @@ def _appendix(show: Presentation, deck: Deck) -> None:
         Block((Run(f"{clause.source}: ", True), Run(clause.question)), is_item=True)
         for clause in deck.clauses
     ]
-    none = Block((Run("The figures answer none of them, and nothing here says that anything is "
-                      "complied with."),))  # fmt: skip
+    none = Block(
+        (
+            Run(
+                "The figures do not answer these questions, and this report does not state "
+                "compliance."
+            ),
+        )
+    )
     commands = [Block((Run(command, is_code=True),)) for command in deck.commands]
     for title, told in (
-        ("What it rests on", facts),
+        ("Data and method", facts),
         ("Limits", limits),
-        ("Questions that these figures bear on", [none, *clauses]),
-        ("What repeats it", commands),
+        ("Questions that these figures concern", [none, *clauses]),
+        ("Commands", commands),
     ):
-        for part in _parts(told, wide):
+        for part in _split_to_slides(told, wide):
             _write(_slide(show, title), part, wide, size=14)
 
 
-def _parts(told: Sequence[Block], box: Box) -> list[list[Block]]:
-    """Return paragraphs in parts of which each fits a slide in letters that are read with ease."""
+def _split_to_slides(told: Sequence[Block], box: Box) -> list[list[Block]]:
+    """Split paragraphs into groups that each fit a slide in legible letters."""
     parts: list[list[Block]] = []
     for block in told:
         texts = [text_of(each) for each in (*parts[-1], block)] if parts else []
@@ -226,7 +238,7 @@ def _parts(told: Sequence[Block], box: Box) -> list[list[Block]]:
 
 
 def _slide(show: Presentation, title: str) -> Slide:
-    """Return a new slide with a title, which is what a screen reader reads first."""
+    """Add a slide with a title."""
     slide = show.slides.add_slide(show.slide_layouts[5])  # title only
     shape = slide.shapes.title
     assert shape is not None
@@ -245,7 +257,7 @@ def _write(
     size: float = _BODY,
     colour: str = _INK,
 ) -> list[str]:
-    """Write paragraphs into a box, as small as it takes to fit; return those that had to be cut."""
+    """Write paragraphs into a box, shrinking them to fit; return the texts that had to be cut."""
     if not told:
         return []
     from pptx.util import Inches
@@ -261,6 +273,7 @@ def _write(
 
 
 def _fill(frame: Any, told: Sequence[Block], size: float, colour: str) -> None:
+    """Write paragraphs into a text frame."""
     from pptx.dml.color import RGBColor
     from pptx.enum.text import MSO_ANCHOR
     from pptx.util import Inches, Pt
@@ -282,7 +295,7 @@ def _fill(frame: Any, told: Sequence[Block], size: float, colour: str) -> None:
 
 
 def _picture(slide: Slide, picture: bytes, alt: str, box: Box) -> None:
-    """Put a figure into a box, as large as its shape allows; its words for those who cannot see."""
+    """Add a picture with alternative text, as large as its box allows."""
     from pptx.util import Inches
 
     left, top, width, height = box
@@ -295,16 +308,16 @@ def _picture(slide: Slide, picture: bytes, alt: str, box: Box) -> None:
 
 
 def _table(slide: Slide, table: Table, box: Box) -> tuple[tuple[str, ...], ...]:
-    """Draw as many rows of a table as fit; return those that are left."""
+    """Add a table with as many rows as fit; return the remaining rows."""
     from pptx.util import Inches, Pt
 
     left, top, width, height = box
     texts = [[_clipped(cell) for cell in row] for row in (table.columns, *table.rows)]
     widths = _widths(texts, width)
     size = _CELL_SIZE
-    while size > LEAST and sum(_row(row, widths, size) for row in texts) > height:
+    while size > LEAST and sum(_row_height(row, widths, size) for row in texts) > height:
         size -= 0.5
-    while len(texts) > 2 and sum(_row(row, widths, size) for row in texts) > height:
+    while len(texts) > 2 and sum(_row_height(row, widths, size) for row in texts) > height:
         texts.pop()
     frame = slide.shapes.add_table(
         len(texts), len(table.columns), *(Inches(part) for part in (left, top, width, 0.3))
@@ -312,7 +325,7 @@ def _table(slide: Slide, table: Table, box: Box) -> tuple[tuple[str, ...], ...]:
     for i, part in enumerate(widths):
         frame.table.columns[i].width = Inches(part)
     for i, row in enumerate(texts):
-        frame.table.rows[i].height = Inches(_row(row, widths, size))
+        frame.table.rows[i].height = Inches(_row_height(row, widths, size))
         for j, text in enumerate(row):
             cell = frame.table.cell(i, j)
             cell.margin_top = cell.margin_bottom = Inches(0.03)
@@ -323,7 +336,7 @@ def _table(slide: Slide, table: Table, box: Box) -> tuple[tuple[str, ...], ...]:
 
 
 def _widths(texts: Sequence[Sequence[str]], width: float) -> list[float]:
-    """Return the widths of columns: no word is broken where all have room, then the long ones."""
+    """Return column widths: wide enough for the longest words, then shared by text length."""
     columns = list(zip(*texts, strict=True))
     words = [max(len(word) for text in column for word in text.split(" ")) for column in columns]
     least = [LETTER * _CELL_SIZE * n + INSET for n in words]
@@ -335,17 +348,19 @@ def _widths(texts: Sequence[Sequence[str]], width: float) -> list[float]:
 
 
 def _clipped(cell: str) -> str:
-    """Return a cell on one line, of bounded length, an interval of it in one piece."""
+    """Return a cell as a single line of bounded length."""
     line = _IN_INTERVAL.sub(",\u00a0", " ".join(cell.split()))
     return line if len(line) <= _CELL else f"{line[: _CELL - 1]}…"
 
 
-def _row(row: Sequence[str], widths: Sequence[float], size: float) -> float:
+def _row_height(row: Sequence[str], widths: Sequence[float], size: float) -> float:
+    """Return a table row's height in inches."""
     counts = [lines(text, width - 0.15, size) for text, width in zip(row, widths, strict=True)]
     return max(counts) * size * SPACING / 72 + 0.08
 
 
 def _place(shape: Any, box: Box) -> None:
+    """Set a shape's position and size."""
     from pptx.util import Inches
 
     shape.left, shape.top, shape.width, shape.height = (Inches(part) for part in box)

@@ -1,33 +1,30 @@
-"""How large a text may be that has to fit into a box of a slide: counted, as nothing draws here."""
+"""Estimate which font size lets text fit a box of a slide."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.story.prose import Block, Run
-
-__all__ = ["INSET", "LEAST", "LETTER", "SPACING", "Box", "cut", "fits", "height", "lines",
-           "size_of", "text_of"]  # fmt: skip
+from leakscope.core.findings.prose import Block, Run
 
 Box = tuple[float, float, float, float]
 """Left, top, width and height in inches."""
 
 LETTER = 0.0078
-"""Inches that a letter is wide on average, by point: broad, so that nothing overflows."""
+"""Average letter width in inches per point of font size, estimated generously."""
 SPACING = 1.25
 LEAST = 9.0
-"""Points of a text that is still read."""
+"""Minimum legible font size, in points."""
 INSET = 0.15
-"""Inches between a text and the edges of its box, both sides together."""
+"""Total horizontal or vertical padding of a box, in inches."""
 
 
 def text_of(block: Block) -> str:
-    """Return what a paragraph shows, an item with its dot."""
+    """Return a paragraph's text, with a bullet if it is an item."""
     return f"• {block.text}" if block.is_item else block.text
 
 
 def cut(texts: Sequence[str], box: Box, size: float) -> list[Block]:
-    """Return as much of paragraphs as fits."""
+    """Return as much of the paragraphs as fits the box."""
     kept: list[str] = []
     for text in texts:
         words = text.split(" ")
@@ -41,25 +38,25 @@ def cut(texts: Sequence[str], box: Box, size: float) -> list[Block]:
 
 
 def size_of(texts: Sequence[str], box: Box, size: float) -> float:
-    """Return the largest size, in points, in which texts fit into a box."""
+    """Return the largest font size, in points, at which texts fit a box."""
     while size > LEAST and not fits(texts, box, size):
         size -= 0.5
     return size
 
 
 def fits(texts: Sequence[str], box: Box, size: float) -> bool:
-    """Return whether paragraphs of a size, in points, fit into a box."""
+    """Return whether paragraphs fit a box at a font size."""
     return height(texts, box[2] - INSET, size) <= box[3] - INSET
 
 
 def height(texts: Sequence[str], width: float, size: float) -> float:
-    """Return how high paragraphs are, in inches."""
+    """Return the height of paragraphs, in inches."""
     line = size * SPACING / 72
     return sum(lines(text, width, size) * line + size / 3 / 72 for text in texts)
 
 
 def lines(text: str, width: float, size: float) -> int:
-    """Return how many lines a text takes, word by word."""
+    """Return how many lines a text takes at a width and font size."""
     room = max(int(width / (LETTER * size)), 1)
     n_lines, left = 1, room
     for word in text.split(" "):

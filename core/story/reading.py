@@ -1,4 +1,4 @@
-"""A story from a file: bounded, checked part by part, and nothing of it ever run or followed."""
+"""Read a story file: bounded in size, validated part by part."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.errors import ArtifactError, InvalidInputError
-from core.store import read_whole
-from core.story.drawing import checked_figure
-from core.story.format import KIND, PAGES, VERSION, Pin, Slide, Story, Table
-
-__all__ = ["MOST_BYTES", "MOST_PINS", "parse_story", "read_story", "story_of"]
+from leakscope.core.errors import ArtifactError, InvalidInputError
+from leakscope.core.findings.drawing import checked_figure
+from leakscope.core.findings.finding import Finding, Table
+from leakscope.core.pages import PAGES
+from leakscope.core.storage.artifacts import read_whole
+from leakscope.core.story.format import KIND, VERSION, Pin, Story
 
 MOST_BYTES = 12 * 2**20
-"""Largest file of a story that is read."""
+"""Maximum size of a story file, in bytes."""
 MOST_PINS = 60
 
 _LINE, _TEXT, _LONG = 300, 4_000, 20_000
-"""Letters of a title, of what an author adds, and of what a page says."""
+"""Maximum letters of a title, of an author's text, and of a page's text."""
 _MOST_ROWS, _MOST_COLUMNS, _MOST_PIECES, _MOST_FACTS = 200, 12, 4_000, 20
 _NAME = re.compile(r"[a-z][a-z_]{0,39}")
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-"""Characters that no text needs: controls, half pairs, and what turns the order of letters."""
+"""Characters that are removed: controls, lone surrogates and bidirectional overrides."""
 
 _T = TypeVar("_T")
 
 
 def read_story(path: Path) -> Story:
-    """Read a story that was saved.
+    """Read and validate a saved story.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def read_story(path: Path) -> Story:
 
 
 def parse_story(content: bytes, name: str = "This file") -> Story:
-    """Return the story of a file's content.
+    """Parse and validate a story from a file's bytes.
 
     Raises
     ------
@@ -60,15 +60,15 @@ def parse_story(content: bytes, name: str = "This file") -> Story:
         found = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         told = "nested too deeply" if isinstance(error, RecursionError) else "not JSON as UTF-8"
-        raise ArtifactError(f"{name} is no story: {told}.") from error
+        raise ArtifactError(f"{name} is not a story: {told}.") from error
     try:
-        return story_of(found)
+        return story_from_data(found)
     except (InvalidInputError, RecursionError) as error:
-        raise ArtifactError(f"{name} is no story that can be shown: {error}") from error
+        raise ArtifactError(f"{name} cannot be shown as a story: {error}") from error
 
 
-def story_of(found: Any) -> Story:
-    """Return the story that JSON-able data holds.
+def story_from_data(found: Any) -> Story:
+    """Build a Story from JSON data, or raise InvalidInputError naming the invalid part.
 
     Raises
     ------
@@ -76,14 +76,14 @@ def story_of(found: Any) -> Story:
         A part is missing, of another kind or too large; the message names it.
     """
     if not isinstance(found, Mapping) or found.get("kind") != KIND:
-        raise InvalidInputError(f"It does not say that it is a {KIND!r}.")
+        raise InvalidInputError(f"'kind' must be {KIND!r}.")
     version = found.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise InvalidInputError("It does not say of which version it is.")
+        raise InvalidInputError("'version' must be a whole number from 1.")
     if version > VERSION:
         raise InvalidInputError(
-            f"It was saved by a newer Leakscope (version {version} of the file, this one reads "
-            f"{VERSION}). Update Leakscope, or save it anew with an older one."
+            f"A newer Leakscope saved it (file version {version}; this one reads up to {VERSION}). "
+            "Update Leakscope, or save the story again with an older version."
         )
     minutes = found.get("minutes", 0)
     if not isinstance(minutes, int) or isinstance(minutes, bool) or not 0 <= minutes <= 600:
@@ -103,20 +103,21 @@ def story_of(found: Any) -> Story:
 
 
 def _pin(found: Any, where: str, lacks: list[str]) -> Pin:
+    """Parse and validate one pin."""
     if not isinstance(found, Mapping):
         raise InvalidInputError(f"{where} must be an object.")
     page = _text(found, "page", where, 40)
     if not _NAME.fullmatch(page):
         raise InvalidInputError(f"'page' of {where} must be the name of a page, got {page!r}.")
     if page not in PAGES:
-        lacks.append(f"{where} is of a page {page!r} that there is not: it cannot be opened live.")
+        lacks.append(f"{where} names an unknown page {page!r}: it cannot be opened live.")
     shows = _text(found, "shows", where, 40)
     slide = None if found.get("slide") is None else _slide(found["slide"], where)
     is_live = found.get("is_live", True)
     if not isinstance(is_live, bool):
         raise InvalidInputError(f"'is_live' of {where} must be true or false.")
     if slide is None and not _NAME.fullmatch(shows):
-        raise InvalidInputError(f"{where} must hold what was seen ('slide'), or name a view.")
+        raise InvalidInputError(f"{where} must contain a 'slide' or name a view.")
     return Pin(
         page=page,
         parameters=_pairs(found, "parameters", where, MOST_PARAMETERS, _TEXT),
@@ -132,54 +133,61 @@ def _pin(found: Any, where: str, lacks: list[str]) -> Pin:
 MOST_PARAMETERS = 60
 
 
-def _slide(found: Any, where: str) -> Slide:
+def _slide(found: Any, where: str) -> Finding:
+    """Parse and validate a stored finding."""
     if not isinstance(found, Mapping):
         raise InvalidInputError(f"'slide' of {where} must be an object.")
     table = found.get("table")
     figure = found.get("figure")
     commands = _list(found, "commands", where, MOST_PARAMETERS)
-    return Slide(
+    return Finding(
         title=_text(found, "title", where, _TEXT),
         body=_text(found, "body", where, _LONG),
         sentence=_pairs(found, "sentence", where, _MOST_PIECES, _LONG),
-        figure=None if figure is None else _told(where, checked_figure, figure),
+        figure=None if figure is None else _check_part(where, checked_figure, figure),
         alt=_text(found, "alt", where, _TEXT),
         table=None if table is None else _table(table, where),
         facts=_pairs(found, "facts", where, _MOST_FACTS, _TEXT),
         caveat=_text(found, "caveat", where, _LONG),
-        commands=tuple(_checked(each, "A command", where, _LONG) for each in commands),
+        commands=tuple(_checked_text(each, "A command", where, _LONG) for each in commands),
     )
 
 
 def _table(found: Any, where: str) -> Table:
+    """Parse and validate a table."""
     if not isinstance(found, Mapping):
         raise InvalidInputError(f"'table' of {where} must be an object.")
     columns = _texts(_list(found, "columns", where, _MOST_COLUMNS), where)
     rows = [_texts(row, where) for row in _list(found, "rows", where, _MOST_ROWS)]
     if any(len(row) != len(columns) for row in rows):
-        raise InvalidInputError(f"The rows of the table of {where} must be as long as its head.")
+        raise InvalidInputError(
+            f"The table of {where} must have as many cells in each row as columns."
+        )
     return Table(columns=columns, rows=tuple(rows))
 
 
 def _texts(found: Any, where: str) -> tuple[str, ...]:
+    """Validate a table row."""
     if not isinstance(found, list) or len(found) > _MOST_COLUMNS:
         raise InvalidInputError(f"A row of the table of {where} must be a list of texts.")
-    return tuple(_checked(each, "A cell", where, _TEXT) for each in found)
+    return tuple(_checked_text(each, "A cell", where, _TEXT) for each in found)
 
 
 def _pairs(
     found: Mapping[str, Any], name: str, where: str, at_most: int, letters: int
 ) -> tuple[tuple[str, str], ...]:
+    """Validate a list of text pairs."""
     pairs = _list(found, name, where, at_most)
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise InvalidInputError(f"'{name}' of {where} must be a list of pairs of texts.")
     return tuple(
-        (_checked(one, name, where, letters), _checked(two, name, where, letters))
+        (_checked_text(one, name, where, letters), _checked_text(two, name, where, letters))
         for one, two in pairs
     )
 
 
 def _list(found: Mapping[str, Any], name: str, where: str, at_most: int) -> Sequence[Any]:
+    """Return a list field of bounded length, or raise InvalidInputError."""
     value = found.get(name, [])
     if not isinstance(value, list) or len(value) > at_most:
         raise InvalidInputError(f"'{name}' of {where} must be a list of at most {at_most}.")
@@ -187,17 +195,21 @@ def _list(found: Mapping[str, Any], name: str, where: str, at_most: int) -> Sequ
 
 
 def _text(found: Mapping[str, Any], name: str, where: str, letters: int) -> str:
-    return _checked(found.get(name, ""), f"'{name}'", where, letters)
+    """Return a text field of bounded length, or raise InvalidInputError."""
+    return _checked_text(found.get(name, ""), f"'{name}'", where, letters)
 
 
-def _checked(value: Any, name: str, where: str, letters: int) -> str:
+def _checked_text(value: Any, name: str, where: str, letters: int) -> str:
+    """Return a text without control characters, or raise InvalidInputError if it is too long."""
     if not isinstance(value, str) or len(value) > letters:
-        raise InvalidInputError(f"{name} of {where} must be a text of at most {letters:,} letters.")
+        raise InvalidInputError(
+            f"{name} of {where} must be a text of at most {letters:,} characters."
+        )
     return _UNFIT.sub("", value)
 
 
-def _told(where: str, check: Callable[[Any], _T], value: Any) -> _T:
-    """Check a part, and say in whose slide it is wrong."""
+def _check_part(where: str, check: Callable[[Any], _T], value: Any) -> _T:
+    """Run a check; on failure, name the slide in the error."""
     try:
         return check(value)
     except InvalidInputError as error:

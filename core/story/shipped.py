@@ -1,4 +1,4 @@
-"""The stories that ship, and how a story is opened: by the name of one of them, or from a file."""
+"""Stories that ship, and opening a story by name or path."""
 
 from __future__ import annotations
 
@@ -6,30 +6,28 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from core.assets import ASSETS
-from core.errors import InvalidInputError, similar
-from core.story.format import Story
-from core.story.reading import read_story
-
-__all__ = ["STORIES", "open_story", "shipped_stories", "with_use"]
+from leakscope.core.assets import ASSETS
+from leakscope.core.errors import InvalidInputError, similar
+from leakscope.core.story.format import Story
+from leakscope.core.story.reading import read_story
 
 STORIES = ASSETS / "stories"
 
 
 @lru_cache(maxsize=1)
 def shipped_stories() -> dict[str, Story]:
-    """Return the stories that ship by name, the shortest first."""
+    """Return the shipped stories by name, the shortest first."""
     found = {path.stem: read_story(path) for path in sorted(STORIES.glob("*.json"))}
     return dict(sorted(found.items(), key=lambda named: named[1].minutes))
 
 
 def with_use(story: Story, use: str) -> Story:
-    """Return a story whose slides about a use of the vectors are about this use.
+    """Return the story with its slides' `use` parameter set to the given use.
 
     Parameters
     ----------
     use : str
-        One of `core.tasks.names.USES`. Slides that name no use stay as they are.
+        One of `leakscope.core.tasks.names.USES`. Slides that name no use stay as they are.
     """
     pins = (
         replace(pin, parameters=tuple((k, use if k == "use" else v) for k, v in pin.parameters))
@@ -39,7 +37,7 @@ def with_use(story: Story, use: str) -> Story:
 
 
 def open_story(told: str) -> Story:
-    """Return a story that ships under a name, or lies in a file.
+    """Open a shipped story by name, or a story file.
 
     Raises
     ------
@@ -55,6 +53,6 @@ def open_story(told: str) -> Story:
     if path.suffix or path.exists():
         return read_story(path)
     raise InvalidInputError(
-        f"There is no story {told!r}: name a file, or one of {', '.join(stories)}."
+        f"There is no story {told!r}. Give a file, or one of {', '.join(stories)}."
         + similar(told, stories)
     )

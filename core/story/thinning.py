@@ -1,4 +1,4 @@
-"""Figures of many points, thinned until a report with all of them stays small.
+"""Reduce the points of large figures so that a report stays small.
 
 A report holds Plotly itself, which is two of the three megabytes that a mail still takes.
 """
@@ -13,24 +13,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_LETTERS", "Figure", "as_shapes", "thinned"]
-
 Figure = Mapping[str, Any]
 
 MOST_LETTERS = 700_000
-"""Of all figures of a report together, as JSON."""
+"""Maximum size of all figures of a report together, as JSON."""
 
 _CLOUDS = ("scattergl", "scatter3d")
-"""Charts of which points can be left out: none is a measurement that is read off."""
+"""Trace types whose points may be dropped: none of them shows exact measurements."""
 
 _MOST_SHAPES = 10_000
-"""Points of a figure that are drawn as shapes; of more, a page would be slow to scroll."""
+"""Maximum number of points drawn as SVG; more would make the page slow to scroll."""
 
 
-def thinned(
+def thin_figures(
     figures: Sequence[Figure | None], most_letters: int = MOST_LETTERS
 ) -> list[tuple[Figure | None, str]]:
-    """Return figures that are small together, each with what it draws, where that is not all.
+    """Thin the largest figures until all fit a size limit; return each with a note on its points.
 
     The largest give way first, and keep points evenly taken of each group. Lines, bars and what
     else is read off stays whole.
@@ -38,31 +36,31 @@ def thinned(
     Parameters
     ----------
     figures : sequence of dict or None
-        As a slide holds them (`core.story.drawing`).
+        As a slide holds them (`leakscope.core.findings.drawing`).
 
     Examples
     --------
     >>> cloud = {"type": "scattergl", "mode": "markers", "x": [*range(900)], "y": [0] * 900}
-    >>> ((figure, told),) = thinned([{"data": [cloud], "layout": {}}], 3_000)
+    >>> ((figure, told),) = thin_figures([{"data": [cloud], "layout": {}}], 3_000)
     >>> told
-    '376 of 900 points, evenly taken: all would make the report too large'
+    '376 of 900 points, evenly sampled to keep the report small'
     >>> figure["data"][0]["x"][:4]
     [0, 2, 4, 7]
     """
     letters = [len(json.dumps(figure)) if figure else 0 for figure in figures]
-    limit = _level(letters, most_letters)
+    limit = _size_limit(letters, most_letters)
     return [
         (figure, "") if figure is None or n <= limit else _thin(figure, limit / n)
         for figure, n in zip(figures, letters, strict=True)
     ]
 
 
-def as_shapes(figure: Figure) -> Figure:
-    """Return a figure whose points in the plane are shapes, no program of WebGL, if they are few.
+def without_webgl(figure: Figure) -> Figure:
+    """Return a figure drawn with SVG instead of WebGL, if it has few enough points.
 
-    A browser keeps about 16 such programs at once, Plotly takes two for a figure, and of a figure
-    that loses its own nothing is seen. So many letters as a report holds leave room for six
-    figures at most that have more points than this.
+    A browser keeps about 16 WebGL contexts, Plotly takes two for each figure, and a figure that
+    loses its context is blank. A report's size limit leaves room for at most six figures with more
+    points than this.
     """
     n = sum(_length(trace) for trace in figure["data"] if trace.get("type") == "scattergl")
     if n > _MOST_SHAPES:
@@ -75,8 +73,8 @@ def as_shapes(figure: Figure) -> Figure:
     return {**figure, "data": data}
 
 
-def _level(sizes: Sequence[int], most: int) -> float:
-    """Return the size that those above it are cut down to, so that the sum is `most`."""
+def _size_limit(sizes: Sequence[int], most: int) -> float:
+    """Return the size to which the largest are cut so that the sum of sizes is `most`."""
     left, n_left = float(most), len(sizes)
     for size in sorted(sizes):
         if size * n_left > left:
@@ -86,7 +84,7 @@ def _level(sizes: Sequence[int], most: int) -> float:
 
 
 def _thin(figure: Figure, share: float) -> tuple[Figure, str]:
-    """Return a figure with a share of its points, and how many these are."""
+    """Return a figure with a share of its points, and a note of how many are drawn."""
     n_drawn = n = 0
     traces = []
     for trace in figure["data"]:
@@ -97,16 +95,16 @@ def _thin(figure: Figure, share: float) -> tuple[Figure, str]:
         n_kept = max(int(share * n_own), 1)
         kept = np.linspace(0, n_own - 1, n_kept).astype(np.int64)
         own = {name: part for name, part in trace.items() if name != "selectedpoints"}
-        traces.append(_taken(own, kept, n_own))
+        traces.append(_downsample(own, kept, n_own))
         n_drawn, n = n_drawn + n_kept, n + n_own
     if not n:
         return figure, ""
-    told = f"{n_drawn:,} of {n:,} points, evenly taken: all would make the report too large"
+    told = f"{n_drawn:,} of {n:,} points, evenly sampled to keep the report small"
     return {**figure, "data": traces}, told
 
 
 def _n_points(trace: Mapping[str, Any]) -> int:
-    """Return how many points a trace has that can be left out."""
+    """Return how many points of a trace may be dropped; 0 unless it is a point cloud."""
     if trace.get("type") not in _CLOUDS or trace.get("mode") != "markers":
         return 0
     return _length(trace)
@@ -115,30 +113,30 @@ def _n_points(trace: Mapping[str, Any]) -> int:
 def _length(trace: Mapping[str, Any]) -> int:
     """Return how many points a trace has."""
     x = trace.get("x")
-    packed = _unpacked(x)
+    packed = _decode_array(x)
     return len(packed if packed is not None else x if isinstance(x, list) else ())
 
 
-def _taken(part: Any, kept: NDArray[np.int64], n: int) -> Any:
-    """Return a part of a trace in which every array that has a value for each point has fewer."""
-    packed = _unpacked(part)
+def _downsample(part: Any, kept: NDArray[np.int64], n: int) -> Any:
+    """Downsample every per-point array of a trace."""
+    packed = _decode_array(part)
     if packed is not None:
         if len(packed) != n:
             return part
         return {**part, "bdata": base64.b64encode(packed[kept].tobytes()).decode()}
     if isinstance(part, Mapping):
-        return {name: _taken(each, kept, n) for name, each in part.items()}
+        return {name: _downsample(each, kept, n) for name, each in part.items()}
     if isinstance(part, list) and len(part) == n:
         return [part[i] for i in kept]
     return part
 
 
-def _unpacked(part: Any) -> NDArray[Any] | None:
-    """Return an array as Plotly packs it; None where it is none."""
+def _decode_array(part: Any) -> NDArray[Any] | None:
+    """Decode an array in Plotly's base64 format; None if it is not one."""
     if not isinstance(part, Mapping) or not {"dtype", "bdata"} <= part.keys() or "shape" in part:
         return None
     try:
         kind = np.dtype(f"<{part['dtype']}")
         return np.frombuffer(base64.b64decode(part["bdata"]), kind) if kind.kind in "iuf" else None
-    except (TypeError, ValueError):  # somebody else's
+    except (TypeError, ValueError):  # from a file that Plotly did not write
         return None

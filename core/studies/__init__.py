@@ -1,1 +1,1 @@
-"""The tables and figures of the documentation, one study a module."""
+"""Studies: the measurements behind the documentation's tables and figures, one per module."""

@@ -1,4 +1,4 @@
-"""Texts with users and classes that a study calls by a name, such as `news=posts.parquet:topic`."""
+"""Named files of texts with users and classes: `news=posts.parquet:topic`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from core.corpora import split_reference
-from core.errors import InvalidInputError
-from core.studies.named_texts import check_different
-from core.tasks.classifiers import AuthoredTexts, read_authored
-
-__all__ = ["ClassedTexts", "named_apart", "open_classed"]
+from leakscope.core.corpora import split_reference
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.studies.named_texts import check_distinct_names
+from leakscope.core.tasks.classifiers import AuthoredTexts, read_authored
 
 
 @dataclass(frozen=True)
 class ClassedTexts:
-    """A file of texts, and the column that holds their classes.
+    """A named file of texts, with the column that holds their classes.
 
     Attributes
     ----------
@@ -34,8 +32,8 @@ class ClassedTexts:
     label: str
 
     @classmethod
-    def of(cls, told: str) -> ClassedTexts:
-        """Read `NAME=FILE:CLASS` or `FILE:CLASS`.
+    def of(cls, reference: str) -> ClassedTexts:
+        """Parse a reference such as `NAME=FILE:CLASS` or `FILE:CLASS`.
 
         Raises
         ------
@@ -47,40 +45,40 @@ class ClassedTexts:
         >>> ClassedTexts.of("news=posts.parquet#body:topic")
         ClassedTexts(name='news', place='posts.parquet#body', label='topic')
         """
-        name, equals, rest = told.partition("=")
-        place, colon, label = (rest if equals else told).rpartition(":")
+        name, equals, rest = reference.partition("=")
+        place, colon, label = (rest if equals else reference).rpartition(":")
         if not (place and colon and label) or (equals and not name):
             raise InvalidInputError(
                 f"Texts with classes are given as NAME=FILE:CLASS, CLASS being the column of the "
-                f"classes, got {told!r}."
+                f"classes, got {reference!r}."
             )
         return cls(name if equals else Path(split_reference(place)[0]).stem, place, label)
 
     def __str__(self) -> str:
-        """Return what `of` reads."""
+        """Return the reference that `of` parses."""
         return f"{self.name}={self.place}:{self.label}"
 
     def at(self, place: str) -> ClassedTexts:
-        """Return the same texts, lying elsewhere."""
+        """Return the same reference with another file path."""
         return replace(self, place=place)
 
 
-def named_apart(told: Sequence[str]) -> list[ClassedTexts]:
-    """Return texts, after checking that no two have the same name.
+def parse_classed_texts(references: Sequence[str]) -> list[ClassedTexts]:
+    """Parse references to texts with classes, and check that their names differ.
 
     Raises
     ------
     InvalidInputError
         Two have, or one cannot be read.
     """
-    texts = [ClassedTexts.of(each) for each in told]
-    check_different([each.name for each in texts])
+    texts = [ClassedTexts.of(each) for each in references]
+    check_distinct_names([each.name for each in texts])
     return texts
 
 
 @lru_cache(maxsize=6)
 def open_classed(name: str, place: str, label: str, user: str, piece: str) -> AuthoredTexts:
-    """Return the texts, read once a process.
+    """Read a table of texts with users and classes, once per process.
 
     Raises
     ------

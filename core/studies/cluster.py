@@ -1,4 +1,4 @@
-"""Cells of a study on a Ray cluster: a joblib backend, so that the runner stays the same.
+"""Run the cells of a study on a Ray cluster, by a joblib backend.
 
 Each machine needs Leakscope and the corpora at the same paths. Rows travel back to the process
 that was started, which alone writes them; fitted encoders and encoded vectors stay in the cache
@@ -20,21 +20,19 @@ from typing import Any
 
 from joblib import ParallelBackendBase
 
-from core.errors import InvalidInputError, MissingDependencyError, install
-from core.studies.runner import LOST, use_backend
-from core.vault import KEY, KEY_FILE, NO_CACHE, is_cache_off
-
-__all__ = ["RayBackend", "ray_workers"]
+from leakscope.core.errors import InvalidInputError, MissingDependencyError, install
+from leakscope.core.storage.encryption import KEY, KEY_FILE, NO_CACHE, is_cache_off
+from leakscope.core.studies.runner import LOST, use_backend
 
 NEEDS_KEY = "LEAKSCOPE_NEEDS_KEY"
-"""Told to a worker where this process encrypts with a phrase, which never travels."""
+"""Sent to a worker if this process encrypts with a passphrase, which is never sent."""
 
 _LONGEST_LEAVE = 20.0
-"""Seconds for cancelled tasks to be told of before the cluster is left."""
+"""Seconds to wait for cancelled tasks before disconnecting from the cluster."""
 
 
 class RayBackend(ParallelBackendBase):
-    """Runs each cell as a Ray task, which Ray starts anew where its worker dies.
+    """A joblib backend that runs each cell as a Ray task and retries it if its worker dies.
 
     Ray's own joblib backend holds a pool of actors and ends a whole study with the first that
     dies; tasks are retried one by one, on any machine that is left.
@@ -51,29 +49,30 @@ class RayBackend(ParallelBackendBase):
         super().__init__(nesting_level=0)
         ray = _import_ray()
         self._ray = ray
-        self._task = ray.remote(_call).options(max_retries=n_retries, num_cpus=1)
+        self._task = ray.remote(_run_batch).options(max_retries=n_retries, num_cpus=1)
         self._open: set[Any] = set()
         self._threads: set[threading.Thread] = set()
         self._is_left = False
 
     def effective_n_jobs(self, n_jobs: int) -> int:
-        """Return how many tasks to hand over at once; joblib itself would run a single one here."""
+        """Return how many tasks to submit at once: at least 2, as a single one would run inline."""
         return max(2, n_jobs)
 
     def configure(self, n_jobs: int = 1, parallel: Any = None, **_: Any) -> int:
-        """Return how many tasks are handed over at once."""
+        """Prepare for a `Parallel` call, and return how many tasks are submitted at once."""
         self.parallel = parallel
         return self.effective_n_jobs(n_jobs)
 
     def submit(self, func: Callable[[], Any], callback: Any = None) -> Future[Any]:
-        """Hand a task over to the cluster."""
+        """Submit a task to the cluster, and return a future of its result."""
         future: Future[Any] = Future()
         if callback is not None:
             future.add_done_callback(callback)
 
         def work() -> None:
+            """Wait for the task and set the future's result or exception."""
             try:
-                outcome = self._outcome(func)
+                outcome = self._run_remotely(func)
             except BaseException as fault:
                 future.set_exception(fault)
             else:
@@ -81,27 +80,27 @@ class RayBackend(ParallelBackendBase):
             finally:
                 self._threads.discard(thread)
 
-        # A daemon: Python waits at its end for those of an executor, and one may hear from its
-        # task no more.
+        # A daemon thread: at exit, Python would wait for an executor's threads, and a task may
+        # never answer.
         thread = threading.Thread(target=work, name="ray-task", daemon=True)
         self._threads.add(thread)
         thread.start()
         return future
 
     def retrieve_result_callback(self, out: Future[Any]) -> Any:
-        """Return what the task returned."""
+        """Return the result of a finished future."""
         return out.result()
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
-        """Cancel what still runs, so that a stopped study frees the cluster."""
+        """Cancel the running tasks, so that a stopped study frees the cluster."""
         for reference in list(self._open):
             self._ray.cancel(reference, force=True)
 
     def leave(self) -> None:
-        """Cancel what still runs, and wait until no thread waits for the cluster any more.
+        """Cancel the running tasks, and wait until no thread waits for the cluster.
 
-        Ray has no answer for whoever waits while it is shut down, and would start a cluster of
-        its own for a task that is handed over later.
+        Ray never answers threads that wait while it shuts down, and would start a new cluster for a
+        task that is submitted later.
         """
         self._is_left = True
         end = time.monotonic() + _LONGEST_LEAVE
@@ -109,10 +108,11 @@ class RayBackend(ParallelBackendBase):
             self.abort_everything()
             time.sleep(0.02)
 
-    def _outcome(self, func: Callable[[], Any]) -> Any:
+    def _run_remotely(self, func: Callable[[], Any]) -> Any:
+        """Run a task on the cluster and return its result; LOST if its worker died."""
         if self._is_left:
             return [LOST]
-        reference = self._task.remote(func, _told())
+        reference = self._task.remote(func, _worker_variables())
         self._open.add(reference)
         try:
             return self._ray.get(reference)
@@ -127,8 +127,8 @@ class RayBackend(ParallelBackendBase):
             self._open.discard(reference)
 
 
-def _told() -> dict[str, str]:
-    """Return what a worker is to know of the cache: never the key itself, but where it lies."""
+def _worker_variables() -> dict[str, str]:
+    """Return the environment variables that tell a worker how to cache: never the key itself."""
     told = {NO_CACHE: "1"} if is_cache_off() else {}
     if file := os.environ.get(KEY_FILE):
         told[KEY_FILE] = str(Path(file).absolute())
@@ -137,11 +137,11 @@ def _told() -> dict[str, str]:
     return told
 
 
-def _call(func: Callable[[], Any], told: dict[str, str]) -> Any:
-    """Run joblib's batch of one cell; a function of this module, so that workers import it.
+def _run_batch(func: Callable[[], Any], told: dict[str, str]) -> Any:
+    """Run joblib's batch of one cell on a worker, under the cache variables of the caller.
 
-    A machine that has a key of its own keeps to that. One that has none, where the study was
-    begun with a phrase, keeps no vectors at all rather than keep them in the clear.
+    A machine with its own key uses that. One without a key, if the study was started with a
+    passphrase, caches no vectors rather than storing them unencrypted.
     """
     told = dict(told)
     needs_key = told.pop(NEEDS_KEY, "")
@@ -162,7 +162,7 @@ def _call(func: Callable[[], Any], told: dict[str, str]) -> Any:
 
 @contextmanager
 def ray_workers(address: str, n_jobs: int | None = None, *, n_retries: int = 1) -> Iterator[int]:
-    """Join a Ray cluster; inside, `run_cells` measures there.
+    """Connect to a Ray cluster, and run the cells of `run_cells` there inside the block.
 
     Parameters
     ----------
@@ -188,12 +188,16 @@ def ray_workers(address: str, n_jobs: int | None = None, *, n_retries: int = 1) 
     options: dict[str, Any] = {"address": address}
     if address == "local":
         # Rows are small: 100 MB for objects instead of a third of the memory.
-        options |= {"num_cpus": n_jobs or os.cpu_count(), "_node_ip_address": "127.0.0.1",
-                    "include_dashboard": False, "object_store_memory": 100 * 2**20}  # fmt: skip
+        options |= {
+            "num_cpus": n_jobs or os.cpu_count(),
+            "_node_ip_address": "127.0.0.1",
+            "include_dashboard": False,
+            "object_store_memory": 100 * 2**20,
+        }
     was_joined = ray.is_initialized()
     try:
         if not was_joined:
-            _knock(address)
+            _check_reachable(address)
             ray.init(**options, log_to_driver=False, logging_level="ERROR")
     except (OSError, RuntimeError, ValueError) as error:
         raise InvalidInputError(
@@ -210,8 +214,8 @@ def ray_workers(address: str, n_jobs: int | None = None, *, n_retries: int = 1) 
             ray.shutdown()
 
 
-def _knock(address: str) -> None:
-    """Raise OSError or ValueError where nothing listens; Ray itself would wait for many minutes."""
+def _check_reachable(address: str) -> None:
+    """Raise OSError or ValueError if nothing listens at an address; Ray would wait for minutes."""
     if address in ("local", "auto"):
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
@@ -219,7 +223,7 @@ def _knock(address: str) -> None:
 
 
 def _import_ray() -> Any:
-    """Return the package, told to send no usage statistics.
+    """Import and return Ray with its usage statistics disabled.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""What decides a measurement beside a study's own settings: contents, defaults, weights, versions.
+"""What a cell depends on besides a study's own settings: contents, defaults, weights, versions.
 
-Joins a cell where it is not what it was when it was first recorded, in `first_settings.json`: what
-was finished before stays finished, and what has changed since is measured anew.
+It is added to a cell only if it differs from what `first_settings.json` recorded first: finished
+cells stay valid, and cells with a changed context are measured again.
 """
 
 from __future__ import annotations
@@ -14,35 +14,25 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from core.assets import ASSETS
-from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.attacks.inversion.shipped import shipped_folder
-from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from core.attacks.membership.classifiers.targets.registry import TARGETS
-from core.defences.registry import DEFENCES, stages_of
-from core.defences.trained.registry import TRAINED_DEFENCES
-from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
-from core.encoders import load_encoder
-from core.encoders.hub import fetched_revision
-from core.encoders.registry import ENCODERS
-from core.errors import CoreError, InvalidInputError
-from core.registry import Entry
-from core.specs import EncoderSpec, settings_of
-from core.store import META, digest_file, digest_of, read_json
-from core.studies.domains import encoder_content
-from core.studies.rows import Cell
-
-__all__ = [
-    "FAMILIES",
-    "FIRST",
-    "check_machine",
-    "context_of",
-    "defaults_of",
-    "precision_of",
-    "versions_of",
-    "weights_of",
-]
+from leakscope.core.assets import ASSETS
+from leakscope.core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.attacks.inversion.shipped import shipped_folder
+from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from leakscope.core.attacks.membership.classifiers.targets.registry import TARGETS
+from leakscope.core.defences.entries import stages_of
+from leakscope.core.defences.registry import DEFENCES
+from leakscope.core.defences.trained.registry import TRAINED_DEFENCES
+from leakscope.core.defences.trained.under_noise.registry import OBJECTIVES, READERS
+from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.hub import fetched_revision
+from leakscope.core.encoders.registry import ENCODERS
+from leakscope.core.errors import CoreError, InvalidInputError
+from leakscope.core.registry import Entry
+from leakscope.core.results.rows import Cell
+from leakscope.core.specs import EncoderSpec, settings_of
+from leakscope.core.storage.artifacts import META, digest_file, digest_of, read_json
+from leakscope.core.studies.domains import encoder_content
 
 FAMILIES: dict[str, Mapping[str, Entry]] = {
     "attack": INVERSION_ATTACKS,
@@ -55,10 +45,10 @@ FAMILIES: dict[str, Mapping[str, Entry]] = {
     "reader": READERS,
     "objective": OBJECTIVES,
 }
-"""By the entry of a cell that names one of them."""
+"""The registries, by the cell entry that names one of their entries."""
 
 FIRST = ASSETS / "first_settings.json"
-"""Each default, and what identifies each of the weights that ship, as they were recorded first.
+"""The first recorded default of each setting, and digests of the first shipped weights.
 `python -m tools.versions` adds what is new, and changes nothing."""
 
 _GIVEN = {
@@ -72,11 +62,11 @@ _GIVEN = {
     "reader": "reader_settings",
     "objective": "objective_settings",
 }
-"""The entry of a cell that holds what is given of settings, in the place of defaults."""
+"""The cell entry that holds the settings given instead of defaults, by family."""
 
 
-def context_of(cell: Cell, *, version: int = 1, beside: Sequence[str] = ()) -> Cell:
-    """Return what joins a cell.
+def cell_context(cell: Cell, *, version: int = 1, beside: Sequence[str] = ()) -> Cell:
+    """Return the entries to add to a cell: changed contents, precision, versions and defaults.
 
     Parameters
     ----------
@@ -87,25 +77,25 @@ def context_of(cell: Cell, *, version: int = 1, beside: Sequence[str] = ()) -> C
     beside : sequence of str
         Attacks whose weights, as they ship, decide the measurement beside those of the cell's own.
     """
-    used = _used(cell, beside)
+    used = _registry_entries(cell, beside)
     encoder = str(cell.get("encoder", ""))
     return {
         **encoder_content(encoder),
-        **_revision_of(encoder),
+        **_encoder_revision(encoder),
         **precision_of(cell),
         **_versions(used, version),
-        **_defaults(used, cell),
-        **(_weights(encoder, used) if beside and "attack" in used else {}),
+        **_changed_defaults(used, cell),
+        **(_changed_weights(encoder, used) if beside and "attack" in used else {}),
     }
 
 
 def versions_of(cell: Cell, version: int = 1) -> dict[str, dict[str, int]]:
-    """Return as `versions` those of the code that measures a cell, where they are not the first."""
-    return _versions(_used(cell), version)
+    """Return, as `versions`, the code versions that measure a cell, except those still at 1."""
+    return _versions(_registry_entries(cell), version)
 
 
-def _used(cell: Cell, beside: Sequence[str] = ()) -> dict[str, tuple[str, str, Entry]]:
-    """Return the things of registries that measure a cell: their family, name and entry."""
+def _registry_entries(cell: Cell, beside: Sequence[str] = ()) -> dict[str, tuple[str, str, Entry]]:
+    """Return the registry entries that measure a cell: family, name and entry of each."""
     named = {family: str(cell.get(family, "")) for family in FAMILIES}
     found = {
         family: (family, name, FAMILIES[family][name.partition(":")[0]])
@@ -122,33 +112,34 @@ def _used(cell: Cell, beside: Sequence[str] = ()) -> dict[str, tuple[str, str, E
 
 
 def _versions(used: Mapping[str, tuple[str, str, Entry]], version: int) -> dict[str, Any]:
+    """Return, as `versions`, the versions of study and entries that are not 1."""
     found = {"study": version} | {place: entry.version for place, (_, _, entry) in used.items()}
     raised = {place: number for place, number in found.items() if number != 1}
     return {"versions": raised} if raised else {}
 
 
 def precision_of(cell: Cell) -> dict[str, str]:
-    """Return as `precision` in what this machine computes vectors, where it is not float32.
+    """Return, as `precision`, the precision of vectors on this machine if it is not float32.
 
-    Nothing where the cell tells it itself.
+    Empty if the cell names its precision.
     """
     if "encoder" not in cell or cell.get("encoder_precision", "auto") != "auto":
         return {}
-    from core.training.devices import pick_device, pick_precision
+    from leakscope.core.training.devices import pick_device, pick_precision
 
     precision = pick_precision(pick_device())
     return {} if precision == "float32" else {"precision": precision}
 
 
 def check_machine(cell: Cell) -> None:
-    """Check that this machine measures a cell as the one does that began the study.
+    """Check that this machine's precision and encoder revision are those of the cell.
 
     Raises
     ------
     InvalidInputError
         It computes in another precision, or another state of the encoder lies on it.
     """
-    here = {**_revision_of(str(cell.get("encoder", ""))), **precision_of(cell)}
+    here = {**_encoder_revision(str(cell.get("encoder", ""))), **precision_of(cell)}
     for what, name, usual in (
         ("computes vectors in", "precision", "float32"),
         ("holds the encoder in the state", "encoder_revision", "that is not known"),
@@ -162,14 +153,14 @@ def check_machine(cell: Cell) -> None:
             )
 
 
-def _defaults(used: Mapping[str, tuple[str, str, Entry]], cell: Cell) -> dict[str, Any]:
-    """Return as `defaults` those that are not the first, of settings that the cell leaves open."""
+def _changed_defaults(used: Mapping[str, tuple[str, str, Entry]], cell: Cell) -> dict[str, Any]:
+    """Return, as `defaults`, the open settings whose default changed since first recorded."""
     changed = {}
     for place, (family, name, entry) in used.items():
-        if ":" in name:  # it was fitted, and what it holds says how
+        if ":" in name:  # a fitted encoder: its content decides
             continue
-        given = _given(place, family, cell)
-        first = _first()["defaults"].get(f"{family} {name}", {})
+        given = _given_settings(place, family, cell)
+        first = _first_settings()["defaults"].get(f"{family} {name}", {})
         own = {
             setting: value
             for setting, value in defaults_of(entry).items()
@@ -180,8 +171,8 @@ def _defaults(used: Mapping[str, tuple[str, str, Entry]], cell: Cell) -> dict[st
     return {"defaults": changed} if changed else {}
 
 
-def _given(place: str, family: str, cell: Cell) -> Cell:
-    """Return the settings that a cell gives to a thing; to a stage of a chain, those of its own."""
+def _given_settings(place: str, family: str, cell: Cell) -> Cell:
+    """Return the settings that a cell gives to an entry, or to a stage of a chain of defences."""
     if place == family:
         return dict(cell.get(_GIVEN[family], {}))
     stage = f"{place.partition(' ')[2]}."
@@ -190,10 +181,10 @@ def _given(place: str, family: str, cell: Cell) -> Cell:
 
 
 def defaults_of(entry: Entry) -> dict[str, Any]:
-    """Return the default of each setting that can be given to a thing of a registry, as JSON."""
+    """Return the default of each setting of a registry entry, as JSON."""
     kind = entry.kind
     if not (isinstance(kind, type) and is_dataclass(kind)):
-        return {}  # a function that opens it: it has no settings
+        return {}  # a loading function has no settings
     fixed = getattr(entry, "fixed", {})
     found = {
         name: spec.default
@@ -204,20 +195,20 @@ def defaults_of(entry: Entry) -> dict[str, Any]:
     return plain
 
 
-def _weights(encoder: str, used: Mapping[str, tuple[str, str, Entry]]) -> dict[str, Any]:
-    """Return as `shipped` what identifies weights that ship, where they are not the first."""
+def _changed_weights(encoder: str, used: Mapping[str, tuple[str, str, Entry]]) -> dict[str, Any]:
+    """Return, as `shipped`, digests of the shipped weights that changed since first recorded."""
     attacks = [name for family, name, _ in used.values() if family == "attack"]
-    first = _first()["weights"]
+    first = _first_settings()["weights"]
     changed = {
         name.partition("/")[2]: digest
-        for name, digest in weights_of(encoder, attacks).items()
+        for name, digest in weight_digests(encoder, attacks).items()
         if first.get(name) != digest
     }
     return {"shipped": changed} if changed else {}
 
 
-def weights_of(encoder: str, attacks: Sequence[str]) -> dict[str, str]:
-    """Return what identifies the weights that ship for an encoder, and the texts held out."""
+def weight_digests(encoder: str, attacks: Sequence[str]) -> dict[str, str]:
+    """Return digests of an encoder's shipped attack weights and of the held-out texts."""
     named = EncoderSpec(name=encoder)
     places = {name: shipped_folder(named, name) / META for name in attacks}
     places["held_out"] = shipped_folder(named, "held_out.json")
@@ -230,6 +221,7 @@ def weights_of(encoder: str, attacks: Sequence[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 def _digest(path: Path, stamp: int) -> str:
+    """Return a digest of a file; of a model's metadata, that of the entries that decide answers."""
     if path.name != META:
         return digest_file(path)[:16]
     meta = read_json(path)
@@ -238,27 +230,29 @@ def _digest(path: Path, stamp: int) -> str:
 
 
 @lru_cache(maxsize=1)
-def _first() -> dict[str, dict[str, Any]]:
+def _first_settings() -> dict[str, dict[str, Any]]:
+    """Read `first_settings.json`, once per process."""
     found: dict[str, dict[str, Any]] = read_json(FIRST)
     return found
 
 
-def _revision_of(name: str) -> dict[str, str]:
-    """Return as `encoder_revision` which state of a model of the hub lies on this machine.
+def _encoder_revision(name: str) -> dict[str, str]:
+    """Return, as `encoder_revision`, the revision of a hub model on this machine.
 
-    One that was not fetched yet is fetched: what it is has to be known before it is measured.
+    A model that is missing here is downloaded first: its revision must be known before measuring.
     """
     kind, _, place = name.partition(":")
     if kind not in ("st", "mlm") or not place or Path(place).is_dir():
         return {}
-    revision = _fetched(kind, place)
+    revision = _cached_revision(kind, place)
     if not revision:
-        _fetch(name)
-        revision = _fetched(kind, place)
+        _download(name)
+        revision = _cached_revision(kind, place)
     return {"encoder_revision": revision[:16]} if revision else {}
 
 
-def _fetched(kind: str, model: str) -> str:
+def _cached_revision(kind: str, model: str) -> str:
+    """Return the revision of a hub model in this machine's cache; "" if there is none."""
     if kind == "mlm":
         return fetched_revision(model)
     ids = (f"sentence-transformers/{model}", model)
@@ -266,7 +260,7 @@ def _fetched(kind: str, model: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _fetch(name: str) -> None:
-    """Open a model once; where it cannot be had, the cell that needs it says why."""
+def _download(name: str) -> None:
+    """Open a hub model once, which downloads it; errors are left to the cell that needs it."""
     with suppress(CoreError):
         load_encoder(name)

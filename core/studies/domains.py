@@ -1,4 +1,4 @@
-"""The texts of a study: an attacked collection, and the other texts that somebody owns."""
+"""The texts of a study: an attacked collection, and the auxiliary texts of the attacker."""
 
 from __future__ import annotations
 
@@ -12,32 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from core.corpora import Columns, load_corpus, split_reference
-from core.corpora.near_duplicates import THRESHOLD
-from core.encoders import load_encoder
-from core.encoders.cache import CachedEncoder
-from core.encoders.fitted import FITTED_ON_TEXTS, load_fitted, make_encoder, save_encoder
-from core.encoders.registry import ENCODERS
-from core.errors import ArtifactError, InvalidInputError
-from core.protocols import Encoder
-from core.specs import settings_of
-from core.store import META, digest_file
-from core.studies.apart import keep_apart
-from core.studies.rows import Cell
-from core.studies.runner import cell_key
-
-__all__ = [
-    "DOMAINS",
-    "Domain",
-    "check_contents",
-    "check_documents",
-    "content_of",
-    "encoder_content",
-    "encoder_settings",
-    "open_corpus",
-    "open_domain",
-    "open_encoder",
-]
+from leakscope.core.corpora import Columns, load_corpus, split_reference
+from leakscope.core.corpora.near_duplicates import THRESHOLD
+from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.cache import CachedEncoder
+from leakscope.core.encoders.fitted import load_fitted, make_encoder, save_encoder
+from leakscope.core.encoders.registry import ENCODERS, FITTED_ON_TEXTS
+from leakscope.core.errors import ArtifactError, InvalidInputError
+from leakscope.core.protocols import Encoder
+from leakscope.core.results.rows import Cell
+from leakscope.core.specs import settings_of
+from leakscope.core.storage.artifacts import META, digest_file
+from leakscope.core.studies.decontaminate import drop_near_duplicates
+from leakscope.core.studies.runner import cell_key
 
 DOMAINS = {
     "in": "in-domain: other documents of the collection under attack",
@@ -45,12 +32,12 @@ DOMAINS = {
 }
 
 HELD_SHARE = 0.1
-"""Of the documents of a collection under attack."""
+"""The share of a collection's documents that is attacked."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """What is known to whoever fits encoders and attacks, and what is attacked.
+    """The auxiliary sentences that encoders and attacks are fitted on, and the target sentences.
 
     Parameters
     ----------
@@ -81,9 +68,9 @@ def open_domain(
     held_share: float = HELD_SHARE,
     near: float = THRESHOLD,
 ) -> Domain:
-    """Return the texts of a domain; the targets are the same for both domains.
+    """Draw auxiliary and target sentences of a domain; the targets are the same for both domains.
 
-    None of them nearly repeats a sentence that is known in either.
+    No target nearly repeats an auxiliary sentence of either domain.
 
     Parameters
     ----------
@@ -94,7 +81,8 @@ def open_domain(
     held_share : float
         Share of the target's documents that are attacked; the rest is known in-domain.
     near : float
-        From where on a sentence nearly repeats another; see `core.corpora.near_duplicates`.
+        From where on a sentence nearly repeats another; see
+        `leakscope.core.corpora.near_duplicates`.
 
     Raises
     ------
@@ -107,11 +95,13 @@ def open_domain(
     known_sentences = known.sentences()
     is_same = content_of(other) == content_of(target)  # then the other documents alone are known
     others = () if is_same else _sentences_of(other, content_of(other))
-    apart = keep_apart(held.sentences(), (*known_sentences.texts, *others), near)
+    apart = drop_near_duplicates(held.sentences(), (*known_sentences.texts, *others), near)
     own = known_sentences.texts if domain == "in" or is_same else others
-    drawn = apart.take(_rows(len(apart.sentences), n_targets, np.random.default_rng([seed, 8])))
+    drawn = apart.take(
+        _draw_rows(len(apart.sentences), n_targets, np.random.default_rng([seed, 8]))
+    )
     distinct = tuple(dict.fromkeys(own))
-    chosen = _rows(len(distinct), n_auxiliary, np.random.default_rng([seed, 7]))
+    chosen = _draw_rows(len(distinct), n_auxiliary, np.random.default_rng([seed, 7]))
     return Domain(
         tuple(distinct[i] for i in chosen),
         drawn.sentences.texts,
@@ -122,14 +112,14 @@ def open_domain(
 
 @lru_cache(maxsize=2)
 def _sentences_of(corpus: str, content: str) -> tuple[str, ...]:
-    """Return the sentences of a corpus of that content."""
+    """Return the sentences of a corpus, read once per content."""
     found: tuple[str, ...] = open_corpus(corpus).texts
     return found
 
 
 @lru_cache(maxsize=8)
 def content_of(corpus: str) -> str:
-    """Return what identifies a corpus's content, so that results of another are not taken for it.
+    """Return a digest of a corpus's content, which tells results of different files apart.
 
     Raises
     ------
@@ -140,7 +130,7 @@ def content_of(corpus: str) -> str:
 
 
 def check_documents(corpus: str, held_share: float = HELD_SHARE) -> None:
-    """Check that a collection has documents to know and others to attack, before any is measured.
+    """Check that a collection has enough documents to split into known and attacked ones.
 
     Raises
     ------
@@ -152,11 +142,12 @@ def check_documents(corpus: str, held_share: float = HELD_SHARE) -> None:
 
 @lru_cache(maxsize=8)
 def _check_documents(corpus: str, content: str, held_share: float) -> None:
+    """Split a corpus's documents, which raises if there are too few; done once per content."""
     open_corpus(corpus).split_by_document((1 - held_share, held_share))
 
 
 def check_contents(cell: Cell) -> None:
-    """Check that a cell's corpora hold on this machine what they held where the study was begun.
+    """Check that a cell's corpora have the content recorded when the study was started.
 
     Raises
     ------
@@ -166,31 +157,31 @@ def check_contents(cell: Cell) -> None:
     used = ["target"]
     if cell.get("shipped_texts"):
         used.append("shipped_texts")
-    elif cell.get("domain") == "cross" or "near" in cell:  # what is attacked repeats none of these
+    elif cell.get("domain") == "cross" or "near" in cell:  # targets must not repeat its texts
         used.append("other")
     for name, content in zip(used, cell["contents"], strict=False):
         if content_of(cell[name]) != content:
             raise InvalidInputError(
-                f"{cell[name]} holds other texts than where the study was begun. Copy the same "
+                f"{cell[name]} has changed since the study was started. Copy the same "
                 "file to every machine, or start the study again."
             )
 
 
 def open_corpus(name: str) -> Any:
-    """Return a corpus by path or by name, as NAME#COLUMN where a column of texts is named."""
+    """Load a corpus by path or name; NAME#COLUMN names the column of texts."""
     path, column = split_reference(name)
     if Path(path).exists():
         return load_corpus(Path(path), columns=Columns(text=column))
     return load_corpus(name)
 
 
-def _rows(n_all: int, n: int, rng: np.random.Generator) -> list[int]:
-    """Return n of the rows, ascending; all where there are no more."""
+def _draw_rows(n_all: int, n: int, rng: np.random.Generator) -> list[int]:
+    """Draw n of n_all row indices, in ascending order; all if there are no more."""
     return sorted(rng.choice(n_all, n, replace=False).tolist()) if n < n_all else list(range(n_all))
 
 
 def encoder_content(name: str) -> dict[str, str]:
-    """Return as `encoder_content` what the folder of an encoder holds; nothing where it has none.
+    """Return, as `encoder_content`, a digest of an encoder's folder; empty if it has none.
 
     Part of what a measurement depends on: another encoder may come to lie in the folder.
     """
@@ -204,7 +195,7 @@ def encoder_content(name: str) -> dict[str, str]:
 
 @lru_cache(maxsize=8)
 def _digest(stamps: tuple[tuple[str, int, int], ...], folder: Path) -> str:
-    """Return a digest of files; sizes and times tell whether they were read before."""
+    """Return a digest of an encoder's files, computed once per set of sizes and times."""
     digest = hashlib.sha256()
     for name, _, _ in stamps:
         digest.update(f"{Path(name).relative_to(folder)} {digest_file(Path(name))}\n".encode())
@@ -212,7 +203,7 @@ def _digest(stamps: tuple[tuple[str, int, int], ...], folder: Path) -> str:
 
 
 def encoder_settings(name: str) -> dict[str, Any]:
-    """Return all settings of an encoder that is fitted here, its defaults too; else nothing.
+    """Return all settings of an encoder that studies fit, defaults included; else nothing.
 
     Part of what a measurement depends on: a default that changes makes other vectors.
     """
@@ -230,7 +221,7 @@ def open_encoder(
     *,
     contents: Sequence[str],
 ) -> Encoder:
-    """Return an encoder ready to encode; one that is fitted here is fitted once for its texts.
+    """Load an encoder ready to encode; one of FITTED_ON_TEXTS is fitted once and stored.
 
     Parameters
     ----------

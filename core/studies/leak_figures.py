@@ -1,6 +1,6 @@
-"""How much leaks, as each page shows it of one encoder: on which texts, to which attacker.
+"""The leakage figure that each page shows for an encoder: on which texts, by which attacker.
 
-The pages' figures differ because their texts and their attackers do. Every number here is read
+The pages' figures differ because their texts and attackers differ. Every number is read
 from the files that ship.
 """
 
@@ -11,43 +11,40 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from core.attacks.inversion import shipped
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.errors import CoreError
-from core.results import Score
-from core.said import leak_said, read_said
-from core.store import META, read_record
-from core.studies import more_texts, names_tables, representation_summary, tradeoff_files
-from core.studies.rows import Row
-from core.studies.tables import read_rows
+from leakscope.core.attacks.inversion import shipped
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.errors import CoreError
+from leakscope.core.formatting import describe_leak, format_recall
+from leakscope.core.results import Score
+from leakscope.core.results.rows import Row
+from leakscope.core.results.tables import read_rows
+from leakscope.core.storage.artifacts import META, read_record
+from leakscope.core.studies.inversion import more_texts, representation_summary
+from leakscope.core.studies.names import tables as names_tables
+from leakscope.core.studies.tradeoff import summary as tradeoff_summary
 
-__all__ = ["LeakFigure", "all_words", "leak_figures", "recall_of", "recalls"]
+F1 = "F1 of recovered wordsThe measure of most pages."
 
-F1 = "F1 of the words read"
-"""The measure of most pages."""
-
-NEWS = "sentences of BBC News, not a kind that the attack learnt from"
-"""What the attacks that ship are measured on."""
+NEWS = "sentences of BBC News, a kind of text that the attack was not trained on"
+"""The texts that the shipped attacks are measured on."""
 
 
 @dataclass(frozen=True)
 class LeakFigure:
-    """A page's figure of what leaks without a defence.
+    """A page's leakage figure without a defence: score, texts and attacker.
 
     Attributes
     ----------
     score : Score
-        F1 of the words that were read; of the page of names, the share of names that are picked.
+        F1 of the recovered words; for the page Names, the share of names found.
     measure : str
         What the number is.
     recall : float or None
-        Share of the words that were read, in per cent, where it was kept beside an F1.
+        Share of the words that were recovered, in per cent, if recorded.
     all_words : float or None
-        F1 in which words that no attack can name count as missed, where it was kept.
-    apart : mapping
-        Share that is read of names and numbers, of numbers and of rare words, where it was kept.
+        F1 with words outside the vocabulary counted as missed, if recorded.
     texts, attacker, why : str
-        What was attacked, by whom, and why the figure is not that of another page.
+        What was attacked, by whom, and why the figure differs from other pages.
     """
 
     page: str
@@ -58,25 +55,30 @@ class LeakFigure:
     why: str
     recall: float | None = None
     all_words: float | None = field(default=None, kw_only=True)
-    apart: Mapping[str, float] = field(default_factory=dict, kw_only=True)
 
     @property
-    def said(self) -> str:
-        """The figure in words: of ten words so many, and the F1; or the share of what is read.
+    def leak(self) -> str:
+        """The figure in words: recovered words of ten with F1, or the share of names found.
 
-        The F1 of every word stands beside that of the words that could be named.
+        The F1 over all words follows the F1 over the words in the vocabulary.
         """
         if self.measure == F1:
-            said = leak_said(self.score, self.recall)
+            leak = describe_leak(self.score, self.recall)
             every = "" if self.all_words is None else f", F1 of every word {self.all_words:.0f}"
-            return f"{said}{every}"
-        return f"{self.score.said(0)} {self.measure}"
+            return f"{leak}{every}"
+        return f"{self.score.format(0)} {self.measure}"
 
 
 def leak_figures(encoder: str = "minilm") -> dict[str, LeakFigure]:
-    """Return the figures by page; pages whose files are missing or damaged are left out."""
+    """Return each page's leakage figure; pages with missing or damaged files are left out."""
     found = {}
-    for make in (_overview, _inversion, _representations, _names, _tradeoff):
+    for make in (
+        _overview_figure,
+        _inversion_figure,
+        _representations_figure,
+        _names_figure,
+        _tradeoff_figure,
+    ):
         try:
             figure = make(encoder)
         except (CoreError, KeyError, TypeError, ValueError, StopIteration):
@@ -86,14 +88,15 @@ def leak_figures(encoder: str = "minilm") -> dict[str, LeakFigure]:
 
 
 def recalls(encoder: str = "minilm", attack: str = "probe_mlc") -> dict[str, float]:
-    """Return what the attack that ships reads of names and numbers on news, as far as measured."""
+    """Return a shipped attack's recall of names and numbers on news; empty if not measured."""
     try:
-        return _apart(_news(encoder, attack).facts)
+        return _recall_by_kind(_news_row(encoder, attack).facts)
     except (CoreError, StopIteration):
         return {}
 
 
-def _apart(told: Mapping[str, Any]) -> dict[str, float]:
+def _recall_by_kind(told: Mapping[str, Any]) -> dict[str, float]:
+    """Return the recall of names and numbers, of numbers and of rare words, if recorded."""
     titles = ("names and numbers", "numbers alone", "rare words")
     return {
         title: float(told[name])
@@ -102,34 +105,38 @@ def _apart(told: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def all_words(row: Row) -> float | None:
-    """Return the F1 of every word, those that no attack can name as missed, where it is kept."""
+def all_words_f1(row: Row) -> float | None:
+    """Return a row's F1 with unknown words counted as missed; None if not recorded."""
     score = row.scores.get("unrestricted_f1")
     return None if score is None else score.value
 
 
 def recall_of(row: Row) -> float | None:
-    """Return the per cent of the words that a row's attack reads, where the row keeps it."""
+    """Return a row's recall of words in per cent; None if not recorded."""
     recall = row.scores.get("recall")
     return None if recall is None else recall.value
 
 
 def _title(attack: str) -> str:
+    """Return the title of an inversion attack in lower case."""
     return INVERSION_ATTACKS[attack].title.lower()
 
 
-def _taught(attack: str, n_texts: int) -> str:
-    return f"{_title(attack)}, taught by {n_texts:,} sentences"
+def _describe_training(attack: str, n_texts: int) -> str:
+    """Return an attack's title with the number of sentences that it was trained on."""
+    return f"{_title(attack)}, trained on {n_texts:,} sentences"
 
 
-def _news(encoder: str, attack: str) -> Row:
+def _news_row(encoder: str, attack: str) -> Row:
+    """Read the shipped row of an attack on news sentences, trained on other kinds of texts."""
     path = representation_summary.SHIPPED / representation_summary.MORE_TEXTS
     asked = {"encoder": encoder, "domain": "cross", "attack": attack}
     rows = read_rows(path, more_texts.STUDY)
     return next(row for row in rows if all(row[key] == value for key, value in asked.items()))
 
 
-def _overview(encoder: str) -> LeakFigure:
+def _overview_figure(encoder: str) -> LeakFigure:
+    """Return the overview's figure: the best shipped attack on its held-out sentences."""
     weights = Path(shipped.WEIGHTS) / encoder
     records: dict[str, Mapping[str, Any]] = {
         name: read_record(weights / name / META, training=dict)["training"]
@@ -146,40 +153,44 @@ def _overview(encoder: str) -> LeakFigure:
         "overview",
         score,
         F1,
-        f"{score.n:,} sentences kept from the attack, of the kinds that it learnt from",
-        _taught(attack, records[attack]["n_texts"]),
-        "the easiest texts for the attack: an encyclopaedia, novels and everyday sentences, as "
-        "those that it learnt from",
+        f"{score.n:,} held-out sentences, of the kinds that the attack was trained on",
+        _describe_training(attack, records[attack]["n_texts"]),
+        "the easiest texts for the attack: encyclopaedia, novels and everyday sentences, like its "
+        "training texts",
         records[attack]["held_out"].get("recall"),
         all_words=records[attack]["held_out"].get("unrestricted_f1"),
-        apart=_apart(records[attack]["held_out"]),
     )
 
 
-def _inversion(encoder: str) -> LeakFigure:
-    row, quick = _news(encoder, "search"), _news(encoder, "probe_mlc")
+def _inversion_figure(encoder: str) -> LeakFigure:
+    """Return the inversion page's figure: the search attack on news sentences."""
+    row, quick = _news_row(encoder, "search"), _news_row(encoder, "probe_mlc")
     score = row.scores["token_set_f1"]
     return LeakFigure(
         "inversion",
         score,
         F1,
         f"{score.n:,} {NEWS}",
-        _taught("search", row["n_fitted_on"]),
-        "the strongest attack that ships, on texts that are strange to it; the probe-started "
-        f"classifier reads {read_said(quick.scores['token_set_f1'], recall_of(quick))} of the same "
-        "sentences",
+        _describe_training("search", row["n_fitted_on"]),
+        "the strongest shipped attack, on a kind of text that it was not trained on; the "
+        "probe-started classifier recovers "
+        f"{format_recall(quick.scores['token_set_f1'], recall_of(quick))} of the same sentences",
         recall_of(row),
-        all_words=all_words(row),
-        apart=_apart(row.facts),
+        all_words=all_words_f1(row),
     )
 
 
-def _representations(encoder: str) -> LeakFigure:
+def _representations_figure(encoder: str) -> LeakFigure:
+    """Return the figure of the representations page: the strongest cross-domain attack."""
     found = representation_summary.load_representations()
-    own = [leak for (name, _, domain), leak in found.leaks.items()
-           if (name, domain) == (encoder, "cross")]  # fmt: skip
-    near = [leak for (name, _, domain), leak in found.leaks.items()
-            if (name, domain) == (encoder, "in")]  # fmt: skip
+    own = [
+        leak
+        for (name, _, domain), leak in found.leaks.items()
+        if (name, domain) == (encoder, "cross")
+    ]
+    near = [
+        leak for (name, _, domain), leak in found.leaks.items() if (name, domain) == (encoder, "in")
+    ]
     most = max(own, key=lambda leak: leak.f1.value)
     at_home = max(near, key=lambda leak: leak.f1.value)
     return LeakFigure(
@@ -187,16 +198,17 @@ def _representations(encoder: str) -> LeakFigure:
         most.f1,
         F1,
         f"{most.f1.n:,} {NEWS}",
-        _taught(most.attack, most.n_fitted_on),
-        "attacks learn from few texts, the same for every encoder, so that encoders can be "
-        f"compared; taught by {at_home.n_fitted_on:,} sentences of other news, "
-        f"{read_said(at_home.f1, at_home.recall)}",
+        _describe_training(most.attack, most.n_fitted_on),
+        "all attacks are trained on the same few texts, so that encoders can be compared; trained "
+        f"on {at_home.n_fitted_on:,} sentences of other news, the attack recovers "
+        f"{format_recall(at_home.f1, at_home.recall)}",
         most.recall,
         all_words=most.all_words,
     )
 
 
-def _names(encoder: str) -> LeakFigure:
+def _names_figure(encoder: str) -> LeakFigure:
+    """Return the names page's figure: the share of names found in a list."""
     asked = (encoder, "cross", 0)
     rows = [
         row
@@ -210,26 +222,28 @@ def _names(encoder: str) -> LeakFigure:
     return LeakFigure(
         "names",
         score,
-        f"% of names, picked from a list of {n}",
+        f"% of names, found in a list of {n}",
         f"{score.n:,} vectors of BBC News, each with one of {n} names",
         f"attacker who has the list and encodes each name alone (guessing finds {100 / n:.1f} %)",
         f"it looks for one name per sentence; without a list, the {_title(words['attack'])}, not "
-        f"trained on these names, recovers {words.scores['diagonal'].said(0)} % of the surnames",
+        f"trained on these names, recovers {words.scores['diagonal'].parts(0)[0]} % of the "
+        f"surnames (95 % CI {words.scores['diagonal'].parts(0)[1]})",
     )
 
 
-def _tradeoff(encoder: str) -> LeakFigure:
-    found = tradeoff_files.shipped_tradeoff(encoder)
+def _tradeoff_figure(encoder: str) -> LeakFigure:
+    """Return the trade-off's figure: the strongest attacker without a defence."""
+    found = tradeoff_summary.shipped_tradeoff()
     n_texts, n_targets = found.facts["n_auxiliary"], found.facts["n_targets"]
     score, every = found.undefended.leakage, found.undefended.leakage_of_all_words
     times = score.n / n_targets
-    under = f" (under each of {times:.0f} seeds)" if times > 1 and times.is_integer() else ""
+    under = f" (for each of {times:.0f} random seeds)" if times > 1 and times.is_integer() else ""
     return LeakFigure(
         "tradeoff",
         score,
         F1,
-        f"{n_targets:,} sentences kept from the attacker{under}, without a defence",
-        f"strongest of those who know the defence, taught by {n_texts:,} sentences",
-        "attackers are taught anew for every defence, from as many texts as that allows",
+        f"{n_targets:,} held-out sentences{under}, without a defence",
+        f"strongest attacker who knows the defence, trained on {n_texts:,} sentences",
+        "attackers are trained again for every defence, which limits the number of texts",
         all_words=None if every is None else every.value,
     )

@@ -1,4 +1,4 @@
-"""Texts that a study calls by a name of their own, such as `TREC=trec.parquet`."""
+"""Named references to texts in a study's settings, such as `TREC=trec.parquet`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core.corpora import Columns, Corpus, load_corpus, split_reference
-from core.errors import InvalidInputError
-
-__all__ = ["NamedTexts", "check_different", "check_names"]
+from leakscope.core.corpora import Columns, Corpus, load_corpus, split_reference
+from leakscope.core.errors import InvalidInputError
 
 
 @dataclass(frozen=True)
 class NamedTexts:
-    """Texts and what tables call them.
+    """A named reference to texts: a corpus or file, and optionally the rows to read.
 
     Attributes
     ----------
@@ -32,8 +30,8 @@ class NamedTexts:
     value: str = ""
 
     @classmethod
-    def of(cls, told: str) -> NamedTexts:
-        """Read `CORPUS`, `NAME=CORPUS` or `NAME=CORPUS:COLUMN=VALUE`.
+    def of(cls, text: str) -> NamedTexts:
+        """Parse a reference: `CORPUS`, `NAME=CORPUS` or `NAME=CORPUS:COLUMN=VALUE`.
 
         Raises
         ------
@@ -47,32 +45,32 @@ class NamedTexts:
         >>> NamedTexts.of("news/bbc.parquet").name, str(NamedTexts.of("lee"))
         ('bbc', 'lee')
         """
-        name, equals, place = told.partition("=")
+        name, equals, place = text.partition("=")
         if not equals:
-            return cls(Path(split_reference(told)[0]).stem, told)
+            return cls(Path(split_reference(text)[0]).stem, text)
         head, colon, condition = place.rpartition(":")
         column, is_condition, value = condition.partition("=")
         if not (colon and is_condition):
             head, column, value = place, "", ""
         if not name or not head or bool(column) != bool(value):
             raise InvalidInputError(
-                f"Texts are given as NAME=FILE or NAME=FILE:COLUMN=VALUE, got {told!r}."
+                f"Texts are given as NAME=FILE or NAME=FILE:COLUMN=VALUE, got {text!r}."
             )
         return cls(name, head, column, value)
 
     def __str__(self) -> str:
-        """Return what `of` reads."""
+        """Return the reference that `of` parses."""
         if self.name == self.place:
             return self.name
         condition = f":{self.column}={self.value}" if self.column else ""
         return f"{self.name}={self.place}{condition}"
 
     def at(self, place: str) -> NamedTexts:
-        """Return the same texts, lying elsewhere."""
+        """Return the same reference with another corpus or file path."""
         return replace(self, place=place)
 
     def open(self) -> Corpus:
-        """Return the corpus, of the rows that are meant.
+        """Load the corpus, restricted to the referenced rows.
 
         Raises
         ------
@@ -85,20 +83,20 @@ class NamedTexts:
         return corpus.only([self.value])
 
 
-def check_names(told: Sequence[str]) -> list[NamedTexts]:
-    """Return texts, after checking that no two have the same name.
+def parse_named_texts(references: Sequence[str]) -> list[NamedTexts]:
+    """Parse references to texts, and check that their names differ.
 
     Raises
     ------
     InvalidInputError
         Two have, or one cannot be read.
     """
-    texts = [NamedTexts.of(each) for each in told]
-    check_different([each.name for each in texts])
+    texts = [NamedTexts.of(each) for each in references]
+    check_distinct_names([each.name for each in texts])
     return texts
 
 
-def check_different(names: Sequence[str]) -> None:
+def check_distinct_names(names: Sequence[str]) -> None:
     """Check that no two texts have the same name.
 
     Raises

@@ -1,8 +1,8 @@
-"""Cells of a study: measured once, kept, side by side on several processes, none losing the rest.
+"""Run the cells of a study: each measured once, stored, in parallel, failures isolated.
 
 A cell is what one measurement depends on, as JSON-able data; its result lies in a file that is
 named by the cell's content. A study that was stopped or killed goes on where it was. Cells run in
-processes of this machine, or where `core.studies.cluster` says.
+processes of this machine, or where `leakscope.core.studies.cluster` says.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from core.errors import ArtifactError, InvalidInputError, StoppedError
-from core.protocols import OnProgress, no_progress
-from core.store import check_writable
-from core.studies.kept_cells import keep_cell, read_cell
-from core.studies.provenance import Stopwatch
-from core.studies.rows import Cell, Row
+from leakscope.core.errors import ArtifactError, InvalidInputError, StoppedError
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.results.provenance import Stopwatch
+from leakscope.core.results.rows import Cell, Row
+from leakscope.core.storage.artifacts import check_writable
+from leakscope.core.studies.cell_store import read_cell, write_cell
 
-__all__ = ["LOST", "Measure", "cell_key", "run_cells", "use_backend"]
+_T = TypeVar("_T")
+_U = TypeVar("_U")
 
 Measure = Callable[[Cell, Path], Sequence[Row]]
 """Measures a cell, with a folder for what several cells share; a function of a module."""
 
 LOST = None
-"""What a backend returns in place of an outcome when the process of a cell died each time."""
+"""What a backend returns instead of an outcome if a cell's process died at every try."""
 
 _LOOK_EVERY = 0.5
-"""Seconds after which a worker notices that it was left alone."""
+"""Seconds between a worker's checks that its parent process is alive."""
 
 _BACKEND: ContextVar[Any] = ContextVar("backend", default=None)
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What came of a cell, on its way from the process that measured it to the one that writes."""
+    """The result of a cell, as the measuring process sends it to the writing one."""
 
     key: str
     seconds: float = 0.0
@@ -55,7 +56,7 @@ class _Outcome:
 
 @contextmanager
 def use_backend(backend: Any) -> Iterator[None]:
-    """Let cells run on a joblib backend of another kind than processes of this machine."""
+    """Run cells on another joblib backend inside the block."""
     token = _BACKEND.set(backend)
     try:
         yield
@@ -64,7 +65,7 @@ def use_backend(backend: Any) -> Iterator[None]:
 
 
 def cell_key(cell: Cell) -> str:
-    """Return the name of a cell's result: equal content gives equal names.
+    """Return the hash of a cell that names its result file.
 
     Examples
     --------
@@ -84,32 +85,32 @@ def run_cells(
     n_tries: int = 2,
     on_progress: OnProgress = no_progress,
 ) -> list[Row]:
-    """Return the rows of every cell, in the order of the cells.
+    """Measure the cells without a stored result, and return the rows of all, in order.
 
     Parameters
     ----------
     measure : callable
-        Run once a cell that has no result yet, `n_tries` times where it fails or its process dies.
-    folder : Path
-        Of the results, which this process alone writes, and of what cells share. On other machines
-        the latter lies at the same path, on each machine's own disk.
+        Called once per cell without a result, up to `n_tries` times if it fails or its process
+    dies. folder : Path
+        Holds the results, which only this process writes, and what cells share. On other machines
+        the latter is at the same path, on each machine's disk.
     n_jobs : int
-        Processes side by side; each computes in its share of the processors.
+        The number of parallel processes; each uses its share of the processors.
 
     Returns
     -------
     list of Row
         Each with its cell, its seconds and where it comes from. A cell that failed each time has
-        one row with `error`; it is tried anew at the next run.
+        one row with `error`; it is tried again at the next run.
 
     Raises
     ------
     InvalidInputError
         n_jobs or n_tries below 1, or two cells are the same.
     ArtifactError
-        A finished cell is damaged, which is told before any is measured.
+        A finished cell is damaged; raised before any is measured.
     StorageError
-        What is measured could not be kept, which is told before any is.
+        Results cannot be stored; raised before any cell is measured.
     StoppedError
         `on_progress` asked to stop; finished cells are kept.
     """
@@ -120,15 +121,15 @@ def run_cells(
         raise InvalidInputError("Two cells of the study are the same.")
     results = folder / "cells"
     by_key = dict(zip(keys, cells, strict=True))
-    found = _finished(by_key, results)
+    found = _read_finished(by_key, results)
     open_cells = [cell for key, cell in by_key.items() if key not in found]
     if open_cells:
         check_writable(results)
-    # Closed at once where it is left early, or workers go on with what nobody waits for.
-    with closing(_finish(open_cells, measure, folder, n_jobs, n_tries)) as outcomes:
+    # Closed if left early, or workers would continue with results that are no longer needed.
+    with closing(_measure_all(open_cells, measure, folder, n_jobs, n_tries)) as outcomes:
         for outcome in outcomes:
             cell = by_key[outcome.key]
-            found[outcome.key] = _kept(outcome, cell, _path(results, outcome.key))
+            found[outcome.key] = _store_outcome(outcome, cell, _result_path(results, outcome.key))
             on_progress(len(found) / len(cells), f"{len(found)} of {len(cells)} cells are measured")
     rows = [row for key in keys for row in found[key]]
     n_failed = sum(bool(row.error) for row in rows)
@@ -136,12 +137,12 @@ def run_cells(
     return rows
 
 
-def _finished(cells: Mapping[str, Cell], results: Path) -> dict[str, list[Row]]:
-    """Return the rows of each cell that was measured before, or say which are damaged."""
+def _read_finished(cells: Mapping[str, Cell], results: Path) -> dict[str, list[Row]]:
+    """Read the rows of finished cells; raise ArtifactError that names all damaged ones."""
     found: dict[str, list[Row]] = {}
     damaged: dict[str, ArtifactError] = {}
     for key, cell in cells.items():
-        path = _path(results, key)
+        path = _result_path(results, key)
         if path.exists():
             try:
                 found[key] = read_cell(path, cell)
@@ -154,18 +155,18 @@ def _finished(cells: Mapping[str, Cell], results: Path) -> dict[str, list[Row]]:
     return found
 
 
-def _kept(outcome: _Outcome, cell: Cell, path: Path) -> list[Row]:
-    """Write what was measured and return it as it reads back, or the row of a failure."""
+def _store_outcome(outcome: _Outcome, cell: Cell, path: Path) -> list[Row]:
+    """Store an outcome and return its rows as read from disk, or an error row."""
     if outcome.error:
         return [Row(cell, error=outcome.error)]
-    keep_cell(path, cell, outcome.rows, seconds=outcome.seconds, provenance=outcome.provenance)
+    write_cell(path, cell, outcome.rows, seconds=outcome.seconds, provenance=outcome.provenance)
     return read_cell(path, cell)
 
 
-def _finish(
+def _measure_all(
     cells: Sequence[Cell], measure: Measure, folder: Path, n_jobs: int, n_tries: int
 ) -> Generator[_Outcome]:
-    """Measure cells, yielding what came of each as it ends."""
+    """Measure cells, on one or several processes, and yield each outcome as it completes."""
     work = partial(_measure, measure=measure, folder=folder, n_tries=n_tries)
     if _BACKEND.get() is None and (n_jobs == 1 or len(cells) < 2):
         yield from map(work, cells)
@@ -173,24 +174,31 @@ def _finish(
     waiting = {cell_key(cell): cell for cell in cells}
     while waiting:
         try:
-            for outcome in _side_by_side(list(waiting.values()), work, n_jobs):
+            for outcome in run_parallel(list(waiting.values()), work, n_jobs):
                 if outcome is not LOST:
                     del waiting[outcome.key]
                     yield outcome
         except BrokenProcessPool:
-            # Cells are begun in order, n_jobs at a time: likely one of these took its process
-            # down. If not, the next round breaks as well and comes nearer to it.
+            # Cells start in order, n_jobs at a time: one of the first likely killed its process. If
+            # not, the next round breaks as well and comes closer to it.
             for key in list(waiting)[:n_jobs]:
-                yield _alone(waiting.pop(key), work, n_tries)
+                yield _measure_isolated(waiting.pop(key), work, n_tries)
             continue
         for key in waiting:
-            yield _died(key, n_tries)
+            yield _death_outcome(key, n_tries)
         return
 
 
-def _side_by_side(
-    cells: Sequence[Cell], work: Callable[[Cell], _Outcome], n_jobs: int
-) -> Iterator[_Outcome | None]:
+def run_parallel(items: Sequence[_T], work: Callable[[_T], _U], n_jobs: int) -> Iterator[_U | None]:
+    """Apply `work` to items on the current workers, and yield each result as it completes.
+
+    LOST replaces the result of an item whose process died on a cluster.
+
+    Raises
+    ------
+    BrokenProcessPool
+        A process of this machine died.
+    """
     from joblib import Parallel, delayed, parallel_config
 
     backend = _BACKEND.get()
@@ -199,20 +207,21 @@ def _side_by_side(
         backend = "loky"
         config = {
             "inner_max_num_threads": max(1, (os.cpu_count() or 1) // n_jobs),
-            "initializer": _end_with,
+            "initializer": _exit_with_parent,
             "initargs": (os.getpid(),),
         }
     with parallel_config(backend=backend, **config):
         outcomes = Parallel(
             n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
-        )(delayed(work)(cell) for cell in cells)
+        )(delayed(work)(item) for item in items)
     yield from outcomes
 
 
-def _end_with(parent: int) -> None:
-    """Have this worker end when the process that started it has; loky's go on for minutes."""
+def _exit_with_parent(parent: int) -> None:
+    """End this worker when its parent process ends; loky's workers would run on for minutes."""
 
     def watch() -> None:
+        """Exit once the parent process has changed."""
         while os.getppid() == parent:
             time.sleep(_LOOK_EVERY)
         os._exit(1)
@@ -220,29 +229,31 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
 
 
-def _alone(cell: Cell, work: Callable[[Cell], _Outcome], n_tries: int) -> _Outcome:
-    """Measure a cell with no other beside it, so that its death is its own."""
+def _measure_isolated(cell: Cell, work: Callable[[Cell], _Outcome], n_tries: int) -> _Outcome:
+    """Measure a cell with no other running, so that a dying process is its own."""
     for _ in range(n_tries):
         try:
-            outcomes = list(_side_by_side([cell], work, 2))
+            outcomes = list(run_parallel([cell], work, 2))
         except BrokenProcessPool:
             continue
         if outcomes[0] is not LOST:
             return outcomes[0]
-    return _died(cell_key(cell), n_tries)
+    return _death_outcome(cell_key(cell), n_tries)
 
 
-def _died(key: str, n_tries: int) -> _Outcome:
+def _death_outcome(key: str, n_tries: int) -> _Outcome:
+    """Return the outcome of a cell whose process died at every try."""
     told = f"its process died {n_tries} times: killed, or out of memory. Try fewer at once."
     return _Outcome(key, error=told)
 
 
 def _measure(cell: Cell, measure: Measure, folder: Path, n_tries: int) -> _Outcome:
+    """Measure a cell up to n_tries times, and return its rows or its last error."""
     key, error = cell_key(cell), ""
     for _ in range(n_tries):
         watch, start = Stopwatch(), time.perf_counter()
         try:
-            # What is no JSON is found here, as this cell's fault.
+            # Values that are no JSON fail here, as an error of this cell.
             rows = json.loads(json.dumps([row.to_dict() for row in measure(cell, folder)]))
         except StoppedError:
             raise
@@ -254,5 +265,6 @@ def _measure(cell: Cell, measure: Measure, folder: Path, n_tries: int) -> _Outco
     return _Outcome(key, error=error)
 
 
-def _path(results: Path, key: str) -> Path:
+def _result_path(results: Path, key: str) -> Path:
+    """Return the path of a cell's result file."""
     return results / f"{key}.json"

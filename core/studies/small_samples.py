@@ -1,4 +1,4 @@
-"""How sure a study's figures can be, told before it runs: by how many texts it attacks.
+"""Warnings before a study runs: which intervals to expect from the number of attacked texts.
 
 The mean F1 of n texts has a 95 % interval of about ± 1.96 · s / √n, s being the spread of F1 from
 text to text. s is read from what ships: each trained attack's record has the interval and the n of
@@ -11,24 +11,22 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from core.assets import ASSETS
-from core.errors import ArtifactError
-from core.results import Score
-from core.store import read_record
-
-__all__ = ["MOST_SPREAD", "WIDE", "half_width", "measured_spread", "notes_on_size"]
+from leakscope.core.assets import ASSETS
+from leakscope.core.errors import ArtifactError
+from leakscope.core.results import Score
+from leakscope.core.storage.artifacts import read_record
 
 WIDE = 2.5
-"""Points of half an interval from which a study says so: attacks differ by less in our tables."""
+"""Half-width in points above which a study warns: attacks differ by less in our tables."""
 
 MOST_SPREAD = 50.0
-"""Of numbers in [0, 100] (Popoviciu's inequality): what is taken where nothing was measured."""
+"""The largest standard deviation of numbers in [0, 100] (Popoviciu): used if none was measured."""
 
 _Z = 1.96
 
 
 def half_width(n: int, spread: float) -> float:
-    """Return half of the 95 % interval to be expected of a mean of n texts.
+    """Return the expected half-width of the 95 % interval of a mean over n texts.
 
     Examples
     --------
@@ -39,26 +37,28 @@ def half_width(n: int, spread: float) -> float:
 
 
 def measured_spread() -> float:
-    """Return the largest spread of F1 from text to text among the trained attacks that ship."""
-    found = [_spread(score) for score in _records()]
+    """Return the largest standard deviation of F1 over texts among the shipped attacks."""
+    found = [_deviation(score) for score in _held_out_scores()]
     return max(found, default=MOST_SPREAD)
 
 
-def _spread(score: Score) -> float:
+def _deviation(score: Score) -> float:
+    """Return the standard deviation over texts that a score's interval implies."""
     return (score.ci95.high - score.ci95.low) / 2 / _Z * math.sqrt(score.n)
 
 
-def _records() -> Iterable[Score]:
+def _held_out_scores() -> Iterable[Score]:
+    """Yield the held-out F1 of each shipped attack."""
     for path in sorted((ASSETS / "weights").glob("*/*/model.json")):
         try:
             training = read_record(path, training=dict)["training"]
             yield Score.of_record(training["held_out"], "token_set_f1")
         except (ArtifactError, KeyError, TypeError, ValueError):
-            continue  # one that is damaged says nothing here, and is told of where it is opened
+            continue  # a damaged record is reported where it is opened
 
 
 def notes_on_size(cells: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each number of targets too small for narrow intervals, none else.
+    """Return a warning for each number of targets too small for narrow intervals.
 
     Parameters
     ----------
@@ -71,14 +71,15 @@ def notes_on_size(cells: Sequence[Mapping[str, Any]]) -> list[str]:
             asked.setdefault(int(cell["n_targets"]), set()).add(str(cell.get("attack", "")))
     spread = measured_spread() if asked else MOST_SPREAD
     return [
-        f"n = {n:,} texts at most{_of(asked[n], len(asked))}: a 95 % interval of F1 of up to about "
-        f"± {half_width(n, spread):.1f} points is to be expected, wider where several texts are of "
-        "one document. Smaller differences will hardly be told apart."
+        f"n = {n:,} texts at most{_for_attacks(asked[n], len(asked))}: a 95 % interval of F1 of up "
+        f"to about ± {half_width(n, spread):.1f} points is to be expected, wider where several "
+        "texts are of one document. Smaller differences will hardly be told apart."
         for n in sorted(asked)
         if half_width(n, spread) > WIDE
     ]
 
 
-def _of(attacks: set[str], n_sizes: int) -> str:
+def _for_attacks(attacks: set[str], n_sizes: int) -> str:
+    """Return " for ATTACKS" if several sample sizes have to be distinguished, else ""."""
     named = sorted(attacks - {""})
     return f" for {', '.join(named)}" if named and n_sizes > 1 else ""

@@ -1,1 +1,1 @@
-"""What vectors are good for: tasks that score an encoder, defended or not."""
+"""Utility tasks: they score how useful an encoder's vectors are, defended or not."""

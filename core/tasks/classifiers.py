@@ -1,4 +1,4 @@
-"""Texts with their authors and classes: what classifiers of private text are trained on."""
+"""Texts with authors and classes, to train membership-inference targets on."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora import Columns, load_corpus, split_sentences
-from core.errors import InvalidInputError
-from core.store import digest_of
-
-__all__ = ["LEAST_WORDS", "PIECES", "AuthoredTexts", "Selection", "read_authored"]
+from leakscope.core.corpora import Columns, load_corpus, split_sentences
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.storage.artifacts import digest_of
 
 PIECES = ("texts", "sentences")
-"""What a sample is: each text as it stands in the file, or each of its sentences."""
+"""What counts as one sample: each text as in the file, or each of its sentences."""
 
 LEAST_WORDS = 5
-"""Of a sentence that is a sample of its own: shorter ones are greetings and signatures."""
+"""Minimum words of a sentence sample; shorter ones are greetings and signatures."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which users, classes and texts take part; 0 stands for all of them.
+    """Limits on which users, classes and texts are used; 0 means no limit.
 
     Parameters
     ----------
@@ -49,7 +47,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class AuthoredTexts:
-    """Texts, each with its user and its class.
+    """Texts with the user and class of each.
 
     Attributes
     ----------
@@ -72,22 +70,22 @@ class AuthoredTexts:
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The classes, in alphabetical order."""
+        """The classes in alphabetical order."""
         return tuple(sorted(set(self.labels)))
 
     @cached_property
     def class_ids(self) -> NDArray[np.int64]:
-        """The class of each text, as its place among `classes`."""
+        """The class of each text, as an index into `classes`."""
         place = {label: i for i, label in enumerate(self.classes)}
         return np.array([place[label] for label in self.labels], dtype=np.int64)
 
     @cached_property
     def digest(self) -> str:
-        """What identifies texts, users and classes."""
+        """Hash of texts, users and classes."""
         return digest_of({}, [self.texts, self.users, self.labels])[:16]
 
     def chosen(self, rows: Sequence[int] | NDArray[np.int64]) -> AuthoredTexts:
-        """Return some of the texts, in this order."""
+        """Return the texts at the given rows, in that order."""
         return AuthoredTexts(
             self.name,
             tuple(self.texts[i] for i in rows),
@@ -98,7 +96,7 @@ class AuthoredTexts:
         )
 
     def selected(self, selection: Selection, seed: int) -> AuthoredTexts:
-        """Return what a selection leaves; users, and the texts of each, are drawn by the seed.
+        """Apply a Selection, sampling users and texts by the seed.
 
         Raises
         ------
@@ -136,7 +134,7 @@ class AuthoredTexts:
 def read_authored(
     name: str, place: str, *, label: str, user: str, piece: str = "texts"
 ) -> AuthoredTexts:
-    """Read a table of texts with users and classes.
+    """Read a table of texts with users and classes, without texts that several users share.
 
     Rows without user or class are left out, and counted, and so are texts that several users have:
     they would lie on both sides of every split by user. What a user repeats is kept once. Where the
@@ -171,8 +169,9 @@ def read_authored(
             folded = " ".join(text.split()).casefold()
             rows.setdefault((folded, document.author), (text, document.label))
     owners = Counter(folded for folded, _ in rows)
-    own = [(text, who, label) for (folded, who), (text, label) in rows.items()
-           if owners[folded] == 1]  # fmt: skip
+    own = [
+        (text, who, label) for (folded, who), (text, label) in rows.items() if owners[folded] == 1
+    ]
     if not own:
         raise InvalidInputError(
             f"{path} holds no text with a user in {user!r} and a class in {label!r}. "
@@ -184,13 +183,14 @@ def read_authored(
 
 
 def _pieces(text: str, piece: str) -> list[str]:
+    """Return the text itself, or its sentences of at least five words."""
     if piece == "texts":
         return [text]
     return [s for s in split_sentences(text) if len(s.split()) >= LEAST_WORDS]
 
 
 def _years(labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the year of each date; labels that are no dates as they are."""
+    """Return the year of each label if all are dates; otherwise the labels unchanged."""
     if all(_DATE.match(label) for label in labels):
         return tuple(label[:4] for label in labels)
     return labels

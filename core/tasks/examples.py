@@ -1,4 +1,4 @@
-"""Texts, or pairs of texts, with classes and an official split: what classifiers are trained on."""
+"""Classified texts or text pairs, with an official split."""
 
 from __future__ import annotations
 
@@ -9,28 +9,26 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora import Columns, split_reference
-from core.corpora.raw_files import refusal
-from core.corpora.tables import open_table, read_rows
-from core.store import digest_of
-from core.tasks.labelled import LABEL_COLUMN, SPLIT_COLUMN, LabelledTask, read_labelled
-
-__all__ = ["PAIRS_OF_TEXTS", "Examples", "pair_columns", "read_examples"]
+from leakscope.core.corpora import Columns, split_reference
+from leakscope.core.corpora.readers.raw_files import refusal
+from leakscope.core.corpora.readers.tables import open_table, read_rows
+from leakscope.core.storage.artifacts import digest_of
+from leakscope.core.tasks.labelled import LABEL_COLUMN, SPLIT_COLUMN, LabelledTask, read_labelled
 
 PAIRS_OF_TEXTS = (("sentence1", "sentence2"), ("question1", "question2"))
-"""The columns of the two texts, as in MRPC and in QQP."""
+"""Column names of the two texts, as in MRPC and in QQP."""
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Texts with classes, each alone or as a pair.
+    """Classified texts or text pairs.
 
     Attributes
     ----------
     second : tuple of str
-        The other text of each; empty where each stands alone.
+        The other text of each; empty for single texts.
     splits : tuple of str
-        Of each, to which part of the official split it belongs; empty where there is none.
+        Part of the official split of each example; empty if there is none.
     """
 
     name: str
@@ -45,29 +43,29 @@ class Examples:
 
     @property
     def is_paired(self) -> bool:
-        """Whether each is a pair of texts."""
+        """Whether each example is a pair of texts."""
         return bool(self.second)
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The classes, in alphabetical order."""
+        """The classes in alphabetical order."""
         return tuple(sorted(set(self.labels)))
 
     @cached_property
     def class_ids(self) -> NDArray[np.int64]:
-        """The class of each example, as its place among `classes`."""
+        """The class of each example, as an index into `classes`."""
         place = {label: i for i, label in enumerate(self.classes)}
         return np.array([place[label] for label in self.labels], dtype=np.int64)
 
     @cached_property
     def digest(self) -> str:
-        """What identifies texts, classes and split."""
+        """Hash of texts, classes and split."""
         return digest_of({}, [self.first, self.second, self.labels, self.splits])[:16]
 
     def parts(
         self, *, n_train: int = 0, n_test: int = 0, seed: int
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return which are trained on and which are tested on: those of the official split.
+        """Return train and test indices: the official split, or a fifth held out.
 
         As `LabelledTask.parts`: none is in both, and without a split a fifth is held out.
         """
@@ -78,7 +76,7 @@ class Examples:
 
 
 def pair_columns(path: Path) -> tuple[str, str] | None:
-    """Return the columns of the two texts of a table; None where each row is one text.
+    """Return the names of a table's two text columns; None if its rows are single texts.
 
     Raises
     ------
@@ -91,7 +89,7 @@ def pair_columns(path: Path) -> tuple[str, str] | None:
 
 
 def read_examples(name: str, place: str) -> Examples:
-    """Read a table with a column `label`: of pairs where it has two of texts, else of texts.
+    """Read a table with a column `label`: text pairs if it has two text columns, else texts.
 
     Rows without a class are left out.
 
@@ -110,6 +108,7 @@ def read_examples(name: str, place: str) -> Examples:
 
 
 def _read_pairs(name: str, path: Path, pair: tuple[str, str]) -> Examples:
+    """Read a table of labelled text pairs."""
     table = open_table(path)
     assert table is not None
     has_split = SPLIT_COLUMN in table.names

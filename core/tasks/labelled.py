@@ -1,4 +1,4 @@
-"""A linear classifier on frozen vectors: what labelled texts tell of an encoder."""
+"""Classification task: a linear classifier on frozen vectors."""
 
 from __future__ import annotations
 
@@ -11,40 +11,37 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora import Columns, load_corpus
-from core.corpora.near_duplicates import near_duplicates
-from core.corpora.tables import open_table
-from core.errors import InvalidInputError
-from core.protocols import Encoder
-from core.results import Score
-from core.tasks.outcomes import Hits
-from core.units import units_or_none
-
-__all__ = ["LABEL_COLUMN", "SPLIT_COLUMN", "LabelledTask", "read_labelled"]
+from leakscope.core.corpora import Columns, load_corpus
+from leakscope.core.corpora.near_duplicates import near_duplicates
+from leakscope.core.corpora.readers.tables import open_table
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder
+from leakscope.core.results import Score
+from leakscope.core.tasks.outcomes import Hits
+from leakscope.core.units import units_or_none
 
 LABEL_COLUMN = "label"
-"""Of the classes, where no other is named."""
+"""Default column of the class labels."""
 
 SPLIT_COLUMN = "split"
-"""Of the official split, where a file has one: train, test and dev or validation."""
+"""Column of the official split, if a file has one: train, test and dev or validation."""
 
 N_FOLDS = 5
-"""Where there is no official split, a run is tested on one part of so many."""
+"""Number of cross-validation folds if there is no official split."""
 
 _TESTS = ("dev", "validation", "val", "test")
-"""What is tested on, the first that there is: by these figures people choose, and the test part of
-a split stays unseen.
-"""
+"""Names of the test part, the first available one being used. The dev part comes first: settings
+are chosen on it, so that the test part stays unseen."""
 
 
 @dataclass(frozen=True)
 class LabelledTask:
-    """Texts with classes: half of the picture of what protected vectors are still good for.
+    """A text-classification task that scores an encoder's vectors.
 
     Attributes
     ----------
     splits : tuple of str
-        Of each text, to which part of the official split it belongs; empty where there is none.
+        Part of the official split of each text; empty if there is none.
     """
 
     measure: ClassVar[str] = "accuracy"
@@ -64,7 +61,7 @@ class LabelledTask:
         return self.outcome(encoder, n_train=n_train, n_test=n_test, seed=seed).score()
 
     def outcome(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Hits:
-        """Return on which test texts a ridge classifier on frozen vectors is right.
+        """Return which test texts a ridge classifier on frozen vectors classifies correctly.
 
         Its penalty is chosen by leave-one-out on the training texts. Chance is the share of the
         most frequent class among the test texts.
@@ -85,7 +82,7 @@ class LabelledTask:
         return self.tested(encoder, known, held)
 
     def tested(self, encoder: Encoder, known: NDArray[np.intp], held: NDArray[np.intp]) -> Hits:
-        """Return the same of texts that are told by their places."""
+        """Train on the rows `known`, test on the rows `held`; return the Hits."""
         from sklearn.linear_model import RidgeClassifierCV
 
         labels = np.array(self.labels)
@@ -99,13 +96,13 @@ class LabelledTask:
         return Hits(right, 100 * int(counts.max()) / len(held), self.units(held))
 
     def units(self, rows: NDArray[np.intp]) -> tuple[Hashable, ...] | None:
-        """Return the unit of some texts, by their places; None where none is a copy of another."""
+        """Return the sampling unit of each given text; None if all are distinct."""
         return units_or_none([self.texts[i] for i in rows])
 
     def parts(
         self, *, n_train: int = 0, n_test: int = 0, seed: int
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return which texts are trained on and which are tested on; no text is in both.
+        """Return train and test indices without shared or nearly repeated texts.
 
         Those of the official split, else a fifth for testing: another fifth under each of five
         seeds, so that their errors average out. No text is tested on that nearly repeats one that
@@ -114,7 +111,7 @@ class LabelledTask:
         known, held, repeats = self.sides(n_train=n_train, n_test=n_test, seed=seed)
         held = np.delete(held, repeats)
         rng = np.random.default_rng([seed, 1])
-        known, held = _some(known, n_train, rng), _some(held, n_test, rng)
+        known, held = _sample(known, n_train, rng), _sample(held, n_test, rng)
         n_classes = min(len({self.labels[i] for i in side}) for side in (known, held))
         if len(known) < max(n_train, 2) or len(held) < max(n_test, 2) or n_classes < 2:
             raise InvalidInputError(
@@ -125,13 +122,13 @@ class LabelledTask:
         return known, held
 
     def n_near_duplicates(self, *, n_train: int = 0, n_test: int = 0, seed: int) -> int:
-        """Return how many texts are not tested on, as they nearly repeat training texts."""
+        """Return how many test texts are excluded because they nearly repeat training texts."""
         return len(self.sides(n_train=n_train, n_test=n_test, seed=seed)[-1])
 
     def sides(
         self, *, n_train: int = 0, n_test: int = 0, seed: int
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
-        """Return both sides, and the places among those held of texts that repeat known ones.
+        """Return train and test indices, and the positions of near-duplicates among the latter.
 
         What is in both word for word is tested on, and not trained on.
         """
@@ -139,10 +136,10 @@ class LabelledTask:
         texts = [self.texts[i] for i in held]
         tested = frozenset(texts)
         known = np.array([i for i in known if self.texts[i] not in tested], np.intp)
-        return known, held, _repeats(tuple(texts), tuple(self.texts[i] for i in known))
+        return known, held, _near_duplicate_rows(tuple(texts), tuple(self.texts[i] for i in known))
 
     def _official(self) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-        """Return the texts to train and to test on of the official split, if there is one."""
+        """Return the official split's train and test indices, or None."""
         part = np.array(self.splits)
         known = np.flatnonzero(part == "train")
         for name in _TESTS:
@@ -154,6 +151,7 @@ class LabelledTask:
     def _fold(
         self, seed: int, n_train: int, n_test: int
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return train and test indices of one cross-validation fold."""
         n, (round_, fold) = len(self.texts), divmod(seed, N_FOLDS)
         order = np.random.default_rng([round_]).permutation(n)
         size = n // N_FOLDS
@@ -164,11 +162,13 @@ class LabelledTask:
 
 
 @lru_cache(maxsize=64)
-def _repeats(held: tuple[str, ...], known: tuple[str, ...]) -> list[int]:
+def _near_duplicate_rows(held: tuple[str, ...], known: tuple[str, ...]) -> list[int]:
+    """Return the positions of held-out texts that nearly repeat known ones, cached."""
     return sorted(near_duplicates(held, known))
 
 
-def _some(rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def _sample(rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return n of the rows at random; all, shuffled, for 0."""
     shuffled: NDArray[np.intp] = rng.permutation(rows)
     return shuffled[:n] if n else shuffled
 
@@ -176,7 +176,7 @@ def _some(rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> NDArray[n
 def read_labelled(
     name: str, path: Path, text: str | None = None, label: str = LABEL_COLUMN
 ) -> LabelledTask:
-    """Read a labelled file of any kind that corpora may have; its longest texts by default.
+    """Read a labelled file as a LabelledTask; a column `split` is the official split.
 
     A column `split` is the official split. Texts without a label are left out, so that a test set
     whose labels are kept back is none.

@@ -1,4 +1,4 @@
-"""Logistic regression on frozen vectors, of texts or of pairs: what they are useful for."""
+"""Classification of texts or text pairs by logistic regression on frozen vectors."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora import Columns
-from core.corpora.tables import open_table, read_rows
-from core.protocols import Encoder, Vectors
-from core.tasks.labelled import LABEL_COLUMN, SPLIT_COLUMN, LabelledTask, read_labelled
-from core.tasks.outcomes import Hits
-
-__all__ = ["LogisticTask", "pair_features", "read_logistic"]
+from leakscope.core.corpora import Columns
+from leakscope.core.corpora.readers.tables import open_table, read_rows
+from leakscope.core.protocols import Encoder, Vectors
+from leakscope.core.tasks.labelled import LABEL_COLUMN, SPLIT_COLUMN, LabelledTask, read_labelled
+from leakscope.core.tasks.outcomes import Hits
 
 PENALTIES = (0.003, 0.03, 0.3)
-"""Inverse strengths (C) of the penalty that are tried, of features of unit variance."""
+"""Inverse penalty strengths (C) to try, for features of unit variance."""
 
 PAIR = ("sentence1", "sentence2")
-"""Columns of a table of pairs."""
+"""Column names of a table of pairs."""
 
 
 @dataclass(frozen=True)
 class LogisticTask:
-    """Texts with classes, or pairs of texts with classes, such as paraphrase or none.
+    """Classified texts, or classified text pairs (such as paraphrases).
 
     Parameters
     ----------
@@ -44,7 +42,7 @@ class LogisticTask:
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """The name used in results."""
         return self.labelled.name
 
     @property
@@ -53,7 +51,7 @@ class LogisticTask:
         return self.labelled.has_official_split
 
     def outcome(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Hits:
-        """Return on which test texts logistic regression on frozen vectors is right.
+        """Return which test texts logistic regression on frozen vectors classifies correctly.
 
         Implements Song & Raghunathan (2020), §7, after Conneau & Kiela (2018): each benchmark is a
         classification by logistic regression; of pairs on (|u − v|, u·v).
@@ -71,11 +69,12 @@ class LogisticTask:
         seen, unseen = features[: len(known)], features[len(known) :]
         mean, spread = seen.mean(0), np.maximum(seen.std(0), 1e-9)
         seen, unseen = (seen - mean) / spread, (unseen - mean) / spread
-        right = _fitted(seen, labels[known], seed).predict(unseen) == labels[held]
+        right = _fit_with_tuned_penalty(seen, labels[known], seed).predict(unseen) == labels[held]
         _, counts = np.unique(labels[held], return_counts=True)
         return Hits(right, 100 * int(counts.max()) / len(held), self.labelled.units(held))
 
     def _features(self, encoder: Encoder, rows: list[int]) -> Vectors:
+        """Return the vectors of the given rows, or the pair features."""
         one = encoder.encode([self.first[i] for i in rows])
         if not self.second:
             return one
@@ -83,7 +82,7 @@ class LogisticTask:
 
 
 def pair_features(one: Vectors, two: Vectors) -> Vectors:
-    """Return (|u − v|, u·v) of each pair, entry by entry, shape (n, 2 d).
+    """Return (|u − v|, u·v) of each pair, shape (n, 2 d).
 
     Examples
     --------
@@ -93,8 +92,8 @@ def pair_features(one: Vectors, two: Vectors) -> Vectors:
     return np.concatenate([np.abs(one - two), one * two], axis=1)
 
 
-def _fitted(features: NDArray[np.float32], labels: NDArray[Any], seed: int) -> Any:
-    """Return a classifier whose penalty does best on a tenth of the texts, trained on all."""
+def _fit_with_tuned_penalty(features: NDArray[np.float32], labels: NDArray[Any], seed: int) -> Any:
+    """Return a logistic regression, its penalty chosen on a tenth of the texts, fitted on all."""
     from sklearn.linear_model import LogisticRegression
 
     order = np.random.default_rng([seed, 5]).permutation(len(labels))
@@ -110,7 +109,7 @@ def _fitted(features: NDArray[np.float32], labels: NDArray[Any], seed: int) -> A
 
 
 def read_logistic(name: str, path: Path, text: str | None = None) -> LogisticTask:
-    """Read labelled texts; of a table with `sentence1` and `sentence2`, labelled pairs.
+    """Read labelled texts, or labelled pairs if the table has `sentence1` and `sentence2`.
 
     Raises
     ------

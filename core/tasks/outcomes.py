@@ -1,4 +1,4 @@
-"""What came of a task, text by text: so that two encoders are compared on the same texts."""
+"""Per-text outcomes of a task, so that two encoders are compared on the same texts."""
 
 from __future__ import annotations
 
@@ -9,30 +9,28 @@ from typing import ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-from core.intervals import bootstrap_interval, clopper_pearson
-from core.protocols import Encoder
-from core.rank_correlation import spearman_correlation, spearman_difference
-from core.results import Interval, Score
-from core.units import effective_size
-
-__all__ = ["Hits", "Outcome", "Ranks", "Task"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.intervals import bootstrap_interval, clopper_pearson
+from leakscope.core.protocols import Encoder
+from leakscope.core.rank_correlation import spearman_correlation, spearman_difference
+from leakscope.core.results import Interval, Score
+from leakscope.core.units import effective_size
 
 
 class Outcome(Protocol):
-    """What an encoder reached on each test text."""
+    """Protocol of an encoder's results on each test text."""
 
     def score(self) -> Score:
-        """Return the mean with its interval and what guessing reaches."""
+        """Return the mean with its interval and chance level."""
         ...
 
     def change_from(self, other: Self, seed: int = 0) -> Score:
-        """Return how much more than another encoder on the same texts, by a paired bootstrap."""
+        """Return the difference to another encoder on the same texts, by a paired bootstrap."""
         ...
 
 
 class Task(Hashable, Protocol):
-    """Something that vectors are used for.
+    """Protocol of a task that measures how useful vectors are.
 
     Attributes
     ----------
@@ -46,7 +44,7 @@ class Task(Hashable, Protocol):
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """The name used in results."""
         ...
 
     @property
@@ -55,7 +53,7 @@ class Task(Hashable, Protocol):
         ...
 
     def outcome(self, encoder: Encoder, *, n_train: int, n_test: int, seed: int) -> Outcome:
-        """Return what an encoder reaches; 0 stands for all texts of a side."""
+        """Score an encoder on the task; 0 means all texts."""
         ...
 
 
@@ -69,7 +67,7 @@ class Hits:
     chance : float
         Per cent that guessing reaches.
     units : tuple or None
-        The unit of each text (`core.units.units_or_none`); None where each is its own.
+        The unit of each text (`leakscope.core.units.units_or_none`); None where each is its own.
     """
 
     right: NDArray[np.bool_]
@@ -77,7 +75,7 @@ class Hits:
     units: tuple[Hashable, ...] | None = None
 
     def score(self) -> Score:
-        """Return the per cent right; the interval is that of Clopper and Pearson.
+        """Return the per cent right with a Clopper–Pearson interval.
 
         Implements Korn & Graubard (1998) where texts are copies: n is their effective size.
         """
@@ -89,7 +87,7 @@ class Hits:
         return Score(100 * share, interval, n, self.chance)
 
     def change_from(self, other: Hits, seed: int = 0) -> Score:
-        """Return the difference in per cent right."""
+        """Return the difference in per cent right, by a paired bootstrap."""
         _check_same(len(self.right), len(other.right))
         difference = 100 * (self.right.astype(np.float64) - other.right)
         interval = bootstrap_interval(difference, groups=self.units, seed=seed)
@@ -98,16 +96,17 @@ class Hits:
 
 @dataclass(frozen=True)
 class Ranks:
-    """How n pairs are ranked by an encoder, and by people."""
+    """An encoder's cosine and the human score of each of n text pairs."""
 
     cosines: NDArray[np.float64]
     scores: NDArray[np.float64]
     seed: int = 0
     units: tuple[Hashable, ...] | None = None
-    """Of each pair (`core.units.units_or_none`); None where each is its own."""
+    """Sampling unit of each pair (`leakscope.core.units.units_or_none`); None if all are distinct.
+    """
 
     def score(self) -> Score:
-        """Return Spearman's correlation × 100; chance is none."""
+        """Return Spearman's correlation × 100 with its interval; chance is 0."""
         value, ends = spearman_correlation(
             self.cosines, self.scores, groups=self.units, seed=self.seed
         )
@@ -115,7 +114,7 @@ class Ranks:
         return Score(100 * value, interval, len(self.scores), 0.0)
 
     def change_from(self, other: Ranks, seed: int = 0) -> Score:
-        """Return the difference of the correlations × 100."""
+        """Return the difference of Spearman's correlations × 100, by a paired bootstrap."""
         _check_same(len(self.scores), len(other.scores))
         value, ends = spearman_difference(
             self.cosines, other.cosines, self.scores, groups=self.units, seed=seed
@@ -125,5 +124,6 @@ class Ranks:
 
 
 def _check_same(n: int, other: int) -> None:
+    """Raise InvalidInputError unless both outcomes have the same number of texts."""
     if n != other:
         raise InvalidInputError(f"Outcomes on {n} and on {other} texts cannot be compared.")

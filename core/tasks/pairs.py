@@ -1,4 +1,4 @@
-"""Semantic similarity: whether cosines follow what people say of pairs of texts."""
+"""Semantic similarity task: correlation of cosines with human judgements."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora import Columns
-from core.corpora.raw_files import refusal
-from core.corpora.tables import read_rows
-from core.protocols import Encoder, Vectors
-from core.results import Score
-from core.tasks.outcomes import Ranks
-from core.units import units_or_none
-
-__all__ = ["PAIR_COLUMNS", "PairTask", "read_pairs"]
+from leakscope.core.corpora import Columns
+from leakscope.core.corpora.readers.raw_files import refusal
+from leakscope.core.corpora.readers.tables import read_rows
+from leakscope.core.protocols import Encoder, Vectors
+from leakscope.core.results import Score
+from leakscope.core.tasks.outcomes import Ranks
+from leakscope.core.units import units_or_none
 
 PAIR_COLUMNS = Columns(text="sentence1", others=("sentence2", "score", "split", "lang"))
-"""Of the STS benchmark."""
+"""Columns of the STS benchmark."""
 
 
 @dataclass(frozen=True)
 class PairTask:
-    """Pairs of texts with a human score of their similarity."""
+    """Text pairs with a human similarity score."""
 
     measure: ClassVar[str] = "spearman"
 
@@ -35,7 +33,7 @@ class PairTask:
     scores: tuple[float, ...]
 
     has_official_split: ClassVar[bool] = True
-    """Its test pairs are tested on under every seed."""
+    """The same test pairs are used under every seed."""
 
     def score(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Score:
         """Return Spearman's correlation × 100 of the vectors' cosine with the human scores.
@@ -45,7 +43,7 @@ class PairTask:
         return self.outcome(encoder, n_train=n_train, n_test=n_test, seed=seed).score()
 
     def outcome(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Ranks:
-        """Return cosines beside the human scores, of `n_test` pairs; 0 for all."""
+        """Return cosines beside human scores of `n_test` pairs (0 for all)."""
         del n_train  # nothing is trained
         n = n_test or len(self.scores)
         rows = np.random.default_rng(seed).permutation(len(self.scores))[:n]
@@ -56,7 +54,7 @@ class PairTask:
 
 
 def read_pairs(name: str, path: Path, *, language: str = "en", split: str = "test") -> PairTask:
-    """Read a table like the STS benchmark: sentence1, sentence2, score, split and lang.
+    """Read a table in the STS benchmark's format: sentence1, sentence2, score, split and lang.
 
     Raises
     ------
@@ -74,6 +72,7 @@ def read_pairs(name: str, path: Path, *, language: str = "en", split: str = "tes
 
 
 def _score(path: Path, place: str, cell: object) -> float:
+    """Return a score cell as float; raise InvalidInputError if it is no number."""
     try:
         return float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
@@ -81,6 +80,7 @@ def _score(path: Path, place: str, cell: object) -> float:
 
 
 def _cosines(one: Vectors, two: Vectors) -> NDArray[np.float64]:
+    """Return the cosine of each pair of rows."""
     lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(two, axis=1)
     dots: NDArray[np.float64] = np.einsum("ij,ij->i", one, two, dtype=np.float64)
     return dots / np.maximum(lengths, 1e-12)

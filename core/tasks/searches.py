@@ -1,4 +1,4 @@
-"""Search: whether the nearest stored vector belongs to a text that answers the query."""
+"""Search tasks: whether the nearest stored vector is relevant to the query."""
 
 from __future__ import annotations
 
@@ -10,24 +10,22 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora import Columns
-from core.corpora.raw_files import refusal
-from core.corpora.tables import open_table, read_rows
-from core.errors import InvalidInputError
-from core.protocols import Encoder, Vectors
-from core.results import Score
-from core.tasks.labelled import LabelledTask, read_labelled
-from core.tasks.outcomes import Hits
-
-__all__ = ["SEARCH_COLUMNS", "LabelSearchTask", "SearchTask", "is_label_search", "read_searches"]
+from leakscope.core.corpora import Columns
+from leakscope.core.corpora.readers.raw_files import refusal
+from leakscope.core.corpora.readers.tables import open_table, read_rows
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder, Vectors
+from leakscope.core.results import Score
+from leakscope.core.tasks.labelled import LabelledTask, read_labelled
+from leakscope.core.tasks.outcomes import Hits
 
 SEARCH_COLUMNS = Columns(text="question1", others=("question2",))
-"""Of pairs of questions that ask the same."""
+"""Columns of paraphrased question pairs."""
 
 
 @dataclass(frozen=True)
 class SearchTask:
-    """Pairs of texts with one meaning: it is what vectors are stored for.
+    """Search for the paraphrase of each query among stored texts (recall@1).
 
     Attributes
     ----------
@@ -43,11 +41,11 @@ class SearchTask:
     stored: tuple[str, ...]
 
     def score(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Score:
-        """Return how often the nearest of the stored texts is the one that was asked for."""
+        """Return how often the nearest stored text is the query's paraphrase, in per cent."""
         return self.outcome(encoder, n_train=n_train, n_test=n_test, seed=seed).score()
 
     def outcome(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Hits:
-        """Return which queries find their text first by cosine, among `n_test`; 0 for all.
+        """Return which of `n_test` queries (0 for all) find their text first by cosine.
 
         Queries and stored texts both come from `encoder`: where it is behind a defence, both are
         protected.
@@ -71,7 +69,7 @@ class SearchTask:
 
 @dataclass(frozen=True)
 class LabelSearchTask:
-    """Search among labelled texts: a stored text answers a query that has the same label.
+    """Search among labelled texts: a stored text with the query's label is relevant.
 
     The test texts of `labelled` are the queries and its training texts are stored, so that the
     texts and their vectors are those of the classification task.
@@ -92,7 +90,7 @@ class LabelSearchTask:
         return self.outcome(encoder, n_train=n_train, n_test=n_test, seed=seed).score()
 
     def outcome(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Hits:
-        """Return for which queries the nearest stored text, by cosine, has the query's label.
+        """Return which queries' nearest stored text, by cosine, has the query's label.
 
         Queries and stored texts both come from `encoder`: behind a defence, both are protected.
         Chance is what a stored text drawn at random reaches.
@@ -118,12 +116,12 @@ class LabelSearchTask:
         return Hits(labels[stored][nearest] == labels[asked], 100 * chance)
 
     def n_near_duplicates(self, *, n_train: int = 0, n_test: int = 0, seed: int) -> int:
-        """Return how many texts are no queries, as they nearly repeat stored texts."""
+        """Return how many queries are excluded because they nearly repeat stored texts."""
         return self.labelled.n_near_duplicates(n_train=n_train, n_test=n_test, seed=seed)
 
 
 def is_label_search(path: Path) -> bool:
-    """Whether a table holds texts with labels to search in, and no pairs of questions."""
+    """Return whether a table holds labelled texts rather than question pairs."""
     table = open_table(path)
     names = table.names if table is not None else []
     return SEARCH_COLUMNS.text not in names and "label" in names
@@ -132,7 +130,7 @@ def is_label_search(path: Path) -> bool:
 def read_searches(
     name: str, path: Path, column: str = "", value: str = ""
 ) -> SearchTask | LabelSearchTask:
-    """Read a search task: pairs of questions, or labelled texts to search for the same label.
+    """Read a search task: question pairs, or labelled texts to search by label.
 
     A table with the columns question1 and question2 holds pairs, each text once. A table with a
     `label` and no question1 is read as a labelled task (`LabelSearchTask`).
@@ -140,7 +138,7 @@ def read_searches(
     Parameters
     ----------
     column, value : str
-        Of pairs, only the rows with this value in this column; empty for all.
+        Read only pairs with this value in this column; empty for all.
 
     Raises
     ------
@@ -173,22 +171,24 @@ def read_searches(
         queries.append(pair[0])
         stored.append(pair[1])
     if not queries:
-        raise InvalidInputError(f"{path} holds no pair of questions{_said(column, value)}.")
+        raise InvalidInputError(f"{path} holds no pair of questions{_describe(column, value)}.")
     return SearchTask(name, tuple(queries), tuple(stored))
 
 
-def _said(column: str, value: str) -> str:
+def _describe(column: str, value: str) -> str:
+    """Return the condition on a column in words, or ""."""
     return f" whose {column} is {value!r}" if column else ""
 
 
 def _nearest(asked: Vectors, stored: Vectors) -> NDArray[np.intp]:
-    """Return the row of the stored vector with the greatest cosine, for each query."""
+    """Return, for each query, the row of the stored vector with the greatest cosine."""
     asked, stored = _unit(asked), _unit(stored)
     blocks = range(0, len(asked), 1024)
     return np.concatenate([(asked[i : i + 1024] @ stored.T).argmax(1) for i in blocks])
 
 
 def _unit(vectors: Vectors) -> Vectors:
+    """Normalise each row to unit length."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Vectors = vectors / np.maximum(lengths, 1e-12)
     return unit

@@ -1,1 +1,1 @@
-"""Training, whatever learns: the resumable loop, the device it runs on, the record it leaves."""
+"""Training utilities: the resumable loop, devices, DP-SGD and its accounting."""

@@ -1,7 +1,7 @@
-"""Training against an adversary: gradient reversal, and when a training has run away.
+"""Adversarial training: gradient reversal, label adversary and divergence check.
 
 One loss trains both sides: main(Φ) + adversary(A(reverse(Φ(x), λ))). The adversary A learns to
-read the vectors; what its loss says of the vectors reaches the encoder Φ turned round, λ times.
+invert the vectors. Its gradient reaches the encoder Φ with the opposite sign, times λ.
 """
 
 from __future__ import annotations
@@ -14,46 +14,48 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.errors import DivergedError
-
-__all__ = ["Adversary", "LabelAdversary", "StandardScale", "guard", "reverse"]
+from leakscope.core.errors import DivergedError
 
 
 class Adversary(Protocol):
-    """Learns to read something off vectors while these are trained to hide it."""
+    """Protocol of a network that infers something from vectors that are trained to hide it."""
 
     def loss(self, vectors: Tensor, rows: NDArray[np.int64]) -> Tensor:
-        """Return −log P_A of what the texts of `rows` hold, averaged over them."""
+        """Return the adversary's mean negative log-likelihood for the texts of `rows`."""
         ...
 
     def hits(self, vectors: Tensor, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how much of each text it reads, in per cent."""
+        """Return the adversary's score of each text, in per cent."""
         ...
 
     def chance(self, rows: NDArray[np.int64]) -> float:
-        """Return what one answer to all these texts reaches at best, in per cent."""
+        """Return the best score, in per cent, that a constant answer reaches on these texts."""
         ...
 
 
 class _Reversal(torch.autograd.Function):
+    """Autograd function: identity forward, gradient times −weight backward."""
+
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, weight: float) -> Tensor:
+        """Return the vectors unchanged."""
         ctx.weight = weight
         return vectors.view_as(vectors)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        """Return the gradient times −weight."""
         return -ctx.weight * gradient, None
 
 
 def reverse(vectors: Tensor, weight: float) -> Tensor:
-    """Return the vectors as they are; on the way back, their gradient is multiplied by −λ.
+    """Return the vectors unchanged; multiply their gradient by −λ (gradient reversal).
 
     Implements gradient reversal (Ganin & Lempitsky 2015, §3.1): R_λ(x) = x, dR_λ/dx = −λ I, so
-    that one step of gradient descent is one of both players of Song & Raghunathan (2020), §7:
+    that one step of gradient descent is a step of both players of Song & Raghunathan (2020), §7:
     min_Φ max_A λ log P_A(s|Φ(x_b)) − log P_Φ(x_b|x_a, X_neg).
-    Differs from the paper: λ multiplies what reaches Φ alone. A itself learns at its full rate,
-    whatever λ is, since one that hardly learns hides nothing.
+    Differs from the paper: λ multiplies only the gradient that reaches Φ. A itself learns at its
+    full rate whatever λ is, since an adversary that hardly learns would hide nothing.
 
     Examples
     --------
@@ -66,28 +68,28 @@ def reverse(vectors: Tensor, weight: float) -> Tensor:
     return reversed_
 
 
-def guard(
+def add_gradient_check(
     optimizer: torch.optim.Optimizer, encoder: Iterable[nn.Parameter], *, clip: float, weight: float
 ) -> None:
-    """Look at the encoder's gradient before every step: clip it, or stop a run that has diverged.
+    """Add a step hook that clips the encoder's gradient, or raises DivergedError.
 
     The adversary's own gradient is not clipped with it.
 
     Parameters
     ----------
     optimizer : Optimizer
-        Of the encoder and the adversary.
+        Optimiser of the encoder and the adversary.
     encoder : iterable of Parameter
-        What is trained to hide.
+        The parameters that are trained to hide.
     clip : float
-        Longest gradient; 0 for any.
+        Maximum gradient norm; 0 for no limit.
     weight : float
         λ, for the message.
 
     Raises
     ------
     DivergedError
-        In `optimizer.step`, before anything is changed: a gradient holds NaN or infinity.
+        In `optimizer.step`, before anything changes: a gradient contains NaN or infinity.
     """
     known = [p for p in encoder if p.requires_grad]
 
@@ -95,7 +97,7 @@ def guard(
         norm = nn.utils.clip_grad_norm_(known, clip or float("inf"))
         if not torch.isfinite(norm):
             raise DivergedError(
-                f"Training ran away at weight {weight:g}: the encoder's gradient holds NaN or "
+                f"Training diverged at weight {weight:g}: the encoder's gradient contains NaN or "
                 "infinity. It was stopped, and nothing was stored. Lower weight (λ) or the "
                 "learning rate."
             )
@@ -104,10 +106,10 @@ def guard(
 
 
 class StandardScale(nn.Module):
-    """Centres each number of a batch and scales it to unit variance.
+    """Batch-normalisation without affine parameters: centres and scales each dimension.
 
-    Else an encoder could hide from its adversary by shrinking, from which any fresh attacker
-    recovers. Statistics are those of the batch in training, running means of them afterwards.
+    Without it, an encoder could hide from its adversary by shrinking its vectors, which any fresh
+    attacker can undo. Statistics are those of the batch in training, and running means afterwards.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -115,21 +117,21 @@ class StandardScale(nn.Module):
         self.norm = nn.BatchNorm1d(dimension, affine=False)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return the (n, d) vectors scaled; a batch of one by the running means."""
+        """Return the (n, d) vectors standardised; a batch of one uses the running statistics."""
         self.norm.train(self.training and len(vectors) > 1)
         scaled: Tensor = self.norm(vectors)
         return scaled
 
 
 class LabelAdversary(nn.Module):
-    """Infers an attribute of a text from its vector: log P_A(s|Φ(x)) of SR20, §7.
+    """A classifier that infers a text's attribute from its vector: log P_A(s|Φ(x)) in SR20, §7.
 
     Parameters
     ----------
     labels : ndarray of int64, shape (n,)
-        The number of each text's label.
+        The index of each text's label.
     n_labels, dimension : int
-        Labels, and numbers in a vector.
+        The number of labels, and the dimension of the vectors.
     hidden : int
         Units of a hidden layer; 0 for a linear adversary.
     """
@@ -147,13 +149,13 @@ class LabelAdversary(nn.Module):
         self.layers = nn.Sequential(*layers)
 
     def loss(self, vectors: Tensor, rows: NDArray[np.int64]) -> Tensor:
-        """Return the cross-entropy of the labels of `rows`, averaged."""
+        """Return the mean cross-entropy of the labels of `rows`."""
         truth = self._labels[torch.from_numpy(rows)].to(vectors.device)
         return nn.functional.cross_entropy(self.layers(vectors), truth)
 
     @torch.inference_mode()
     def hits(self, vectors: Tensor, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return 100 where the likeliest label is the true one, else 0."""
+        """Return 100 for each text whose label is predicted correctly, else 0."""
         self.eval()
         said = self.layers(vectors).argmax(1).cpu()
         found: NDArray[np.float64] = 100.0 * (said == self._labels[torch.from_numpy(rows)]).numpy()

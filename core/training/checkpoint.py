@@ -1,4 +1,4 @@
-"""What a checkpoint or a kept result must hold, checked before anything of it is used."""
+"""Validate a checkpoint or a stored result before using it."""
 
 from __future__ import annotations
 
@@ -13,48 +13,38 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.errors import ArtifactError, InvalidInputError
-from core.store import META, UNFIT, load_artifact
-
-__all__ = [
-    "check_weights",
-    "number",
-    "optimizer_state",
-    "read_kept",
-    "refusing",
-    "take_up",
-    "whole",
-]
+from leakscope.core.errors import ArtifactError, InvalidInputError
+from leakscope.core.storage.artifacts import META, UNFIT, load_artifact
 
 Kept = TypeVar("Kept")
 
 _MOMENTS = {"exp_avg", "exp_avg_sq"}
-"""Of Adam, for each weight: as many numbers as the weight has."""
+"""Adam's moments, each with the shape of its weight."""
 
 
 @contextmanager
-def refusing(folder: Path) -> Iterator[None]:
-    """Turn what an unfit checkpoint raises into an ArtifactError that names folder and remedy."""
+def checkpoint_errors(folder: Path) -> Iterator[None]:
+    """Turn errors from loading a checkpoint into an ArtifactError that names its folder."""
     try:
         yield
     except (*UNFIT, OverflowError, InvalidInputError) as error:
         told = " ".join(str(error).split())[:200]
         raise ArtifactError(
-            f"{folder} holds a checkpoint that no run can go on from ({type(error).__name__}: "
-            f"{told}). Move it aside: the same command then begins anew."
+            f"{folder} contains a damaged checkpoint ({type(error).__name__}: {told}). Move it "
+            "away and run the same command again, which starts from the beginning."
         ) from error
 
 
-def read_kept(
+def load_finished(
     place: Path | None,
     name: str,
     identity: Any,
     make: Callable[[dict[str, NDArray[Any]], dict[str, Any]], Kept],
 ) -> Kept | None:
-    """Return what `make` makes of an artefact that a finished work left.
+    """Load a finished result with `make` if its stored identity matches; None otherwise.
 
-    None where there is none, where it is of other work, which what it says under `name` tells, or
-    where it is damaged: then the work is done again.
+    It is also None if the result is missing or damaged; the work is then done again. The identity
+    is stored under `name`.
     """
     if place is not None and (place / META).exists():
         with suppress(ArtifactError, *UNFIT):
@@ -64,8 +54,8 @@ def read_kept(
     return None
 
 
-def whole(stored: Mapping[str, Any], name: str, most: float = math.inf) -> int:
-    """Return a whole number from 0 to `most`.
+def read_count(stored: Mapping[str, Any], name: str, most: float = math.inf) -> int:
+    """Return a stored whole number from 0 to `most`, or raise ValueError.
 
     Raises
     ------
@@ -78,8 +68,8 @@ def whole(stored: Mapping[str, Any], name: str, most: float = math.inf) -> int:
     return found
 
 
-def number(value: Any, name: str) -> float:
-    """Return a number, which may be NaN, as a score of nothing is.
+def read_number(value: Any, name: str) -> float:
+    """Return a stored number (NaN allowed) as float, or raise ValueError.
 
     Raises
     ------
@@ -92,7 +82,7 @@ def number(value: Any, name: str) -> float:
 
 
 def check_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Check that weights are those of a module, by name and shape.
+    """Raise ValueError unless weights match a module's names and shapes.
 
     Raises
     ------
@@ -103,27 +93,30 @@ def check_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
     found = {name: value.shape for name, value in weights.items()}
     for name in sorted(wanted.keys() | found.keys()):
         if wanted.get(name) != found.get(name):
-            shapes = [list(shape) if shape is not None else "none"
-                      for shape in (found.get(name), wanted.get(name))]  # fmt: skip
+            shapes = [
+                list(shape) if shape is not None else "none"
+                for shape in (found.get(name), wanted.get(name))
+            ]
             raise ValueError(f"{name!r} has the shape {shapes[0]}, not {shapes[1]}")
 
 
-def take_up(module: nn.Module, stored: Mapping[str, NDArray[Any]]) -> None:
-    """Give a module weights that were stored.
+def load_weights(module: nn.Module, stored: Mapping[str, NDArray[Any]]) -> None:
+    """Load stored weights into a module; raise InvalidInputError if they do not fit it.
 
     Raises
     ------
     InvalidInputError
-        They are of another module.
+        The weights belong to another module.
     """
-    weights = {name: torch.from_numpy(np.asarray(value, np.float32))
-               for name, value in stored.items()}  # fmt: skip
+    weights = {
+        name: torch.from_numpy(np.asarray(value, np.float32)) for name, value in stored.items()
+    }
     try:
         check_weights(module, weights)
     except ValueError as error:
         raise InvalidInputError(
-            f"The weights to begin with are not those of this network: {error}. Remove what was "
-            "kept of their training, and train them again."
+            f"The initial weights do not fit this network: {error}. Remove the stored result of "
+            "their training, and train them again."
         ) from error
     module.load_state_dict(weights)
 
@@ -131,10 +124,9 @@ def take_up(module: nn.Module, stored: Mapping[str, NDArray[Any]]) -> None:
 def optimizer_state(
     optimizer: torch.optim.Optimizer, flat: Mapping[str, Tensor]
 ) -> dict[int, dict[str, Tensor]]:
-    """Return the state of an Adam by the number of the weight, from tensors named NUMBER.NAME.
+    """Rebuild Adam's per-weight state from tensors named NUMBER.NAME, checking shapes.
 
-    Compiled steps write where the shapes say: one that is not the weight's would let them write
-    elsewhere.
+    Compiled steps write by these shapes: a wrong shape would let them write elsewhere in memory.
 
     Raises
     ------
@@ -148,7 +140,7 @@ def optimizer_state(
         state.setdefault(int(index), {})[key] = value
     for i, parts in state.items():
         if not 0 <= i < len(weights) or parts.keys() != _MOMENTS | {"step"}:
-            raise ValueError(f"the optimiser keeps {sorted(parts)} of weight {i}")
+            raise ValueError(f"the optimiser's state of weight {i} has the parts {sorted(parts)}")
         step, shape = parts["step"], weights[i].shape
         is_fit = all(parts[key].shape == shape for key in _MOMENTS) and not step.shape
         if not is_fit or not all(part.is_floating_point() for part in parts.values()) or step < 0:

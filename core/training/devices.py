@@ -1,4 +1,4 @@
-"""Which device computes, and in which precision."""
+"""Choose the torch device and the precision."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import contextlib
 
 import torch
 
-from core.errors import InvalidInputError
-
-__all__ = ["autocast", "fast_dtype", "pick_device", "pick_precision"]
+from leakscope.core.errors import InvalidInputError
 
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 
 
 def pick_device(device: str = "auto") -> torch.device:
-    """Return CUDA, else MPS, else CPU; or the device asked for, if this machine has it."""
+    """Return the requested torch device; for "auto", CUDA, else MPS, else CPU."""
     if device == "auto":
         if torch.cuda.is_available():
             return torch.device("cuda")
@@ -26,13 +24,13 @@ def pick_device(device: str = "auto") -> torch.device:
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError) as error:
         raise InvalidInputError(
-            f"device {device!r} is not available here; use 'auto', 'cpu', 'cuda' or 'mps'."
+            f"device {device!r} is not available here. Use 'auto', 'cpu', 'cuda' or 'mps'."
         ) from error
     return chosen
 
 
 def pick_precision(device: torch.device, precision: str = "auto") -> str:
-    """Return float16 on a GPU and float32 elsewhere, or the precision asked for."""
+    """Return the requested precision; for "auto", float16 on CUDA and float32 elsewhere."""
     if precision not in PRECISIONS:
         raise InvalidInputError(f"precision must be one of {PRECISIONS}, got {precision!r}.")
     if precision != "auto":
@@ -41,14 +39,14 @@ def pick_precision(device: torch.device, precision: str = "auto") -> str:
 
 
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager[object]:
-    """Return a context in which matrix products run in `precision`."""
+    """Return a context in which torch computes matrix products in `precision`."""
     if precision == "float32":
         return contextlib.nullcontext()
     return torch.autocast(device.type, getattr(torch, precision))
 
 
 def fast_dtype(device: torch.device) -> torch.dtype:
-    """Return the number format of large products: bfloat16 where the processor has it."""
+    """Return the dtype of large products: bfloat16 if the device supports it, else float32."""
     if device.type == "cuda":
         return torch.bfloat16
     has_bf16 = device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported()

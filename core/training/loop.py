@@ -1,9 +1,8 @@
-"""The training loop of everything that learns here: resumable, early-stopped, and reporting.
+"""The shared training loop: resumable, with early stopping and progress reports.
 
-A run that is killed resumes from its last checkpoint and ends with the weights that an
-uninterrupted run on the same machine ends with: the order of each epoch comes from the seed, and
-optimiser and random-number state are part of the checkpoint, and so is what a run keeps beside
-them (`Loop.extra_state`).
+A killed run resumes from its last checkpoint and ends with the same weights as an uninterrupted run
+on the same machine. The order of each epoch comes from the seed. The checkpoint contains the state
+of the optimiser, of the random numbers, and any other state (`Loop.extra_state`).
 """
 
 from __future__ import annotations
@@ -19,72 +18,70 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.errors import ArtifactError
-from core.protocols import OnProgress, Restorable
-from core.store import load_artifact, save_artifact
-from core.training.checkpoint import (
+from leakscope.core.errors import ArtifactError
+from leakscope.core.protocols import OnProgress, Restorable
+from leakscope.core.storage.artifacts import load_artifact, save_artifact
+from leakscope.core.training.checkpoint import (
     check_weights,
-    number,
+    checkpoint_errors,
     optimizer_state,
-    refusing,
-    whole,
+    read_count,
+    read_number,
 )
-
-__all__ = ["Loop", "TrainingLog", "train"]
 
 A = TypeVar("A", Tensor, NDArray[Any])
 
 
 @dataclass
 class TrainingLog:
-    """What happened in a training run."""
+    """Validation scores, seconds and sample counts of a training run."""
 
     validation: list[float] = field(default_factory=list)
     """Validation score after each epoch."""
     seconds: float = 0.0
     n_sentences: int = 0
-    """Training samples seen, repetitions counted."""
+    """Training samples seen, counting repetitions."""
     n_resumed: int = 0
 
     @property
     def sentences_per_second(self) -> float:
-        """Training speed, validation and checkpoints included."""
+        """Training samples per second, validation and checkpoints included."""
         return self.n_sentences / self.seconds if self.seconds else float("nan")
 
 
 @dataclass(kw_only=True)
 class Loop:
-    """How to train: the settings shared by learned attacks and encoders.
+    """Settings of a training run, shared by learned attacks and encoders.
 
     Parameters
     ----------
     n : int
         Number of training samples.
     identity : dict
-        What makes this run this run (settings, encoder, data); a checkpoint of another identity
-        is refused.
+        What identifies this run (settings, encoder, data); a checkpoint with another identity is
+        refused.
     decay : bool
-        Lower the learning rate linearly to 5 % over the epochs; else keep it.
+        Lower the learning rate linearly to 5 % over the epochs; else keep it constant.
     rate_share : callable, optional
         Share of the learning rate at each step, counted from 0; replaces `decay`.
     clip_norm : float
-        Longest gradient; 0 leaves gradients as they are.
+        Maximum gradient norm; 0 for no limit.
     patience : int
-        Stop after so many epochs without a better validation score.
+        Stop after this many epochs without a better validation score.
     keep_best : bool
         End with the weights of the best epoch; else with those of the last.
     counts_start : bool
-        Whether the weights to begin with count as an epoch, for what was trained before: where
-        more training makes it worse, it stays as it was.
+        Whether the initial weights count as an epoch, for a network that was trained before: if
+        more training makes it worse, it is left unchanged.
     is_half : bool
-        Round the weights to float16 in the end.
+        Round the weights to float16 at the end.
     say_score : callable
-        The last or, with `keep_best`, the best validation score in words.
+        Formats the last or, with `keep_best`, the best validation score.
     unit : str
-        What a training sample is, in the plural.
+        The name of a training sample, in the plural.
     extra_state : Restorable, optional
-        What the run changes beside network and optimiser, such as a privacy accountant or a second
-        optimiser: saved with each checkpoint, restored when the run resumes.
+        Further state that the run changes, such as a privacy accountant or a second optimiser. It
+        is saved with each checkpoint and restored when the run resumes.
     """
 
     n: int
@@ -107,20 +104,46 @@ class Loop:
 
     @property
     def n_batches(self) -> int:
-        """Batches in an epoch; the last may be smaller."""
+        """Batches per epoch; the last may be smaller."""
         return -(-self.n // self.batch_size)
 
     def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
-        """Return the rows of each of the `n_batches` batches of an epoch.
+        """Return the row indices of each batch of an epoch, shuffled by seed and epoch.
 
-        By default a permutation of all rows, cut into pieces. A loop that samples otherwise, such
-        as each row by itself for differential privacy (Poisson sampling), overrides this. The
-        answer must follow from seed and epoch alone: a run that resumes within an epoch asks for
-        it again.
+        By default, this is a permutation of all rows, cut into batches. A loop that samples in
+        another way, such as Poisson sampling for differential privacy, overrides it. The result
+        must depend on seed and epoch only, because a run that resumes within an epoch asks for it
+        again.
         """
         order = np.random.default_rng([self.seed, epoch]).permutation(self.n)
         starts = range(0, self.n, self.batch_size)
         return [order[start : start + self.batch_size] for start in starts]
+
+
+@dataclass(kw_only=True)
+class LengthBatchedLoop(Loop):
+    """A training loop whose batches contain texts of similar length.
+
+    Parameters
+    ----------
+    lengths : ndarray of int64, shape (n,)
+    pool : int
+        Batches whose texts are sorted by length together.
+    """
+
+    lengths: NDArray[np.int64]
+    pool: int = 20
+
+    def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
+        """Return an epoch's batches, cut from length-sorted pools of rows, in random order."""
+        rng = np.random.default_rng([self.seed, epoch])
+        order, size = rng.permutation(self.n), self.batch_size
+        found = []
+        for start in range(0, self.n, self.pool * size):
+            pool = order[start : start + self.pool * size]
+            pool = pool[np.argsort(self.lengths[pool], kind="stable")]
+            found += [pool[i : i + size] for i in range(0, len(pool), size)]
+        return [found[i] for i in rng.permutation(len(found))]
 
 
 def train(
@@ -131,9 +154,9 @@ def train(
     loop: Loop,
     on_progress: OnProgress,
 ) -> TrainingLog:
-    """Minimise `loss_of(rows)` over batches of rows and leave the best epoch's weights in `module`.
+    """Minimise `loss_of(rows)` over batches and load the best epoch's weights into `module`.
 
-    They are rounded to float16, the format of attacks' files, unless the loop says otherwise.
+    The weights are rounded to float16, as in attacks' files, unless the loop says otherwise.
 
     Raises
     ------
@@ -173,7 +196,7 @@ def train(
 
 @torch.no_grad()
 def _round_to_half(module: nn.Module) -> None:
-    """Round to what is stored, so that an attack answers the same before and after the disk."""
+    """Round a module's weights to float16, the precision in which they are stored."""
     for tensor in module.state_dict().values():
         if tensor.is_floating_point():
             tensor.copy_(tensor.half())
@@ -195,17 +218,21 @@ class _Run:
 
     @property
     def is_finished(self) -> bool:
+        """Whether early stopping's patience is used up."""
         return self.epochs_without_gain >= self.loop.patience
 
     @property
     def is_new(self) -> bool:
+        """Whether no step was made and no checkpoint resumed."""
         return not (self.epoch or self.batch or self.log.n_resumed)
 
     @property
     def fraction(self) -> float:
+        """Share of all steps that are done."""
         return (self.epoch + self.batch / self.loop.n_batches) / self.loop.epochs
 
     def describe(self) -> str:
+        """Return a progress message: epoch, score, speed and time left."""
         left = self.log.seconds * (1 - self.fraction) / max(self.fraction, 1e-9)
         said = ""
         if self.log.validation:
@@ -217,6 +244,7 @@ class _Run:
         )
 
     def step(self, loss_of: Callable[[NDArray[np.int64]], Tensor], rows: NDArray[np.int64]) -> None:
+        """Make one optimiser step on a batch of rows."""
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * self._rate_share()
         self.optimizer.zero_grad(set_to_none=True)
@@ -228,11 +256,13 @@ class _Run:
         self.log.n_sentences += len(rows)
 
     def _rate_share(self) -> float:
+        """Return the factor on the learning rate at this step."""
         if self.loop.rate_share is not None:
             return self.loop.rate_share(self.epoch * self.loop.n_batches + self.batch)
         return max(0.05, 1 - self.fraction) if self.loop.decay else 1.0
 
     def end_epoch(self, score: float) -> None:
+        """Record an epoch's validation score, and its weights if it is the best."""
         self.log.validation.append(score)
         self.epoch, self.batch = self.epoch + 1, 0
         self.epochs_without_gain += 1
@@ -241,15 +271,17 @@ class _Run:
             self._note_best()
 
     def _note_best(self) -> None:
+        """Copy the current weights as the best ones."""
         if self.loop.keep_best:
             self.best = {k: v.detach().clone() for k, v in self.module.state_dict().items()}
 
     def restore_best(self) -> None:
+        """Load the best epoch's weights into the module."""
         if self.loop.keep_best:
             self.module.load_state_dict(self.best)
 
     def save(self) -> None:
-        """Write everything that the rest of the run depends on."""
+        """Write a checkpoint: weights, optimiser, random state and progress."""
         if self.loop.checkpoint_dir is None:
             return
         arrays = {f"now.{k}": v for k, v in self.module.state_dict().items()}
@@ -272,26 +304,28 @@ class _Run:
         save_artifact(self.loop.checkpoint_dir, numpy, meta)
 
     def resume(self) -> None:
-        """Take up the checkpoint, if there is one."""
+        """Restore the checkpoint, if there is one; raise if it belongs to another run."""
         folder = self.loop.checkpoint_dir
         if folder is None or not (folder / "model.json").exists():
             return
         arrays, meta = load_artifact(folder)
         if meta.get("identity") != self.loop.identity:
             raise ArtifactError(
-                f"{folder} holds the checkpoint of another run (other settings, encoder or "
-                "texts). Choose another folder; that run goes on when its own command runs again."
+                f"{folder} contains the checkpoint of another run (other settings, encoder or "
+                "texts). Choose another folder. That run resumes when you run its own command "
+                "again."
             )
-        with refusing(folder):
+        with checkpoint_errors(folder):
             self._load_extra(folder, arrays, meta)
             tensors = {k: torch.from_numpy(v) for k, v in arrays.items()}
             self._load_weights(tensors)
-            self._load_optimizer(_part(tensors, "adam."))
+            self._load_optimizer(_with_prefix(tensors, "adam."))
             torch.set_rng_state(tensors["random"])
             self._load_progress(meta)
 
     def _load_weights(self, tensors: dict[str, Tensor]) -> None:
-        now, best = _part(tensors, "now."), _part(tensors, "best.")
+        """Load the current and the best weights from a checkpoint."""
+        now, best = _with_prefix(tensors, "now."), _with_prefix(tensors, "best.")
         check_weights(self.module, now)
         if self.loop.keep_best:
             check_weights(self.module, best)
@@ -299,36 +333,40 @@ class _Run:
         self.best = best
 
     def _load_progress(self, meta: dict[str, Any]) -> None:
-        self.epoch = whole(meta, "epoch", self.loop.epochs)
-        self.batch = whole(meta, "batch", self.loop.n_batches)
+        """Load epoch, batch, scores and log from a checkpoint."""
+        self.epoch = read_count(meta, "epoch", self.loop.epochs)
+        self.batch = read_count(meta, "batch", self.loop.n_batches)
         best = meta["best_score"]
-        self.best_score = -np.inf if best is None else number(best, "best_score")
-        self.epochs_without_gain = whole(meta, "epochs_without_gain")
+        self.best_score = -np.inf if best is None else read_number(best, "best_score")
+        self.epochs_without_gain = read_count(meta, "epochs_without_gain")
         log = meta["log"]
         self.log = TrainingLog(
-            [number(score, "a score") for score in log["validation"]],
-            number(log["seconds"], "seconds"),
-            whole(log, "n_sentences"),
-            whole(log, "n_resumed") + 1,
+            [read_number(score, "a score") for score in log["validation"]],
+            read_number(log["seconds"], "seconds"),
+            read_count(log, "n_sentences"),
+            read_count(log, "n_resumed") + 1,
         )
 
     def _load_extra(
         self, folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]
     ) -> None:
+        """Load the state of `extra_state` from a checkpoint."""
         if self.loop.extra_state is None:
             return
         if "extra" not in meta:
             raise ArtifactError(
-                f"{folder} holds a checkpoint without what this run keeps beside its network. "
-                "Choose another folder, or move it aside."
+                f"{folder} contains a checkpoint without the extra state that this run needs. "
+                "Choose another folder, or move it away."
             )
-        self.loop.extra_state.load_state(_part(arrays, "extra."), meta["extra"])
+        self.loop.extra_state.load_state(_with_prefix(arrays, "extra."), meta["extra"])
 
     def _load_optimizer(self, flat: dict[str, Tensor]) -> None:
+        """Load the optimiser's state from a checkpoint."""
         packed = self.optimizer.state_dict()
         packed["state"] = optimizer_state(self.optimizer, flat)
         self.optimizer.load_state_dict(packed)
 
 
-def _part(tensors: dict[str, A], prefix: str) -> dict[str, A]:
+def _with_prefix(tensors: dict[str, A], prefix: str) -> dict[str, A]:
+    """Return the tensors whose names start with a prefix, without it."""
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

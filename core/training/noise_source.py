@@ -1,4 +1,4 @@
-"""Where noise comes from: a generator of its own, that a seed of any length fills."""
+"""A random generator for DP noise, seeded with as many bits as the seed has."""
 
 from __future__ import annotations
 
@@ -9,48 +9,47 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from core.errors import ArtifactError, MissingDependencyError
-
-__all__ = ["NoiseSource", "digest_of_seed", "seed_for"]
+from leakscope.core.errors import ArtifactError, MissingDependencyError
 
 
 def seed_for(seed: int, purpose: str) -> int:
-    """Return a seed of 63 bits, which torch takes, of a seed of any size.
+    """Derive a 63-bit seed for one purpose from a seed of any size.
 
-    What one purpose draws says nothing of what another draws.
+    Seeds for different purposes reveal nothing about each other.
 
     Examples
     --------
     >>> seed_for(1, "weights") == seed_for(1, "weights") != seed_for(1, "order")
     True
     """
-    return int.from_bytes(_stretched(seed, purpose, 8)) >> 1
+    return int.from_bytes(_derive_bytes(seed, purpose, 8)) >> 1
 
 
-def digest_of_seed(seed: int) -> str:
-    """Return what tells seeds apart and does not give them away."""
-    return _stretched(seed, "digest", 32).hex()
+def seed_digest(seed: int) -> str:
+    """Return a hash of a seed that identifies it without revealing it."""
+    return _derive_bytes(seed, "digest", 32).hex()
 
 
-def _stretched(seed: int, purpose: str, n_bytes: int) -> bytes:
+def _derive_bytes(seed: int, purpose: str, n_bytes: int) -> bytes:
+    """Return n_bytes derived from a seed and a purpose (SHAKE-256)."""
     return hashlib.shake_256(f"leakscope {purpose} {seed}".encode()).digest(n_bytes)
 
 
 class NoiseSource:
-    """A generator whose whole state follows from a seed, all of its bits, and is stored.
+    """A torch generator seeded with all bits of a seed; its state can be checkpointed.
 
-    torch reads 32 bits of a seed, which can be tried through, and what else draws from the
-    generator of the process shares them. Here SHAKE-256 fills the 624 words of MT19937.
+    torch uses 32 bits of a seed, which can all be tried, and everything else that draws from the
+    process's generator shares them. Here SHAKE-256 fills the 624 words of MT19937.
 
     Parameters
     ----------
     seed : int
-        From 0, of any size; who knows it can take the noise off again.
+        At least 0, of any size; anyone who knows it can remove the noise.
 
     Raises
     ------
     MissingDependencyError
-        This torch keeps the words elsewhere.
+        This version of torch stores the words elsewhere.
     """
 
     def __init__(self, seed: int) -> None:
@@ -59,15 +58,15 @@ class NoiseSource:
         words = state[_WORDS].view(torch.int64) if len(state) == _SIZE else torch.zeros(0)
         if words[:2].tolist() != [0, 1]:  # as MT19937 begins with a seed of 0
             raise MissingDependencyError(
-                f"torch {torch.__version__} keeps the state of its generator in another form: "
-                "install the release that requirements.txt names."
+                f"torch {torch.__version__} stores the state of its generator in another form. "
+                "Install the version that constraints.txt pins."
             )
-        filled = np.frombuffer(_stretched(seed, "noise", 4 * 624), "<u4").astype(np.int64)
+        filled = np.frombuffer(_derive_bytes(seed, "noise", 4 * 624), "<u4").astype(np.int64)
         words.copy_(torch.from_numpy(filled))
         self.generator.set_state(state)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return where it stands: as secret as the seed."""
+        """Return the generator's state, which is as secret as the seed."""
         return {"noise": self.generator.get_state().numpy()}, {}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
@@ -76,12 +75,12 @@ class NoiseSource:
         Raises
         ------
         ArtifactError
-            There is none: the checkpoint is of an older release.
+            The state is missing: the checkpoint is from an older release.
         """
         if "noise" not in arrays:
             raise ArtifactError(
-                "The checkpoint does not hold where its noise stands, as older releases wrote it. "
-                "Move it aside and train again."
+                "The checkpoint does not contain the state of its noise, because an older release "
+                "wrote it. Move it away and train again."
             )
         self.generator.set_state(torch.from_numpy(arrays["noise"].copy()))
         return self
@@ -89,4 +88,4 @@ class NoiseSource:
 
 _SIZE = 5056
 _WORDS = slice(24, 24 + 8 * 624)
-"""Of torch's state, in bytes: a seed, two numbers, a place, and then the words, 8 bytes each."""
+"""Byte range of the generator's words in torch's state (8 bytes each)."""

@@ -1,4 +1,4 @@
-"""What a record says of a run: seconds of work, hardware, versions of libraries."""
+"""Record of a training run: working time, hardware and library versions."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from core.errors import InvalidInputError
-from core.protocols import Encoder, OnProgress
-from core.store import read_record, write_json
-
-__all__ = ["WorkClock", "hardware", "versions"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder, OnProgress
+from leakscope.core.storage.artifacts import read_record, write_json
 
 _CLOCK_SECONDS = 10.0
 _LIBRARIES = (
-    "numpy", "scikit-learn", "torch", "transformers", "sentence-transformers", "safetensors",
+    "numpy",
+    "scikit-learn",
+    "torch",
+    "transformers",
+    "sentence-transformers",
+    "safetensors",
     "openvino",
-)  # fmt: skip
+)
 
 
 class WorkClock:
-    """Seconds of work, kept over kills beside the checkpoint."""
+    """Working time of a run in seconds, saved beside its checkpoint across restarts."""
 
     def __init__(self, path: Path, identity: dict[str, Any], on_progress: OnProgress) -> None:
         self._path, self._identity, self._on_progress = path, identity, on_progress
@@ -32,9 +35,9 @@ class WorkClock:
             before = read_record(path, identity=dict, seconds=float)
             if before["identity"] != identity:
                 raise InvalidInputError(
-                    f"{path.parent} is the checkpoint of another run (other attack, settings, "
-                    "encoder, corpus or seed). Choose another folder; that run goes on when its "
-                    "own command runs again."
+                    f"{path.parent} is the checkpoint of another run (another attack, settings, "
+                    "encoder, corpus or seed). Choose another folder. That run resumes when you "
+                    "run its own command again."
                 )
             self.seconds = float(before["seconds"])
         self.save()
@@ -42,7 +45,7 @@ class WorkClock:
         self._before = self.seconds
 
     def report(self, fraction: float, message: str) -> None:
-        """Pass progress on, and note the time now and then."""
+        """Pass progress on, and save the working time every few seconds."""
         now = time.monotonic()
         self.seconds = self._before + now - self._started_at
         if now - self._saved_at > _CLOCK_SECONDS:
@@ -51,12 +54,12 @@ class WorkClock:
         self._on_progress(fraction, message)
 
     def save(self) -> None:
-        """Write the seconds so far."""
+        """Write the working time to disk."""
         write_json(self._path, {"identity": self._identity, "seconds": self.seconds})
 
 
 def hardware(encoder: Encoder) -> dict[str, Any]:
-    """Return on what the encoder runs, in which precision and by which library."""
+    """Return the device, chip, precision and backend that an encoder runs on."""
     import torch
 
     device = str(getattr(encoder, "device", "cpu"))
@@ -71,7 +74,7 @@ def hardware(encoder: Encoder) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the libraries that the numbers depend on."""
+    """Return the versions of Python and of the libraries that results depend on."""
     found = {"python": platform.python_version()}
     for name in _LIBRARIES:
         try:

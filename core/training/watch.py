@@ -1,4 +1,4 @@
-"""Training that goes astray is stopped and said, so that nothing of it is kept as trained."""
+"""Stop a diverging training and discard its checkpoint."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.errors import DivergedError
-from core.protocols import Restorable
-from core.store import META, clear_leftovers
-
-__all__ = ["Drawing", "LossWatch", "Several", "or_nothing"]
+from leakscope.core.errors import DivergedError
+from leakscope.core.protocols import Restorable
+from leakscope.core.storage.artifacts import META, clear_leftovers
 
 
 @contextmanager
-def or_nothing(checkpoint_dir: Path | str | None) -> Iterator[None]:
-    """Remove the checkpoint of a training that goes astray: it would only go astray again.
+def discard_on_divergence(checkpoint_dir: Path | str | None) -> Iterator[None]:
+    """Delete the checkpoint if training raises DivergedError: resuming would diverge again.
 
-    What else lies in the folder is somebody's, and stays.
+    Other files in the folder are left alone.
     """
     try:
         yield
@@ -38,14 +36,14 @@ def or_nothing(checkpoint_dir: Path | str | None) -> Iterator[None]:
 
 
 class LossWatch:
-    """Looks at the loss of every step.
+    """Monitors the loss of every step and raises DivergedError if it explodes.
 
     Parameters
     ----------
     what : str
         What is trained, for the message.
     most : float
-        How many times the loss of the first step the mean of the last may be, and one more.
+        The mean loss of the last steps may be at most this many times the first loss, plus 1.
     """
 
     n_last = 20
@@ -61,32 +59,33 @@ class LossWatch:
         return sum(self._last) / len(self._last) if self._last else math.nan
 
     def check(self, loss: Tensor) -> Tensor:
-        """Return the loss of a step.
+        """Record and return a step's loss; raise DivergedError if it is NaN or far above the first.
 
         Raises
         ------
         DivergedError
-            It is no number, or the last ones are far above the first one.
+            The loss is not finite, or the last losses are far above the first.
         """
         value = float(loss.detach())
         if not math.isfinite(value):
-            raise DivergedError(self._said("became no number"))
+            raise DivergedError(self._describe("became NaN or infinite"))
         if not self.n_steps:
             self.first = value
         self.n_steps += 1
         self._last.append(value)
         if self.n_steps >= self.n_last and self.recent > self.most * self.first + 1:
-            raise DivergedError(self._said(f"rose from {self.first:.2f} to {self.recent:.2f}"))
+            raise DivergedError(self._describe(f"rose from {self.first:.2f} to {self.recent:.2f}"))
         return loss
 
-    def _said(self, what: str) -> str:
+    def _describe(self, what: str) -> str:
+        """Return the message of a stopped training."""
         return (
             f"The training of {self.what} was stopped after {self.n_steps:,} steps: its loss "
-            f"{what}. Nothing of it is kept. Use a smaller learning rate."
+            f"{what}. Nothing is stored. Use a smaller learning rate."
         )
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return what was seen so far."""
+        """Return the losses seen so far."""
         return {}, {"n_steps": self.n_steps, "first": self.first, "last": list(self._last)}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
@@ -96,14 +95,14 @@ class LossWatch:
         return self
 
 
-class Drawing:
-    """A generator of random numbers whose place is part of a checkpoint."""
+class RestorableGenerator:
+    """A random generator whose state is part of a checkpoint."""
 
     def __init__(self, *seed: int) -> None:
         self.rng = np.random.Generator(np.random.PCG64(list(seed)))
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return where it stands."""
+        """Return the generator's state."""
         return {}, dict(self.rng.bit_generator.state)
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
@@ -112,8 +111,8 @@ class Drawing:
         return self
 
 
-class Several:
-    """What a run keeps beside its network, where that is more than one thing."""
+class CombinedState:
+    """Combines several restorable states into one for a checkpoint."""
 
     def __init__(self, parts: Mapping[str, Restorable]) -> None:
         self.parts = parts
@@ -130,7 +129,10 @@ class Several:
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         for name, part in self.parts.items():
-            own = {key.removeprefix(f"{name}."): value for key, value in arrays.items()
-                   if key.startswith(f"{name}.")}  # fmt: skip
+            own = {
+                key.removeprefix(f"{name}."): value
+                for key, value in arrays.items()
+                if key.startswith(f"{name}.")
+            }
             part.load_state(own, meta[name])
         return self

@@ -1,4 +1,4 @@
-"""The controls of the page of attributes: what was measured, which texts, which file."""
+"""The controls of the attributes page: the measured view, the texts and an upload."""
 
 from __future__ import annotations
 
@@ -7,26 +7,31 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.attacks.attributes.examples import Examples
-from core.attacks.attributes.limits import MOST_LABELS as MOST_TOLD_APART
-from core.attacks.attributes.sources import ATTRIBUTE_CORPORA
-from core.corpora.guess import FileFacts
-from core.corpora.labels import alike_note
-from core.corpora.memory_file import MemoryFile
-from core.corpora.tables import TABLE_TYPES
-from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
-from core.errors import CoreError, InvalidInputError
-from core.studies.attribute_curves import ALONG, SOURCES, View, offered, views_of
-from core.studies.attribute_request import MOST_LABELS
-from core.studies.rows import Row
-from dashboard.attributes import state
-from dashboard.attributes.state import COUNTS, UPLOAD, AttributeRequest, key_of
-from dashboard.calm import plain, show_error
-from dashboard.inversion.answers import ENCODER
-from dashboard.own_file import own_facts
-from dashboard.state import keep_choice
-
-__all__ = ["text_input", "text_pickers", "view_pickers"]
+from leakscope.core.attacks.attributes.examples import Examples
+from leakscope.core.attacks.attributes.limits import MOST_LABELS as MOST_DISTINGUISHED
+from leakscope.core.attacks.attributes.sources import ATTRIBUTE_CORPORA
+from leakscope.core.corpora.guess import FileFacts
+from leakscope.core.corpora.labels import near_identical_note
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.corpora.readers.tables import TABLE_TYPES
+from leakscope.core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
+from leakscope.core.errors import CoreError, InvalidInputError
+from leakscope.core.findings.prose import plain
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.attributes.curves import (
+    ALONG,
+    SOURCES,
+    View,
+    labelled_sources,
+    views_of,
+)
+from leakscope.core.studies.attributes.request import MOST_LABELS, AttributeRequest
+from leakscope.dashboard.attributes import state
+from leakscope.dashboard.attributes.state import COUNTS, UPLOAD, key_of
+from leakscope.dashboard.inversion.answers import ENCODER
+from leakscope.dashboard.ui.errors import show_error
+from leakscope.dashboard.ui.own_file import upload_facts
+from leakscope.dashboard.ui.state import keep_choice
 
 _FIVE = 5
 _LABEL_NAMES = ("author", "label", "user", "class", "topic", "gender")
@@ -34,24 +39,24 @@ _GROUP_NAMES = ("book_id", "book", "doc_id", "document", "group", "article")
 
 
 def view_pickers(rows: Sequence[Row], name: str) -> tuple[View, str]:
-    """Draw what of the rows is looked at; return the view, and what accuracy is drawn along."""
-    sources = offered(rows)
+    """Draw the choice of the measured view; return the view and the axis of the accuracy curve."""
+    sources = labelled_sources(rows)
     keep_choice(key_of(f"{name}_source"), sources)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(sources) > 1:
             st.selectbox(
-                "Labelled texts are",
+                "Labelled texts from",
                 sources,
                 key=key_of(f"{name}_source"),
                 format_func=lambda source: SOURCES[source],
                 persist_state="session",
-                help="What the attacker's labelled texts share with those under attack. From "
-                "other works, nothing that belongs to one work alone can help",
+                help="Where the attacker's labelled texts come from. If they come from other "
+                "works, nothing specific to one work can help",
             )
         source = str(st.session_state[key_of(f"{name}_source")])
         labels, sizes = views_of(rows, source)
         k = _top_picker(name) if labels[-1] > _FIVE else 1
-        along = _along_picker(name, labels, sizes)
+        along = _axis_picker(name, labels, sizes)
         options = labels if along == "n_per_label" else sizes
         fixed = next(other for other in ALONG if other != along)
         key = f"{name}_{fixed}"
@@ -63,7 +68,7 @@ def view_pickers(rows: Sequence[Row], name: str) -> tuple[View, str]:
                 key=key_of(key),
                 format_func=lambda n: f"{n:,}",
                 persist_state="session",
-                help="How many, while the other number grows from left to right",
+                help="This number is fixed; the other one grows from left to right",
                 width=180,
             )
     chosen = int(st.session_state[key_of(key)])
@@ -72,34 +77,34 @@ def view_pickers(rows: Sequence[Row], name: str) -> tuple[View, str]:
 
 
 def _top_picker(name: str) -> int:
+    """Draw the choice of top-1 or top-5 accuracy, and return k."""
     keep_choice(key_of(f"{name}_k"), (1, 5))
     st.segmented_control(
-        "Right if it is",
+        "Counts as right",
         (1, 5),
         key=key_of(f"{name}_k"),
         required=True,
         persist_state="session",
-        format_func={1: "the likeliest", 5: "among five"}.__getitem__,
-        help="Top-1 and top-5 accuracy: the true label is the likeliest, or one of the five "
-        "likeliest",
+        format_func={1: "top 1", 5: "top 5"}.__getitem__,
+        help="Top 1: the true label is the likeliest. Top 5: it is among the five likeliest",
     )
     return int(st.session_state[key_of(f"{name}_k")])
 
 
-def _along_picker(name: str, labels: Sequence[int], sizes: Sequence[int]) -> str:
-    """Draw what grows from left to right, where both were measured at several numbers."""
+def _axis_picker(name: str, labels: Sequence[int], sizes: Sequence[int]) -> str:
+    """Draw the choice of the curve's axis if both were varied, and return it."""
     options = [a for a, n in (("n_per_label", sizes), ("n_labels", labels)) if len(n) > 1]
     options = options or ["n_per_label"]
     keep_choice(key_of(f"{name}_along"), options)
     if len(options) > 1:
         st.segmented_control(
-            "Drawn against",
+            "Horizontal axis",
             options,
             key=key_of(f"{name}_along"),
             required=True,
             persist_state="session",
             format_func=lambda along: ALONG[along],
-            help="More labelled texts make it easier, more labels make it harder",
+            help="More labelled texts make the attack easier; more labels make it harder",
         )
     return str(st.session_state[key_of(f"{name}_along")])
 
@@ -107,7 +112,7 @@ def _along_picker(name: str, labels: Sequence[int], sizes: Sequence[int]) -> str
 def text_pickers(
     corpora: Sequence[str],
 ) -> tuple[AttributeRequest, Examples | None] | None:
-    """Draw the choice of the texts; return what is asked for, None while a file is wanted."""
+    """Draw the choice of the texts; return the request and an upload's examples, or None."""
     st.session_state.setdefault(key_of("seed"), 0)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
@@ -115,48 +120,67 @@ def text_pickers(
             [*corpora, UPLOAD],
             key=key_of("corpus"),
             persist_state="session",
-            format_func=_corpus_said,
-            help="What the attacker wants to know of whose texts. "
-            + " ".join(f"*{ATTRIBUTE_CORPORA[name].title}*: {ATTRIBUTE_CORPORA[name].summary}."
-                       for name in corpora),
+            format_func=_describe_corpus,
+            help="The texts, and what the attacker infers about them. "
+            + " ".join(
+                f"*{ATTRIBUTE_CORPORA[name].title}*: {ATTRIBUTE_CORPORA[name].summary}."
+                for name in corpora
+            ),
             width=300,
-        )  # fmt: skip
-        _count("labels", "Labels", "So many labels at most are told apart, drawn by chance; those "
-               "with too few texts are left out. A file may have any number of labels, of which "
-               f"at most {MOST_LABELS} are drawn here; the command `core attributes` tells up to "
-               f"{MOST_TOLD_APART:,} apart")  # fmt: skip
-        _count("each", "Labelled of each", "How many texts of each label the attacker has, at most")
+        )
+        _count_picker(
+            "labels",
+            "Labels",
+            "The maximum number of labels, drawn at random; labels with too few texts are left "
+            f"out. A file may have any number of labels, of which at most {MOST_LABELS} are drawn "
+            "here. The command `leakscope attributes` distinguishes up to "
+            f"{MOST_DISTINGUISHED:,}",
+        )
+        _count_picker(
+            "each",
+            "Texts per label",
+            "The maximum number of labelled texts that the attacker has for each label",
+        )
         with st.popover("More settings", icon=":material/tune:"):
             st.number_input(
-                "Seed",
+                "Random seed",
                 0,
                 2**31 - 1,
                 key=key_of("seed"),
                 persist_state="session",
-                help="Another seed draws other labels and texts: see how much hangs on them",
+                help="Another seed draws other labels and texts; try several to see how much the "
+                "result depends on them",
             )
     if st.session_state[key_of("corpus")] == UPLOAD:
         return _upload()
-    return _request(str(st.session_state[key_of("corpus")])), None
+    return _build_request(str(st.session_state[key_of("corpus")])), None
 
 
-def _corpus_said(name: str) -> str:
+def _describe_corpus(name: str) -> str:
+    """Return the title of a corpus, or of an uploaded file."""
     return "Your own file" if name == UPLOAD else ATTRIBUTE_CORPORA[name].title
 
 
-def _count(name: str, label: str, told: str) -> None:
+def data_title(request: AttributeRequest) -> str:
+    """Return the title of the request's texts."""
+    return _describe_corpus(UPLOAD if request.is_upload else request.source)
+
+
+def _count_picker(name: str, label: str, about: str) -> None:
+    """Draw the choice of a maximum number: labels, or labelled texts of each label."""
     st.selectbox(
         label,
         COUNTS,
         key=key_of(name),
         persist_state="session",
         format_func=lambda n: f"up to {n}",
-        help=told,
+        help=about,
         width=140,
     )
 
 
-def _request(source: str, **columns: str) -> AttributeRequest:
+def _build_request(source: str, **columns: str) -> AttributeRequest:
+    """Return the request for a source from the controls and the given columns."""
     return AttributeRequest(
         source=source,
         on=ENCODER,
@@ -169,15 +193,16 @@ def _request(source: str, **columns: str) -> AttributeRequest:
 
 
 def _upload() -> tuple[AttributeRequest, Examples | None] | None:
+    """Draw the upload of a file; return the request and its examples, or None."""
     sent = st.file_uploader(
         "A file with labelled texts",
         type=list(TABLE_TYPES),
         key=key_of("file"),
-        help="CSV, TSV, JSON or Parquet with a column of texts and one of what is to be inferred, "
-        f"such as the author. At most {MAX_UPLOAD_BYTES // 2**20} MB, of which "
-        f"{MAX_UPLOAD_ROWS:,} rows are read; it may have any number of labels, of which at most "
-        f"{MOST_LABELS} are drawn. The file stays in the memory of this computer, for "
-        "your session: nothing of it, nor of its vectors, is written to disk or sent anywhere.",
+        help="CSV, TSV, JSON or Parquet with a column of texts and a column of labels, such as "
+        f"the author. At most {MAX_UPLOAD_BYTES // 2**20} MB and {MAX_UPLOAD_ROWS:,} rows are "
+        f"read. The file may have any number of labels, of which at most {MOST_LABELS} are drawn. "
+        "The file stays in the memory of this computer, for your session. Neither the file nor "
+        "its vectors are written to disk or sent anywhere.",
     )
     if sent is None:
         restored = state.restored_upload()
@@ -190,9 +215,9 @@ def _upload() -> tuple[AttributeRequest, Examples | None] | None:
     file = MemoryFile(sent.name, sent.getvalue())
     digest = hashlib.sha256(file.content).hexdigest()
     try:
-        request = _request(digest, **_columns(own_facts(file, digest), file))
-        examples = state.own_examples(file, request)
-        if note := alike_note(examples.labels, what="labels"):
+        request = _build_request(digest, **_column_pickers(upload_facts(file, digest), file))
+        examples = state.upload_examples(file, request)
+        if note := near_identical_note(examples.labels, what="labels"):
             st.info(plain(f"{note[:1].upper()}{note[1:]}."), icon=":material/info:")
         return request, examples
     except CoreError as error:
@@ -200,38 +225,47 @@ def _upload() -> tuple[AttributeRequest, Examples | None] | None:
         return None
 
 
-def _columns(facts: FileFacts, file: MemoryFile) -> dict[str, str]:
-    """Draw which column holds what."""
+def _column_pickers(facts: FileFacts, file: MemoryFile) -> dict[str, str]:
+    """Draw the choice of the text, label and group columns, and return them."""
     names = [name for name in facts.names if name not in facts.vectors]
     if len(names) < 2:
         raise InvalidInputError(
-            f"{file} has no two columns: one of texts and one of labels are needed. Give a table."
+            f"{file} needs at least two columns, one of texts and one of labels. Choose a table."
         )
     text = facts.columns.text or names[0]
     label = next((n for n in _LABEL_NAMES if n in names and n != text), None)
     group = next((n for n in _GROUP_NAMES if n in names and n not in (text, label)), None)
     first = next(name for name in names if name != text)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        texts = st.selectbox("Texts", names, index=names.index(text), width=200,
-                             help="The column that the encoder reads")  # fmt: skip
-        labels = st.selectbox("Labels", names, index=names.index(label or first), width=200,
-                              help="The column of what is inferred: author, gender, topic, user"
-                              )  # fmt: skip
+        texts = st.selectbox(
+            "Texts",
+            names,
+            index=names.index(text),
+            width=200,
+            help="The column of texts to encode",
+        )
+        labels = st.selectbox(
+            "Labels",
+            names,
+            index=names.index(label or first),
+            width=200,
+            help="The column to infer: author, gender, topic or user",
+        )
         groups = st.selectbox(
             "Groups",
             names,
             index=None if group is None else names.index(group),
-            placeholder="every text stands for itself",
+            placeholder="none: split text by text",
             width=260,
-            help="The column of what several texts come from, such as a book or a document. "
-            "Labelled texts and targets are then of different ones. Without it, texts of one work "
-            "stand on both sides, and flatter the attack",
+            help="The column of each text's source, such as a book or a document. Labelled texts "
+            "and targets then come from different sources. Without it, texts of one work are on "
+            "both sides, and the accuracy is too high",
         )
     return {"text_column": texts, "label_column": labels, "group_column": groups or ""}
 
 
 def text_input() -> None:
-    """Draw what one types or pastes the text into."""
+    """Draw the input of the text to attack."""
     st.text_area(
         "A text",
         key=key_of("text"),
@@ -239,5 +273,5 @@ def text_input() -> None:
         persist_state="session",
         placeholder="Type or paste a text",
         help="It stays in the memory of this computer: it is not stored, logged or sent anywhere. "
-        "The probe sees its vector alone; the text serves to tell topic from the rest.",
+        "The probe sees only the vector; the text is used to separate topic from the rest.",
     )

@@ -1,34 +1,31 @@
-"""The formulas behind the page of attributes, and what its numbers do not say."""
+"""The formulas and caveats of the attributes page."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
-from dashboard.formulas import draw_entries
-
-__all__ = ["caveats", "how_it_is_computed"]
+from leakscope.core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
+from leakscope.dashboard.ui.formulas import draw_entries
 
 
 def how_it_is_computed() -> None:
-    """Draw how accuracy, topic and rest come about."""
+    """Draw how accuracy is measured, and how evidence is divided into topic and rest."""
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(
             "**Attribute inference** (Song & Raghunathan 2020, §4 and Alg. 3). The attacker has "
-            "$N_s$ texts of each of $|S|$ labels with their vectors $\\Phi(x)$, learns a "
-            "classifier from them, and asks it of other vectors. Labelled texts and targets are "
-            "parted by what they come from, and a target that nearly repeats a labelled text is "
-            "left out. Intervals are of 95 %, by a bootstrap of documents or, without them, of "
-            "distinct texts. "
-            "*Guessing* answers the same labels for every text; where *labels are shuffled*, "
-            "there is nothing to learn, and no more than guessing may come of it."
+            "$N_s$ texts of each of $|S|$ labels with their vectors $\\Phi(x)$, trains a "
+            "classifier on them, and applies it to other vectors. Labelled texts and targets are "
+            "split by source, and a target that nearly repeats a labelled text is left out. "
+            "Intervals are 95 % CIs from a bootstrap over documents or, without documents, over "
+            "distinct texts. *Guessing* answers the same labels for every text. With *shuffled "
+            "labels* there is nothing to learn, so the accuracy should not exceed guessing."
         )
         draw_entries(ATTRIBUTE_ATTACKS.values())
         st.markdown(
-            "**Topic and rest.** A vector is parted in what the content words of its text predict "
-            "by ridge regression, $\\hat x$, and the rest. No label is looked at. The probe is "
-            "linear, so that what each part adds to the log-odds of a label over the mean of all "
-            "labels is told exactly:"
+            "**Topic and rest.** Ridge regression predicts $\\hat x$, the topic, from the content "
+            "words of the text; what remains of the vector is the rest. Labels are not used. The "
+            "probe is linear, so the contribution of each part to the log-odds of a label, "
+            "relative to the mean over all labels, is exact:"
         )
         st.latex(
             r"(w_s - \bar w)^\top (\hat x - \mu) + (w_s - \bar w)^\top (x - \hat x)"
@@ -37,16 +34,18 @@ def how_it_is_computed() -> None:
 
 
 def caveats() -> None:
-    """Draw what the page does not say."""
+    """Draw the limitations of the attributes page."""
     with st.expander("What this does not show", icon=":material/info:"):
         st.markdown(
-            "- The probabilities are shared out among the labels that the probe knows. The true "
-            "author may be none of them, and then somebody is named all the same.\n"
-            "- Topic is what single content words tell by a linear map: a lower bound. The rest "
-            "holds how things are said, and also what that map misses.\n"
-            "- Texts of one work share people and places. A score with labelled texts of the same "
-            "works says less about an author than one with other works.\n"
-            "- The encoder reads a few hundred word pieces at most; of a longer text the rest "
-            "counts for nothing.\n"
-            "- A label that this probe misses is not thereby safe: it learned from few texts."
+            "- The probabilities are divided among the labels that the probe knows. If the true "
+            "author is not one of them, the probe still names somebody.\n"
+            "- Topic is what a linear map predicts from single content words: a lower bound. The "
+            "rest contains style, and also the topic that this map misses.\n"
+            "- Texts of one work share people and places. Accuracy with labelled texts from the "
+            "same works says less about an author than accuracy with other works.\n"
+            "- The encoder reads at most a few hundred word pieces; it ignores the remainder of a "
+            "longer text.\n"
+            "- A label that this probe misses is not proven safe: the probe learned from few "
+            "texts.\n"
+            "- Other attributes, such as gender or employer, may leak more or less."
         )

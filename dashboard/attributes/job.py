@@ -1,29 +1,30 @@
-"""From a choice of texts to what is inferred: known from before, or as a job with progress."""
+"""Run attribute inference: from the session's cache, or in a background job."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from core.attacks.attributes.examples import Examples
-from core.studies.attribute_request import AttributeRequest, Inferred
-from dashboard import work
-from dashboard.attributes import state
-
-__all__ = ["adopt_attribute_job", "inferred"]
+from leakscope.core.attacks.attributes.examples import Examples
+from leakscope.core.studies.attributes.request import AttributeRequest, InferenceResult
+from leakscope.dashboard.attributes import state
+from leakscope.dashboard.ui import work
 
 _NOTE = (
-    "Encodes the labelled sentences and those under attack, at most some 3,500, and trains the "
-    "probe and its baseline on each number of them: seconds to a few minutes, on this computer."
+    "This encodes up to about 3,500 sentences: those with a known label, and those whose label the "
+    "attack has to find. It then trains the attack and its baseline with each number of labelled "
+    "texts. This takes seconds to a few minutes on this computer."
 )
 
 
-def inferred(request: AttributeRequest, examples: Examples | None) -> Inferred | None:
-    """Return what came of a request, or draw what starts, follows and stops its job.
+def inference_result(
+    request: AttributeRequest, examples: Examples | None
+) -> InferenceResult | None:
+    """Return the request's result, or draw the controls of its job and return None.
 
     Parameters
     ----------
     examples : Examples or None
-        Of an upload; a corpus is read within the job.
+        The examples of an upload; a corpus is read within the job.
     """
     work.drop_others(AttributeRequest, lambda other: other == request)
     known = state.inferred_of(request)
@@ -37,23 +38,26 @@ def inferred(request: AttributeRequest, examples: Examples | None) -> Inferred |
         on_click=partial(_start, examples),
         failed="The attribute could not be inferred",
         note=_NOTE,
-        again="Infer after all",
+        restart_label="Infer after all",
         is_primary=True,
     )
-    done = work.take(request, offer)
+    done = work.draw_job(request, offer)
     return state.remember_inferred(request, done.result) if done else None
 
 
 def _start(examples: Examples | None, request: AttributeRequest) -> None:
-    if request.is_upload and examples is None:  # the file went when the page was reloaded
+    """Start the attribute-inference job of a request; drop it if its upload was lost."""
+    if request.is_upload and examples is None:  # the reload has lost the file
         work.drop(request)
         return
-    from core.studies.attribute_job import infer_attribute  # takes seconds: only who infers waits
+    from leakscope.core.studies.attributes.job import (
+        infer_attribute,  # takes seconds to import
+    )
 
     work.start(request, infer_attribute, request, examples)
 
 
 def adopt_attribute_job() -> None:
-    """Take up the job that the address names, after the page was reloaded."""
-    for request in work.adopt(AttributeRequest):
+    """Restore the controls from a job that the URL names, after a reload."""
+    for request in work.adopt_jobs(AttributeRequest):
         state.restore_request(request)

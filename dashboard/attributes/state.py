@@ -1,4 +1,4 @@
-"""What one visitor has chosen on the page of attributes, and what came of it."""
+"""The visitor's choices and cached results on the attributes page."""
 
 from __future__ import annotations
 
@@ -9,47 +9,31 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from core.studies.attribute_request import AttributeRequest
-from dashboard.address import Address, Parameter
-from dashboard.apart import parsed
-from dashboard.kept import Kept
+from leakscope.core.studies.attributes.request import AttributeRequest
+from leakscope.dashboard.address import Address, Parameter
+from leakscope.dashboard.server.reader_processes import run_reader
+from leakscope.dashboard.ui.session_results import SessionCache
 
 if TYPE_CHECKING:
-    from core.attacks.attributes.examples import Examples
-    from core.corpora.memory_file import MemoryFile
-    from core.studies.attribute_request import Inferred
-
-__all__ = [
-    "COUNTS",
-    "UPLOAD",
-    "AttributeRequest",
-    "address",
-    "draw_unseen",
-    "inferred_of",
-    "key_of",
-    "own_examples",
-    "remember_inferred",
-    "restore_request",
-    "restored_upload",
-    "text",
-    "truth",
-]
+    from leakscope.core.attacks.attributes.examples import Examples
+    from leakscope.core.corpora.readers.memory_file import MemoryFile
+    from leakscope.core.studies.attributes.request import InferenceResult
 
 UPLOAD = "upload"
 COUNTS = (5, 10, 20, 50)
-_SEEN: Kept[AttributeRequest, Inferred] = Kept("_attribute_results", 3)
-inferred_of = _SEEN.get
-remember_inferred = _SEEN.add
-_EXAMPLES: Kept[tuple[str, ...], Examples] = Kept("_attributes_examples", 1)
+_RESULTS: SessionCache[AttributeRequest, InferenceResult] = SessionCache("_attribute_results", 3)
+inferred_of = _RESULTS.get
+remember_inferred = _RESULTS.add
+_EXAMPLES: SessionCache[tuple[str, ...], Examples] = SessionCache("_attributes_examples", 1)
 
 
 def key_of(name: str) -> str:
-    """Return the key of a control of the page."""
+    """Return the session key of a control."""
     return f"attributes_{name}"
 
 
 def address(corpora: Sequence[str]) -> Address:
-    """Return what an address may ask for: `?corpus=articles&labels=20&each=10&text=…`."""
+    """Return the page's address parameters: `?corpus=articles&labels=20&each=10&text=…`."""
     counts = [
         Parameter(name=name, key=key_of(name), default=20, options=COUNTS)
         for name in ("labels", "each")
@@ -57,7 +41,7 @@ def address(corpora: Sequence[str]) -> Address:
     return Address(
         "attributes",
         (
-            # The address of a visitor's own file would tell nobody anything.
+            # A link to an upload would be useless, since its file stays in the session.
             Parameter(
                 name="corpus",
                 key=key_of("corpus"),
@@ -74,25 +58,25 @@ def address(corpora: Sequence[str]) -> Address:
 
 
 def text() -> str:
-    """Return the text whose author is asked for."""
+    """Return the typed text."""
     return str(st.session_state.get(key_of("text"), ""))
 
 
-def draw_unseen(unseen: Sequence[tuple[str, str]]) -> None:
-    """Take a text that no attack learned from, from a callback; its label is told beside."""
+def use_random_text(unseen: Sequence[tuple[str, str]]) -> None:
+    """Set the text to a random one that the attack did not train on, from a callback."""
     found, label = random.choice(unseen)
     st.session_state[key_of("text")] = found
     st.session_state["_attributes_truth"] = (found, label)
 
 
-def truth() -> str:
-    """Return the label of the text if it was drawn and stands as it was; else nothing."""
+def true_label() -> str:
+    """Return the true label of an unchanged random text; empty for other texts."""
     drawn, label = st.session_state.get("_attributes_truth", ("", ""))
     return str(label) if drawn and drawn == text() else ""
 
 
 def restore_request(request: AttributeRequest) -> None:
-    """Set the controls to what a job was asked for: the page was reloaded meanwhile."""
+    """Set the controls to the request of a job, after a reload."""
     st.session_state[key_of("corpus")] = UPLOAD if request.is_upload else request.source
     st.session_state[key_of("labels")] = request.n_labels
     st.session_state[key_of("each")] = request.n_per_label
@@ -102,15 +86,17 @@ def restore_request(request: AttributeRequest) -> None:
 
 
 def restored_upload() -> AttributeRequest | None:
-    """Return the request for an upload whose job was found again after a reload."""
+    """Return the request of an upload whose job was found after a reload; None without one."""
     found: AttributeRequest | None = st.session_state.get("_attributes_restored")
     return found
 
 
-def own_examples(file: MemoryFile, request: AttributeRequest) -> Examples:
-    """Return the labelled texts of an upload, read once while nothing changes."""
-    from core.attacks.attributes.sources import read_uploaded
+def upload_examples(file: MemoryFile, request: AttributeRequest) -> Examples:
+    """Return the labelled texts of an upload, cached until the file or its columns change."""
+    from leakscope.core.attacks.attributes.sources import read_uploaded_examples
 
     text, label, group = request.text_column, request.label_column, request.group_column
-    made = partial(parsed, read_uploaded, file, text=text, label=label, group=group or None)
+    made = partial(
+        run_reader, read_uploaded_examples, file, text=text, label=label, group=group or None
+    )
     return _EXAMPLES.once((request.source, file.name, text, label, group), made)

@@ -1,4 +1,4 @@
-"""Which η to take by a rule, and what it guarantees, costs and leaks; two more rules."""
+"""The η that three rules choose, with its guarantee, cost and leakage."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from functools import partial
 
 import streamlit as st
 
-from core.defences.deniability.eta_choice import (
+from leakscope.core.defences.deniability.eta_choice import (
     MECHANISM,
     EtaChoice,
     choose_by_corpus,
     choose_by_tokens,
 )
-from core.defences.deniability.vocabulary import VocabularyDeniability
-from core.defences.registry import DEFENCES
-from core.specs import EncoderSpec
-from core.studies.eta_outlook import outlook, scales_said
-from core.studies.tradeoff_summary import Tradeoff
-from dashboard import cache
-from dashboard.deniability import state
-from dashboard.deniability.own_text import OWN, own_counts
-from dashboard.inversion import answers
-from dashboard.promise import promises_of, show_odds
-
-__all__ = ["eta_choice_card", "measured_tradeoff"]
+from leakscope.core.defences.deniability.vocabulary import VocabularyDeniability
+from leakscope.core.findings.deniability import describe_scales, recommended_eta
+from leakscope.core.findings.finding import Finding
+from leakscope.core.specs import EncoderSpec
+from leakscope.core.studies.tradeoff import summary
+from leakscope.dashboard import cache
+from leakscope.dashboard.deniability import state
+from leakscope.dashboard.deniability.own_text import OWN, upload_token_counts
+from leakscope.dashboard.inversion import answers
+from leakscope.dashboard.ui.finding import show_answer, show_numbers
+from leakscope.dashboard.ui.guarantee import guarantees_of
 
 _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 
@@ -32,110 +31,100 @@ _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 def eta_choice_card(
     found: VocabularyDeniability, on: EncoderSpec, steps: Sequence[float], text: str
 ) -> None:
-    """Draw the η by the first rule with its reason, and the two other rules folded up below it."""
+    """Draw the η recommended for real text, and those of two stricter rules in an expander."""
     measured = measured_tradeoff(on)
-    beside = partial(_choice, steps=steps, text=text, on=on, measured=measured)
+    finding = partial(
+        recommended_eta,
+        promises_at=lambda eta: guarantees_of(MECHANISM, eta, text, on),
+        measured=measured,
+    )
     left, right = st.columns((2, 1), gap="large")
     with right:
         recovered = st.slider(
-            "Tokens that may come back",
+            "Tokens that may stay unchanged",
             1,
             90,
             20,
             1,
             format="%d%%",
             key="corpus-recovered",
-            help="The average case: over the tokens of real text, frequent ones counted often",
+            help="The average case: over all tokens of real text, so frequent tokens count more",
         )
         corpus = st.selectbox(
             "Text",
             [*_CORPORA, OWN],
             key="corpus",
-            help="Bundled collections, or a file of your own: the more it is like what you will "
+            help="Bundled texts or your own file. The more similar the text is to what you will "
             "release, the better the η fits",
         )
-        counts = own_counts(on) if corpus == OWN else cache.token_counts(_CORPORA[corpus], on)
+        counts = (
+            upload_token_counts(on) if corpus == OWN else cache.token_counts(_CORPORA[corpus], on)
+        )
         if counts:
             st.caption(f"{sum(counts.values()):,} tokens counted.")
     if counts:
         chosen = choose_by_corpus(found, counts, recovered=recovered / 100)
+        why = (
+            "**This is no recommendation**: it is the largest η tried that does so. Weigh the "
+            "guarantee, utility and leakage below. The share is an average over the whole text: a "
+            "rare token, such as a name, may stay unchanged more often. The rules below cover "
+            "rare tokens."
+        )
         with left:
-            if chosen.eta is not None:
-                st.subheader(f"η = {chosen.eta:g} by the rule for real text", anchor=False)
-                st.markdown(
-                    f"**Why.** It adds the least noise at which at most {recovered} % of the "
-                    "tokens of real text come back. Real text is what an attacker gets, so tokens "
-                    "count as often as they are used. A rare token may come back more often: the "
-                    "rules below are for those."
-                )
-            beside("corpus", chosen)
+            effect = f"leaves at most {recovered} % of the tokens of real text unchanged"
+            real = finding(chosen, "the rule for real text", effect, why=why)
+            _recommendation("corpus", chosen, real, steps)
     with st.expander("Two other rules, for every token of the vocabulary", icon=":material/rule:"):
         by_worst, by_most = st.columns(2, gap="medium")
         with by_worst:
-            st.subheader("By the worst token", anchor=False)
             changed = st.slider(
-                "Every token changed in at least",
+                "Every token changes in at least",
                 5,
                 99,
                 50,
                 5,
                 format="%d%%",
                 key="worst-changed",
-                help="The strictest rule: it holds for each of the encoder's tokens",
+                help="The strictest rule: it applies to each of the encoder's tokens",
             )
-            beside("worst", choose_by_tokens(found, changed=changed / 100))
+            chosen = choose_by_tokens(found, changed=changed / 100)
+            effect = f"changes every token in at least {changed} % of draws"
+            worst = finding(chosen, "the rule for the worst token", effect)
+            _recommendation("worst", chosen, worst, steps)
         with by_most:
-            st.subheader("By most tokens", anchor=False)
             share = st.slider(
-                "Share of tokens changed in half of the cases",
+                "Share of tokens that change in half of the cases",
                 50,
                 99,
                 95,
                 1,
                 format="%d%%",
                 key="most-share",
-                help="A few tokens far from all others decide the strictest rule; "
-                "this one leaves them out",
+                help="A few tokens far from all others determine the strictest rule; this rule "
+                "leaves them out",
             )
-            beside("most", choose_by_tokens(found, changed=0.5, share=share / 100))
-    st.caption(_scales(measured))
+            chosen = choose_by_tokens(found, changed=0.5, share=share / 100)
+            effect = f"changes {share} % of all tokens in at least half of the draws"
+            usual = finding(chosen, "the rule for most tokens", effect)
+            _recommendation("most", chosen, usual, steps)
+        st.caption(describe_scales(measured, MECHANISM))
 
 
-def measured_tradeoff(on: EncoderSpec) -> Tradeoff | None:
-    """Return what noise was measured to cost; None for encoders of which it is not known."""
-    return cache.tradeoff(on) if on == answers.ENCODER else None
+def measured_tradeoff(on: EncoderSpec) -> summary.Tradeoff | None:
+    """Return the trade-off study's results for the bundled encoder; None for other encoders."""
+    return summary.shipped_tradeoff() if on == answers.ENCODER else None
 
 
-def _scales(measured: Tradeoff | None) -> str:
-    if measured is not None:
-        return scales_said(measured, MECHANISM)
-    return (
-        f"Every η here is for **{DEFENCES[MECHANISM].title}**, which returns tokens. The other "
-        "mechanisms lie on other scales, and these rules say nothing of them. Usefulness and "
-        "leakage under noise were measured for the bundled encoder alone: of this one they are "
-        "not known."
-    )
-
-
-def _choice(
-    key: str,
-    chosen: EtaChoice,
-    *,
-    steps: Sequence[float],
-    text: str,
-    on: EncoderSpec,
-    measured: Tradeoff | None,
-) -> None:
-    st.markdown(chosen.sentence)
-    if chosen.eta is None:
-        return
-    st.button(
-        f"Use η = {chosen.eta:g}",
-        key=f"use-{key}",
-        icon=":material/straighten:",
-        help="Moves the slider there",
-        on_click=partial(state.set_eta, chosen.eta, steps),
-    )
-    show_odds(promises_of(MECHANISM, chosen.eta, text, on))
-    if measured is not None:
-        st.markdown("\n\n".join(outlook(measured, MECHANISM, chosen.eta).sentences))
+def _recommendation(key: str, choice: EtaChoice, finding: Finding, steps: Sequence[float]) -> None:
+    """Draw a recommended η: its answer, a button that sets the slider, and its numbers."""
+    show_answer(st, finding, is_title=False)
+    if choice.eta is not None:
+        st.button(
+            f"Try η = {choice.eta:g} on your sentence",
+            key=f"use-{key}",
+            icon=":material/straighten:",
+            help="Sets the slider to this η",
+            on_click=state.set_eta,
+            args=(choice.eta, steps),
+        )
+    show_numbers(st, finding, f"eta-{key}")

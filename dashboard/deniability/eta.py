@@ -1,46 +1,45 @@
-"""The slider of η, and the session's own noise."""
+"""The slider of η, and the button that draws the noise again."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from core.defences.metric_dp.eta_grid import eta_steps
-from dashboard.deniability import state
-
-__all__ = ["ONE_DRAW", "draw_again_button", "eta_slider"]
+from leakscope.core.defences.metric_dp.eta_grid import eta_steps
+from leakscope.dashboard.deniability import state
 
 ONE_DRAW = (
-    "Release one of these outputs at most. k draws put the odds to the power k, and two outputs of "
-    "one draw at two η share their noise: together they have no guarantee."
+    "Release at most one of these outputs. Each further draw weakens the guarantee: 2 draws square "
+    "the odds, k draws raise them to the power k. If you only move the slider, the old and the new "
+    "output contain the same noise: releasing both has no guarantee."
 )
-"""What "Draw again" and the slider ask for: both show further outputs of one sentence."""
+"""The warning for "Draw again" and the slider: both show further outputs of one sentence."""
 
 
 def eta_slider(dimension: int) -> float:
-    """Draw the slider and return η."""
+    """Draw the slider of η and return its value."""
     return float(
         st.select_slider(
-            "η (eta): how little noise",
+            "η (eta): less noise to the right",
             eta_steps(dimension),
             key=state.ETA_KEY,
             persist_state="session",
             format_func=lambda eta: f"{eta:g}",
-            help="The privacy parameter. To the left more noise: tokens are replaced more often, "
-            "and by stranger ones. To the right less noise: more of the text survives, for its "
-            "readers and for attackers. Equal steps change the noise by equal factors. The "
-            "outputs at two η come from one draw: never release both.",
+            help="The privacy parameter. To the left, more noise replaces more tokens, by less "
+            "similar ones. To the right, less noise keeps more of the text, for readers and for "
+            "attackers. Equal steps change the noise by equal factors. Moving the slider keeps the "
+            "noise of one draw: never release outputs at two η.",
         )
     )
 
 
 def draw_again_button() -> None:
-    """Draw the button that draws fresh noise."""
+    """Draw the button that replaces the session's noise."""
     st.button(
         "Draw again",
         key="draw-again",
         icon=":material/casino:",
-        help="Privatises the sentence under fresh noise. Moving the slider keeps the draw, so that "
-        "you see what η alone changes. Release one output only: each further draw of the same "
-        "sentence puts the odds to a higher power.",
+        help="Privatises the sentence with new noise. Moving the slider keeps the draw, so that "
+        "only η changes the output. Release only one output: each further draw of the same "
+        "sentence raises the odds to a higher power.",
         on_click=state.draw_again,
     )

@@ -1,34 +1,31 @@
-"""The formulas behind the deniability page, and what its numbers do not say."""
+"""The formulas, the mechanism audit and the caveats of the deniability page."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from core.defences.metric_dp.audit.choices import CHOICES
-from core.defences.metric_dp.audit.mechanism import ALPHA, Audit, audit, shipped
-from core.defences.metric_dp.audit.untested import untested_of
-from core.defences.metric_dp.promise import Promises
-from core.defences.metric_dp.promised import is_promising
-from core.defences.registry import DEFENCES
-from core.said import percent_said
-from dashboard.calm import plain
-
-__all__ = ["caveats", "how_it_is_computed"]
+from leakscope.core.defences.metric_dp.audit.choices import CHOICES
+from leakscope.core.defences.metric_dp.audit.mechanism import ALPHA, Audit, audit, defence_factory
+from leakscope.core.defences.metric_dp.audit.untested import list_untested
+from leakscope.core.defences.metric_dp.encoder_guarantee import has_d_chi_guarantee
+from leakscope.core.defences.metric_dp.guarantee import Guarantees
+from leakscope.core.defences.registry import DEFENCES
+from leakscope.core.findings.prose import plain
+from leakscope.core.formatting import format_percent
 
 
-def how_it_is_computed(promises: Promises, eta: float) -> None:
-    """Draw the guarantee with its number, the mechanism with its audit, and the statistics."""
+def how_it_is_computed(guarantees: Guarantees, eta: float) -> None:
+    """Draw the guarantee and its odds, the mechanism and its audit, and the statistics."""
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(
-            r"**The promise** ($d_\chi$-privacy): whatever is released, two tokens that are near "
-            "each other explain it almost equally well. The nearer, the better they hide."
+            r"**The guarantee** ($d_\chi$-privacy): near tokens produce any output with almost the "
+            "same probability. The nearer two tokens are, the harder they are to distinguish."
         )
         st.latex(r"P[M(x) = y] \le e^{\eta\, d(x, x')}\, P[M(x') = y]")
-        st.markdown("\n".join(f"- {plain(told)}" for told in promises.sentences))
+        st.markdown("\n".join(f"- {plain(sentence)}" for sentence in guarantees.sentences))
         st.markdown(
-            "**The mechanism**: the token's vector $x$ is moved by noise $N$ whose length is "
-            "Gamma-distributed and whose direction is uniform; the token nearest to where it lands "
-            "is released."
+            "**The mechanism** adds noise $N$ to the token's vector $x$ and releases the nearest "
+            "token. The length of the noise is Gamma-distributed, its direction uniform."
         )
         st.latex(
             r"M'(x) = \arg\min_{w} \lVert \varphi(w) - (\varphi(x) + N) \rVert_2, \qquad "
@@ -36,88 +33,96 @@ def how_it_is_computed(promises: Promises, eta: float) -> None:
         )
         _audit_button(eta)
         st.markdown(
-            "**$N_w$** counts, of 1,000 draws, those that return the token itself, **$S_w$** the "
-            "different tokens returned. Both are exact at every η: each draw scales with 1/η, "
-            "so the token that it returns is the lowest of lines in 1/η, and all crossings of "
-            "these lines are found once."
+            "**$N_w$** is how many of 1,000 draws return the token itself; **$S_w$** is how many "
+            "different tokens the draws return. Both are exact at every η. Each draw scales with "
+            "1/η, so the returned token is the lowest of several lines in 1/η. All crossings of "
+            "these lines are computed once."
         )
-        st.caption("Qu et al. (2021), Eq. 2–4 and §5.3. The draws are shared by all tokens.")
+        st.caption("Qu et al. (2021), Eq. 2–4 and §5.3. All tokens share the same draws.")
 
 
-_AUDITED = tuple(name for name in DEFENCES if is_promising(name) and name not in CHOICES)
-"""The mechanisms of d_χ-privacy that this page is about."""
+_AUDITED = tuple(name for name in DEFENCES if has_d_chi_guarantee(name) and name not in CHOICES)
+"""The d_χ-private mechanisms of this page."""
 
 
 @st.cache_data(show_spinner="Auditing the mechanisms …", max_entries=64)
-def _audits_at(eta: float) -> dict[str, Audit]:
-    return {name: audit(shipped(name, eta), DEFENCES[name].acts_on, eta) for name in _AUDITED}
+def _audit_mechanisms(eta: float) -> dict[str, Audit]:
+    """Audit each mechanism at η, cached; return the audits by name."""
+    return {
+        name: audit(defence_factory(name, eta), DEFENCES[name].acts_on, eta) for name in _AUDITED
+    }
 
 
 def _audit_button(eta: float) -> None:
-    """Draw the button that audits the mechanisms at η, and what that found."""
+    """Draw the button that audits the mechanisms at η, and the result of the audit."""
     is_asked = st.button(
         "Audit the mechanisms",
         key="audit",
         icon=":material/fact_check:",
-        help="Draws noise and tests whether it is what the formula says, on this computer, at "
-        "the η of the slider; a few seconds",
+        help="Draws noise at the η of the slider, on this computer, and tests whether it follows "
+        "the formula. This takes a few seconds",
     )
     if is_asked:
         st.session_state["_audited"] = eta
     if st.session_state.get("_audited") == eta:
-        st.markdown(_audited(eta))
+        st.markdown(_describe_audits(eta))
     st.caption(
-        "`python -m core audit-mechanism` takes other seeds, and the noise of other processes too; "
-        "`docs/results/audit.md` says which broken mechanisms the audit catches, and "
-        "how often."
+        "`leakscope audit-mechanism` tests other random seeds and noise from other processes, too. "
+        "`results/audit.md` lists which broken mechanisms the audit catches, and how often."
     )
 
 
-def _audited(eta: float) -> str:
-    """Return what an audit of each mechanism, as it runs on this page's computer, found."""
+def _describe_audits(eta: float) -> str:
+    """Describe the audits of all mechanisms at η in Markdown."""
     lines = [
         f"- **{DEFENCES[name].title}**: {_verdict(found)}"
-        for name, found in _audits_at(eta).items()
+        for name, found in _audit_mechanisms(eta).items()
     ]
-    return "\n".join([
-        f"**Their audit**, run here at η = {eta:g}:\n",
-        *lines,
-        f"\nA true mechanism is refuted in {percent_said(ALPHA)} of audits. Where numbers are "
-        "released, the noise's length, direction and independence are compared with the law, and "
-        "the outputs' grid is tested; where tokens come out, their frequencies are. The promise is "
-        "bounded for two near inputs.",
-        f"\n**Not tested**: {_not_tested()}",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"**Audit of the mechanisms**, run here at η = {eta:g}:\n",
+            *lines,
+            "\n"
+            f"An audit refutes a correct mechanism in {format_percent(ALPHA)} of runs. For "
+            "released numbers, it tests the noise's length, direction and independence and the "
+            "outputs' grid. For released tokens, it tests their frequencies. It also bounds the "
+            "odds for two near inputs.",
+            f"\n**Not tested**: {_untested_properties()}",
+        ]
+    )
 
 
-def _not_tested() -> str:
-    """Return what the audits of all mechanisms of this page leave out, as one paragraph."""
+def _untested_properties() -> str:
+    """Return what the mechanisms' audits do not test, as one paragraph."""
     kinds = dict.fromkeys(DEFENCES[name].acts_on for name in _AUDITED)
-    return " ".join(dict.fromkeys(each for kind in kinds for each in untested_of(kind)))
+    return " ".join(dict.fromkeys(each for kind in kinds for each in list_untested(kind)))
 
 
 def _verdict(found: Audit) -> str:
+    """Describe whether an audit refuted its mechanism."""
     if found.is_refuted:
         return f"refuted by {', '.join(found.refuted_by)}: release nothing until it passes"
     return f"not refuted by {len(found.p_values)} tests of {found.n_draws:,} draws"
 
 
 def caveats() -> None:
-    """Draw what the numbers of the page do not say."""
+    """Draw the limitations of the deniability page's numbers."""
     with st.expander("What this does not show", icon=":material/info:"):
         st.markdown(
-            "- A token that changed is not gone: it can be denied only against the odds that η "
-            "promises, and an attacker who reads the sentence "
-            "around it may guess it back. The share of unchanged tokens is what the simplest "
-            "attacker gets, not the most that any attacker could.\n"
-            "- The promise is per token and weakens with the length of a text: distances add up.\n"
+            "- The higher the odds at this η, the less an author's denial of a changed token is "
+            "worth. The odds are limits for every attacker, not what a tested attacker reached. "
+            "An attacker may also guess the token from the rest of the sentence. The share "
+            "of unchanged tokens is what the simplest attacker recovers; others may recover "
+            "more.\n"
+            "- The guarantee holds per token. It weakens with the length of a text, because "
+            "distances add up.\n"
             "- It covers one release. After k releases of the same text, by *Draw again*, in two "
-            "columns or in two files, the odds are to the power k.\n"
-            "- Outputs of one draw at two η must not both be released. They share their noise, "
-            "which may be solved for: no guarantee covers the two together.\n"
-            "- The number of tokens shows. So do white space and line breaks, which are lost.\n"
-            "- Statistics use fixed draws that all tokens share; what is released must be drawn "
-            "anew from a cryptographic source, as `python -m core privatize` does.\n"
-            "- η has no scale of its own: it depends on the encoder's distances. Do not carry a "
-            "value from one encoder to another."
+            "columns or in two files, the odds are raised to the power k.\n"
+            "- Never release outputs of the same draw at two values of η. They share their noise, "
+            "and an attacker may solve for it: no guarantee covers both together.\n"
+            "- The number of tokens is visible. White space and line breaks are lost.\n"
+            "- The statistics use fixed draws that all tokens share. A release needs new noise "
+            "from a cryptographic source, as `leakscope privatize` draws it.\n"
+            "- The scale of η depends on the encoder's distances. Do not use a value of one "
+            "encoder for another."
         )

@@ -1,6 +1,6 @@
-"""What one visitor has chosen on the page of deniability, for them alone.
+"""The visitor's choices on the deniability page, and the session's noise seed.
 
-Envelopes of sentences stay with the session that asked for them, a few at a time.
+The statistics of a few sentences are cached in the session that requested them.
 """
 
 from __future__ import annotations
@@ -12,39 +12,28 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from core.specs import EncoderSpec
-from dashboard.address import Address, NotOffered, Parameter
-from dashboard.kept import Kept
-from dashboard.state import text_parameter
+from leakscope.core.specs import EncoderSpec
+from leakscope.dashboard.address import Address, NotOffered, Parameter
+from leakscope.dashboard.ui.session_results import SessionCache
+from leakscope.dashboard.ui.state import text_parameter
 
 if TYPE_CHECKING:
-    from core.defences.deniability.sentence import DeniableSentence
-
-__all__ = [
-    "BESIDE_KEY",
-    "ETA_KEY",
-    "address",
-    "deniable_of",
-    "draw_again",
-    "keep_eta",
-    "noise_seed",
-    "remember_deniable",
-    "set_eta",
-]
+    from leakscope.core.defences.deniability.sentence import DeniableSentence
 
 ETA_KEY = "eta"
 BESIDE_KEY = "before_and_after"
-_SEEN: Kept[tuple[str, EncoderSpec], DeniableSentence] = Kept("_deniable", 8)
-deniable_of = _SEEN.get
-remember_deniable = _SEEN.add
+_SENTENCES: SessionCache[tuple[str, EncoderSpec], DeniableSentence] = SessionCache("_deniable", 8)
+deniable_of = _SENTENCES.get
+remember_deniable = _SENTENCES.add
 
 
 def address(steps: Sequence[float]) -> Address:
-    """Return what an address may ask for: `?text=…&eta=75`; the step nearest to it is taken."""
+    """Return the page's address parameters; η is rounded to the nearest step."""
 
     def read(text: str) -> float:
+        """Return the step nearest to a given η; raise NotOffered outside the range."""
         asked = float(text)
-        near = _nearest(asked, steps)
+        near = _nearest_step(asked, steps)
         if not steps[0] <= asked <= steps[-1]:
             raise NotOffered(near)
         return near
@@ -58,43 +47,43 @@ def address(steps: Sequence[float]) -> Address:
                 key=ETA_KEY,
                 read=read,
                 write=lambda eta: f"{eta:g}",
-                hint=f"η runs from {steps[0]:g} to {steps[-1]:g}.",
+                hint=f"η can be {steps[0]:g} to {steps[-1]:g}.",
             ),
         ),
     )
 
 
 def keep_eta(start: float, steps: Sequence[float]) -> None:
-    """Let η stand if it is a step of this encoder's, else start anew."""
+    """Keep the session's η if it is one of the steps, else set the step nearest to `start`."""
     if st.session_state.get(ETA_KEY) not in steps:
-        st.session_state[ETA_KEY] = _nearest(start, steps)
+        st.session_state[ETA_KEY] = _nearest_step(start, steps)
 
 
 def set_eta(value: float, steps: Sequence[float]) -> None:
-    """Move the slider to the greatest step that is not above a value, from a callback."""
+    """Set η to the greatest step not above a value, from a callback."""
     st.session_state[ETA_KEY] = max((s for s in steps if s <= value), default=steps[0])
 
 
-def _nearest(value: float, steps: Sequence[float]) -> float:
-    """Return the step nearest by ratio.
+def _nearest_step(value: float, steps: Sequence[float]) -> float:
+    """Return the step whose ratio to the value is closest to 1.
 
     Raises
     ------
     ValueError
-        Not a positive number.
+        The value is not a positive number.
     """
     if not 0 < value < float("inf"):
-        raise ValueError(f"{value} is no η")
+        raise ValueError(f"{value} is not a valid η")
     return min(steps, key=lambda step: abs(math.log(step / value)))
 
 
 def noise_seed() -> int:
-    """Return the cryptographic seed of what this session draws, made when first needed."""
+    """Return the session's cryptographic noise seed, drawn on first use."""
     if "_noise_seed" not in st.session_state:
         draw_again()
     return int(st.session_state["_noise_seed"])
 
 
 def draw_again() -> None:
-    """Replace the seed: the next draw is another one."""
+    """Replace the session's noise seed."""
     st.session_state["_noise_seed"] = secrets.randbits(256)

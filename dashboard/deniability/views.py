@@ -1,4 +1,4 @@
-"""The cards of the deniability page: sentence, tokens, curves, vocabulary."""
+"""The cards of the deniability page: sentence, tokens, curves and vocabulary."""
 
 from __future__ import annotations
 
@@ -6,121 +6,115 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-import numpy as np
 import streamlit as st
 
-from core.defences.deniability.eta_choice import MECHANISM
-from core.defences.deniability.geometry import Geometry
-from core.defences.deniability.sentence import DeniableSentence, TokenDeniability
-from core.defences.deniability.vocabulary import VocabularyDeniability
-from core.figures import deniability as figures
-from core.protocols import WhiteBoxEncoder
-from core.specs import EncoderSpec
-from core.spreadsheets import table_csv
-from core.studies.eta_outlook import outlook
-from core.studies.tradeoff_summary import Tradeoff
-from dashboard import cache, markup
-from dashboard.charts import chart_config
-from dashboard.deniability import state
-from dashboard.deniability.eta import ONE_DRAW
-from dashboard.downloads import save_csv, save_json
-from dashboard.state import text
+from leakscope.core.defences.deniability.eta_choice import MECHANISM
+from leakscope.core.defences.deniability.geometry import Geometry
+from leakscope.core.defences.deniability.sentence import DeniableSentence, TokenDeniability
+from leakscope.core.defences.deniability.vocabulary import VocabularyDeniability
+from leakscope.core.errors import CoreError
+from leakscope.core.findings.commands import command_of
+from leakscope.core.findings.deniability import (
+    all_outcomes,
+    distances_and_noise,
+    near_words,
+    privatised_sentence,
+)
+from leakscope.core.findings.finding import Finding
+from leakscope.core.protocols import WhiteBoxEncoder
+from leakscope.core.specs import EncoderSpec
+from leakscope.core.spreadsheets import table_csv
+from leakscope.core.studies.deniability import replacements
+from leakscope.dashboard import cache
+from leakscope.dashboard.deniability import state
+from leakscope.dashboard.deniability.choice import measured_tradeoff
+from leakscope.dashboard.deniability.eta import ONE_DRAW
+from leakscope.dashboard.inversion.pinned import is_typed
+from leakscope.dashboard.ui import encoder_choice, markup
+from leakscope.dashboard.ui.downloads import save_csv, save_json
+from leakscope.dashboard.ui.errors import show_error
+from leakscope.dashboard.ui.finding import show_figure, show_finding
+from leakscope.dashboard.ui.guarantee import guarantees_of
+from leakscope.dashboard.ui.leakage import deniability_command
+from leakscope.dashboard.ui.state import text
 
-__all__ = [
-    "curves_card",
-    "downloads",
-    "finding",
-    "opened_sentence",
-    "privatised_card",
-    "token_table",
-    "vocabulary_cards",
-]
 
-
-def opened_sentence(text: str, encoder: WhiteBoxEncoder, on: EncoderSpec) -> DeniableSentence:
-    """Return the sentence's envelopes, from this session where it has seen the text."""
-    kept = state.deniable_of((text, on))
-    if kept is not None:
-        return kept
+def deniable_sentence(text: str, encoder: WhiteBoxEncoder, on: EncoderSpec) -> DeniableSentence:
+    """Return the deniability statistics of a sentence, cached in the session."""
+    cached = state.deniable_of((text, on))
+    if cached is not None:
+        return cached
     engine = cache.deniability_engine(on)
     return state.remember_deniable((text, on), DeniableSentence(encoder, engine, text))
 
 
-_NEARLY_ALL, _MOST, _NEARLY_NONE = 95, 75, 10
-"""Per cent of the tokens that come back, from which, and up to which, the verdict says so."""
-
-
-def finding(sentence: DeniableSentence, eta: float, measured: Tradeoff | None) -> tuple[str, str]:
-    """Return the verdict on η, and what it rests on and means.
+def finding(
+    sentence: DeniableSentence,
+    eta: float,
+    steps: Sequence[float],
+    on: EncoderSpec,
+    released: Sequence[str],
+    *,
+    with_typed: bool = True,
+) -> Finding:
+    """Return the finding on how much of the sentence stays unchanged at η.
 
     Parameters
     ----------
-    measured : Tradeoff or None
-        What noise was measured to cost; None where it was not, for this encoder.
+    released : sequence of str
+        One draw of the privatised sentence, token by token.
+    with_typed : bool
+        Whether the finding may contain typed text.
     """
-    unchanged = sentence.unchanged(eta)
-    value, n = unchanged.value, len(sentence.ids)
-    printed, interval = unchanged.parts(0)
-    share = f"{printed} %"
-    seen = None if measured is None else outlook(measured, MECHANISM, eta)
-    more = ""
-    if value >= _NEARLY_ALL:
-        verdict = f"your text is published unchanged: {share} of its tokens come back"
-        more = "**This protects almost nothing**: whoever gets the released text can read it. " + (
-            seen.leak if seen else ""
-        )
-    elif value >= _MOST:
-        verdict = f"most of your text is published unchanged: {share} of its tokens come back"
-        more = seen.leak if seen else ""
-    elif value <= _NEARLY_NONE:
-        verdict = f"hardly anything of your text is left: {share} of its tokens come back"
-        cost = seen.cost if seen else ""
-        more = (
-            f"**What that costs.** {cost}"
-            if cost
-            else "**What that costs** was not measured for this encoder: expect that little use of "
-            "the released text is left."
-        )
-    else:
-        verdict = f"{share} of your text's tokens come back unchanged"
-    beside = (
-        f"95 % interval {interval} %, over {unchanged.n:,} draws of noise for "
-        f"{n} token{'s' if n > 1 else ''}. A reader who takes the released tokens at their word "
-        "is right this often."
+    typed, statistics = text(), cache.token_statistics(on)
+    is_shown = with_typed or not is_typed(typed)
+    is_named = with_typed or not encoder_choice.is_typed(on)
+    command = deniability_command(
+        typed if is_shown else "YOUR SENTENCE", eta, on.name if is_named else "YOUR ENCODER"
     )
-    return f"At η = {eta:g}, {verdict}", f"{beside}\n\n{more}".strip()
+    return privatised_sentence(
+        sentence,
+        eta,
+        steps,
+        promises=guarantees_of(MECHANISM, eta, typed, on),
+        statistics=statistics and statistics[0],
+        measured=measured_tradeoff(on),
+        released=released if is_shown else None,
+        encoder=on.name if is_named and encoder_choice.address().query() else "",
+        commands=(command,)
+        if encoder_choice.is_typed(on)
+        else (command, command_of("deniability")),
+    )
 
 
-def privatised_card(sentence: DeniableSentence, eta: float, on: EncoderSpec) -> None:
-    """Draw the sentence as it might be released."""
-    engine = cache.deniability_engine(on)
-    changed = sentence.privatised(engine, eta, state.noise_seed())
-    st.html(markup.label("What is released: one draw"))
+def privatised_card(sentence: DeniableSentence, released: Sequence[str]) -> None:
+    """Draw one draw of the privatised sentence, with the original beside it on request."""
+    st.html(markup.label("Released, one draw"))
     is_beside = st.toggle(
         "Before and after side by side",
         key=state.BESIDE_KEY,
         persist_state="session",
-        help="The sentence as it was written beside what is released, as people read both",
+        help="Shows the original sentence beside the released one",
     )
     if is_beside:
         before, after = st.columns(2, gap="medium")
-        before.html(markup.label("Before") + markup.quoted(text()))
-        after.html(markup.label("After") + markup.privatised_sentence(sentence.tokens, changed))
+        before.html(markup.label("Before") + markup.plain_paragraph(text()))
+        after.html(markup.label("After") + markup.privatised_sentence(sentence.tokens, released))
     else:
-        st.html(markup.privatised_sentence(sentence.tokens, changed))
+        st.html(markup.privatised_sentence(sentence.tokens, released))
     st.html(markup.token_legend())
     st.caption(ONE_DRAW)
     n_unknown = sentence.tokens.count("[UNK]")
     if n_unknown:
         what = "1 token is" if n_unknown == 1 else f"{n_unknown} tokens are"
         st.caption(
-            f"{what} unknown to the encoder ([UNK]): it reads nothing of them but that they are "
-            "there, and this alone is what the noise hides."
+            f"{what} unknown to the encoder ([UNK]). It encodes only that a token is there, and "
+            "only this is what the noise hides."
         )
 
 
 def token_table(found: Sequence[TokenDeniability], n_draws: int) -> None:
-    """Draw each token's numbers and what it turns into."""
+    """Draw the table of each token's statistics and its most frequent replacements."""
     rows = [
         {
             "token": token.token,
@@ -138,99 +132,67 @@ def token_table(found: Sequence[TokenDeniability], n_draws: int) -> None:
         hide_index=True,
         column_config={
             "token": columns.TextColumn(
-                "Token", help="As the encoder cuts the text; ## continues a word", pinned=True
+                "Token", help="As the encoder splits the text; ## continues a word", pinned=True
             ),
             "N_w": columns.ProgressColumn(
-                f"N_w: comes back, of {n_draws:,}",
+                f"N_w: unchanged, of {n_draws:,}",
                 min_value=0,
                 max_value=n_draws,
                 format="%d",
-                help="How many draws return this very token. Small hides it from readers who take "
-                "what is released at its word.",
+                help="How many draws return the token itself. A small N_w protects it from "
+                "readers who take the released token as the original.",
             ),
             "S_w": columns.ProgressColumn(
                 f"S_w: outcomes, of {n_draws:,}",
                 min_value=0,
                 max_value=n_draws,
                 format="%d",
-                color="green",
-                help="How many different tokens the draws return. Large hides it among many.",
+                help="How many different tokens the draws return. A large S_w hides the token "
+                "among many.",
             ),
             "half at η": columns.NumberColumn(
-                "Even odds at η",
+                "Half unchanged at η",
                 format="%.1f",
-                help="At this η half of the draws return the token itself",
+                help="At this η, half of the draws return the token itself",
             ),
             "turns into": columns.TextColumn(
-                "Turns into (draws)", width="large", help="The ten most frequent outcomes"
+                "Replaced by (draws)", width="large", help="The ten most frequent outcomes"
             ),
         },
     )
 
 
-def curves_card(
-    sentence: DeniableSentence,
-    eta: float,
-    steps: Sequence[float],
-    found: VocabularyDeniability | None,
-) -> None:
-    """Draw how often tokens come back, at every η, beside the vocabulary's where it is known."""
-    etas = np.asarray(steps)
-    vocabulary = (found.etas, found.mean_n_w.mean(0) / found.n_draws * 100) if found else None
-    st.plotly_chart(
-        figures.token_curves(
-            etas,
-            sentence.curves(etas) / sentence.n_draws * 100,
-            sentence.tokens,
-            vocabulary,
-            eta,
-        ),
-        key="curves",
-        config=chart_config(),
-        alt=f"Share of tokens that come back over η, from {etas[0]:g} to {etas[-1]:g}; the "
-        f"sentence, its tokens{' and all tokens' if found else ''}, with η = {eta:g} marked",
-    )
-
-
 def vocabulary_cards(found: VocabularyDeniability, geometry: Geometry, eta: float) -> None:
-    """Draw all tokens' histograms and the geometry."""
-    at = found.at(eta)
-    shown = float(found.etas[at])
-    left, right = st.columns(2, gap="medium")
-    with left:
-        st.plotly_chart(
-            figures.outcome_histograms(found.n_w[:, at], found.s_w[:, at], found.n_draws, shown),
-            key="histograms",
-            config=chart_config(),
-            alt=f"Histograms of N_w and S_w over {len(found.tokens):,} tokens at η = {shown:g}",
-        )
-        mean, spread = found.mean_n_w[:, at], found.mean_n_w[:, at].std(ddof=1)
-        st.caption(
-            f"{len(found.tokens):,} tokens, η rounded to the nearest measured one. Mean N_w "
-            f"{mean.mean():.0f} (standard deviation {spread:.1f} over {len(mean)} sets of draws), "
-            f"largest {found.n_w[:, at].max():,}; mean S_w {found.mean_s_w[:, at].mean():.0f}, "
-            f"smallest {found.s_w[:, at].min():,}."
-        )
-    with right:
-        st.plotly_chart(
-            figures.geometry_figure(geometry, eta),
-            key="geometry",
-            config=chart_config(),
-            alt=f"Mean distance to the k-th nearest token, from {geometry.mean_distance[0]:.2f} "
-            f"to {geometry.mean_distance[-1]:.2f}, and the noise of length "
-            f"{geometry.dimension / eta:.1f}",
-        )
-        if geometry.dimension / eta > geometry.mean_distance[-1]:
-            st.caption(
-                "The noise is longer than these distances and yet tokens come back: in so many "
-                "dimensions it points almost at right angles to every other token."
-            )
+    """Draw the histograms over all tokens, and their distances compared with the noise."""
+    shown = {"histograms": all_outcomes(found, eta), "geometry": distances_and_noise(geometry, eta)}
+    for column, (name, finding) in zip(st.columns(2, gap="medium"), shown.items(), strict=True):
+        show_figure(column, finding, name)
+        if finding.body:
+            column.caption(finding.body)
+
+
+def replacements_card() -> None:
+    """Draw how often a similar word replaces a token, or that this was not measured."""
+    st.header("How often does a near word replace a token?", anchor=False)
+    try:
+        rows = cache.token_replacements() if replacements.SHIPPED.exists() else []
+    except CoreError as error:
+        show_error(error, title="The replacement results cannot be read")
+        return
+    if rows:
+        show_finding(st.container(), near_words(rows), "replacements", is_title=False)
+        return
+    st.info(
+        "Not measured yet: no results ship with this version. In a checkout, run "
+        "`leakscope study replacements --out results/replacements.json`; this takes some minutes.",
+        icon=":material/hourglass_empty:",
+    )
 
 
 def downloads(
     text: str, on: EncoderSpec, eta: float, found: Sequence[TokenDeniability], n_draws: int
 ) -> None:
-    """Draw the buttons that save the tokens' numbers."""
+    """Draw the download buttons of the tokens' statistics."""
     facts = {"text": text, "encoder": on.name, "eta": eta, "n_draws": n_draws}
     save_json(
         lambda: json.dumps(
@@ -239,16 +201,17 @@ def downloads(
             indent=1,
         ),
         "deniability",
-        about="All of it, for programs. It holds your sentence.",
+        about="All statistics, for programs. The file contains your sentence.",
     )
     save_csv(
-        lambda: table_csv([_row(token) for token in found]),
+        lambda: table_csv([_csv_row(token) for token in found]),
         "deniability",
-        about="One row a token, for spreadsheets. It holds your sentence.",
+        about="One row per token, for spreadsheets. The file contains your sentence.",
     )
 
 
-def _row(token: TokenDeniability) -> dict[str, object]:
+def _csv_row(token: TokenDeniability) -> dict[str, object]:
+    """Return a token's statistics as a CSV row."""
     replacements = " ".join(f"{other}:{n}" for other, n in token.replacements)
     return {
         "token": token.token,

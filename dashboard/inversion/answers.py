@@ -1,4 +1,4 @@
-"""From a request to a reading: at once for a fast attack, as a job for a slow one."""
+"""Run the attack that a request names: a fast one at once, a slow one in a job."""
 
 from __future__ import annotations
 
@@ -6,45 +6,34 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from core.attacks.inversion import INVERSION_ATTACKS
-from core.attacks.inversion.job import read_text
-from core.attacks.inversion.reading import Reading, mark_recovery, read_vector
-from core.jobs import JobState
-from core.protocols import Access, Vectors
-from core.results import RecoveredWord, Recovery
-from core.specs import AttackSpec, EncoderSpec, settings_of
-from core.text import word_set
-from dashboard import cache, work
-from dashboard.inversion import growing, state
-from dashboard.inversion.request import Request
-
-__all__ = [
-    "ENCODER",
-    "adopt_jobs",
-    "base_settings",
-    "live_reading",
-    "reading",
-    "request_for",
-    "settings_for",
-    "stop_old_jobs",
-    "told_reading",
-    "unprepared_reading",
-]
+from leakscope.core.attacks.inversion import INVERSION_ATTACKS
+from leakscope.core.attacks.inversion.job import read_text
+from leakscope.core.attacks.inversion.reading import Reading, mark_recovery, read_vector
+from leakscope.core.jobs import JobState
+from leakscope.core.protocols import Access, Vectors
+from leakscope.core.results import RecoveredWord, Recovery
+from leakscope.core.specs import AttackSpec, EncoderSpec, settings_of
+from leakscope.core.text import word_set
+from leakscope.dashboard import cache
+from leakscope.dashboard.inversion import sentence_progress, state
+from leakscope.dashboard.inversion.request import Request
+from leakscope.dashboard.ui import work
 
 ENCODER = EncoderSpec(name="minilm")
 """The encoder under attack."""
 
 _OPENS_FIRST = (
-    "Encodes its word list or its sentences first: a minute or so, once on this computer. "
-    "After that it answers as you type."
+    "Encodes its vocabulary or its sentences first: about a minute, once on this computer. "
+    "Then it answers as you type."
 )
-_SLOW = "Takes seconds to a minute, so it runs when you ask for it."
+_SLOW = "Takes seconds to a minute, so you start it yourself."
 
 
 def base_settings(name: str) -> dict[str, Any]:
-    """Return the settings in force unless the visitor changes them.
+    """Return an attack's settings before the visitor's changes.
 
-    Those of the weights that ship; else those found to serve this encoder, over the paper's.
+    These are the settings of the shipped weights. Without weights they are the paper's, except
+    where some were tuned for the bundled encoder.
     """
     kind = INVERSION_ATTACKS[name].kind
     papers = {key: declared.default for key, declared in settings_of(kind).items()}
@@ -52,14 +41,15 @@ def base_settings(name: str) -> dict[str, Any]:
 
 
 def _tuned(name: str) -> dict[str, Any]:
+    """Return the settings tuned for the bundled encoder; empty if an attack has none."""
     module = import_module(INVERSION_ATTACKS[name].path.partition(":")[0])
     return dict(getattr(module, "TUNED", {}))
 
 
 def settings_for(name: str) -> dict[str, Any]:
-    """Return the settings to open an attack with, those alone that it would not take by itself."""
-    by_itself = {} if cache.shipped_settings(name, ENCODER) else _tuned(name)
-    return by_itself | state.settings_of_attack(name)
+    """Return the settings of an attack that differ from its defaults."""
+    tuned = {} if cache.shipped_settings(name, ENCODER) else _tuned(name)
+    return tuned | state.settings_of_attack(name)
 
 
 def request_for(name: str, text: str) -> Request:
@@ -71,44 +61,46 @@ def request_for(name: str, text: str) -> Request:
     return Request(text=text, spec=AttackSpec.of(name, settings), counts_stop_words=stop_words)
 
 
-def reading(request: Request, vector: Vectors) -> Reading | None:
-    """Return the reading, or draw what starts and follows an attack that takes its time."""
+def reading_or_controls(request: Request, vector: Vectors) -> Reading | None:
+    """Return the reading of a request, or draw the controls of its job and return None."""
     is_live = INVERSION_ATTACKS[request.spec.name].is_live
-    if is_live and cache.opens_at_once(request.spec.name, ENCODER):
+    if is_live and cache.opens_fast(request.spec.name, ENCODER):
         return live_reading(request, vector)
     return _slow_reading(request, vector)
 
 
 def live_reading(request: Request, vector: Vectors) -> Reading:
-    """Return the reading of a fast attack, kept for this session alone."""
+    """Return the reading of a fast attack, cached in the session."""
     known = state.reading_of(request)
-    return known or state.remember_reading(request, _read(request, vector))
+    return known or state.remember_reading(request, _run_attack(request, vector))
 
 
-def unprepared_reading(name: str, text: str, vector: Vectors) -> Reading:
-    """Return what a fast attack reads from a vector that is not the text's own, not kept."""
-    return _read(request_for(name, text), vector)
+def uncached_reading(name: str, text: str, vector: Vectors) -> Reading:
+    """Return what a fast attack recovers from another vector of the text; not cached."""
+    return _run_attack(request_for(name, text), vector)
 
 
-def told_reading(name: str, text: str, told: str) -> Reading:
-    """Return what is read of a text by whoever has another, such as the one that was released.
+def reading_from_text(name: str, text: str, known: str) -> Reading:
+    """Return the reading of an attacker who knows another text, such as a released one.
 
-    Words count that no attack knows: who reads a text needs no list of words.
+    This attacker is not limited to a vocabulary: all words of the known text count.
 
     Parameters
     ----------
     name : str
-        The attack whose words count beside them, and whose guess it is held against.
+        The attack that defines the vocabulary and the prior-only baseline.
     """
     request = request_for(name, text)
     attack, encoder = cache.attack(request.spec, ENCODER), cache.encoder(ENCODER)
-    answer = Recovery(tuple(RecoveredWord(word, 1.0) for word in sorted(word_set(told))))
-    prior = cache.guess(name, ENCODER, request.counts_stop_words)
-    return mark_recovery(name, attack, encoder, text, answer, prior,
-                         counts_stop_words=request.counts_stop_words)  # fmt: skip
+    answer = Recovery(tuple(RecoveredWord(word, 1.0) for word in sorted(word_set(known))))
+    prior = cache.prior_answer(name, ENCODER, request.counts_stop_words)
+    return mark_recovery(
+        name, attack, encoder, text, answer, prior, counts_stop_words=request.counts_stop_words
+    )
 
 
 def _slow_reading(request: Request, vector: Vectors) -> Reading | None:
+    """Return the cached or finished reading of a slow attack, else draw its job's controls."""
     known = state.reading_of(request)
     if known is not None:
         return known
@@ -116,20 +108,20 @@ def _slow_reading(request: Request, vector: Vectors) -> Reading | None:
     run = f"Run {INVERSION_ATTACKS[name].title.lower()}"
     offer = work.Offer(
         label=run,
-        again=f"{run} again",
+        restart_label=f"{run} again",
         key=f"run-{name}",
         on_click=partial(_start, vector),
         failed=f"{INVERSION_ATTACKS[name].title} did not finish",
         note=_OPENS_FIRST if INVERSION_ATTACKS[name].is_live else _SLOW,
-        takes_best=INVERSION_ATTACKS[name].writes_sentences,
-        tells=growing.head,
-        shows=partial(growing.shown, request.text),
+        accepts_best=INVERSION_ATTACKS[name].writes_sentences,
+        format_message=sentence_progress.step_summary,
+        draw_progress=partial(sentence_progress.show_current_sentence, request.text),
     )
-    done = work.take(request, offer)
+    done = work.draw_job(request, offer)
     if done is None:
         return None
-    cache.open_names().add((name, ENCODER))  # what it encoded first is on disk now
-    if done.state is JobState.STOPPED:  # not remembered: it can be run to its end
+    cache.opened_attacks().add((name, ENCODER))  # its encoded words are on disk now
+    if done.state is JobState.STOPPED:  # not cached, so that it can be run to its end
         unfinished: Reading = done.result[0]
         return unfinished
     reading: Reading = done.result
@@ -137,11 +129,13 @@ def _slow_reading(request: Request, vector: Vectors) -> Reading | None:
 
 
 def _start(vector: Vectors, request: Request) -> None:
+    """Start the job of a slow attack on a vector."""
     known = (request.spec, ENCODER, request.text, vector, request.counts_stop_words)
     work.start(request, read_text, *known)
 
 
-def _read(request: Request, vector: Vectors) -> Reading:
+def _run_attack(request: Request, vector: Vectors) -> Reading:
+    """Run an attack on a vector, and compare its answer with the request's text."""
     spec = request.spec
     return read_vector(
         spec.name,
@@ -149,14 +143,14 @@ def _read(request: Request, vector: Vectors) -> Reading:
         cache.encoder(ENCODER),
         request.text,
         vector,
-        cache.guess(spec.name, ENCODER, request.counts_stop_words),
+        cache.prior_answer(spec.name, ENCODER, request.counts_stop_words),
         counts_stop_words=request.counts_stop_words,
     )
 
 
 def adopt_jobs() -> None:
-    """Take up the jobs that the address names, after the page was reloaded."""
-    for request in work.adopt(Request):
+    """Restore the controls from the jobs that the URL names, after a reload."""
+    for request in work.adopt_jobs(Request):
         state.restore(request)
 
 

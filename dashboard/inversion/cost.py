@@ -1,4 +1,4 @@
-"""What an attacker needed: access, queries, examples, time."""
+"""The cost of an attack: access, queries, training texts and time."""
 
 from __future__ import annotations
 
@@ -6,69 +6,70 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks.inversion import INVERSION_ATTACKS
-from core.attacks.inversion.reading import Reading
-from dashboard import cache, markup
-from dashboard.inversion.answers import ENCODER
+from leakscope.core.attacks.inversion import INVERSION_ATTACKS
+from leakscope.core.attacks.inversion.reading import Reading
+from leakscope.dashboard import cache
+from leakscope.dashboard.inversion.answers import ENCODER
+from leakscope.dashboard.ui import markup
 
-__all__ = ["cost_in_words", "needs"]
 
-
-def needs(reading: Reading) -> None:
-    """Draw what the attacker had to have: access, queries, training, time."""
+def show_cost(reading: Reading) -> None:
+    """Draw an attack's access, training pairs, queries and time."""
     training = reading.training
     n_queries = reading.recovery.n_queries
     rows = {
         "Needs": INVERSION_ATTACKS[reading.attack].access.needs,
-        "Training pairs": _pairs(reading),
+        "Training pairs": _training_pairs(reading),
         "Queries": f"{n_queries:,} for this text" if n_queries else "none for this text",
         "Time": f"{_duration(reading.seconds)} "
         + ("until it was stopped" if reading.is_unfinished else "to answer"),
     }
     if training.get("seconds"):
-        after = _beside(training, " after")
+        after = _base_clause(training, " after")
         rows["Time"] += (
             f", {_duration(training['seconds'])} to train once{after}{_machine(training)}"
         )
-    st.html(markup.label("What the attacker needed") + markup.facts(rows))
+    with st.expander("What the attacker needed", icon=":material/construction:"):
+        st.html(markup.description_list(rows))
 
 
-def _pairs(reading: Reading) -> str:
-    """Return on how many pairs of text and vector an attack was trained, of its base the first."""
+def _training_pairs(reading: Reading) -> str:
+    """Describe the number of training pairs (text, vector) of an attack and its base."""
     training = reading.training
     if not training.get("n_texts"):
         return "none"
     n_texts = f"{training['n_texts']:,}"
-    if n_first := _taught_first(training):
+    if n_first := _base_pairs(training):
         base = INVERSION_ATTACKS[training["built_on"]].title.lower()
-        return f"{n_first:,} for the {base}, {_own_lesson(reading.attack, n_texts)}"
-    return f"{n_texts}{_beside(training)}"
+        return f"{n_first:,} for the {base}, {_describe_own_training(reading.attack, n_texts)}"
+    return f"{n_texts}{_base_clause(training)}"
 
 
-def _own_lesson(attack: str, n_texts: str) -> str:
-    """Return what an attack learns beside the one that it is built on."""
+def _describe_own_training(attack: str, n_texts: str) -> str:
+    """Describe the training texts of an attack beyond those of its base."""
     if INVERSION_ATTACKS[attack].writes_sentences:
-        return f"and {n_texts} sentences without vectors for a language model"
+        return f"and {n_texts} sentences without vectors for its language model"
     return f"{n_texts} to correct its answers"
 
 
-def _taught_first(training: dict[str, Any]) -> int | None:
-    """Return how many sentences taught the shipped attack that an attack corrects.
+def _base_pairs(training: dict[str, Any]) -> int | None:
+    """Return the number of training pairs of the base attack; None without a base.
 
-    None where it corrects none, or one that was trained on other texts.
+    None also if the base was trained on other texts.
     """
     base = cache.shipped_records(ENCODER).get(str(training.get("built_on")), {})
     is_same = base.get("corpus") is not None and base["corpus"] == training.get("corpus")
     return int(base["n_texts"]) if is_same else None
 
 
-def _beside(training: dict[str, Any], said: str = ", beside those of") -> str:
-    """Return the attack that an attack is built on, as its own cost comes on top of that one's."""
+def _base_clause(training: dict[str, Any], lead: str = ", in addition to those of") -> str:
+    """Return a clause that names the base attack; empty if there is none."""
     base = INVERSION_ATTACKS.get(str(training.get("built_on")))
-    return f"{said} the {base.title.lower()}" if base is not None else ""
+    return f"{lead} the {base.title.lower()}" if base is not None else ""
 
 
 def _machine(training: dict[str, Any]) -> str:
+    """Describe the training hardware in brackets."""
     hardware = training.get("hardware")
     if not isinstance(hardware, dict):
         return f" ({hardware})" if hardware else ""
@@ -78,6 +79,7 @@ def _machine(training: dict[str, Any]) -> str:
 
 
 def _duration(seconds: float) -> str:
+    """Format seconds as ms, s, min or h."""
     if seconds < 1:
         return f"{max(1, round(seconds * 1000))} ms"
     if seconds < 100:
@@ -86,16 +88,33 @@ def _duration(seconds: float) -> str:
 
 
 def cost_in_words(reading: Reading) -> str:
-    """Return how long the answer took, and on how many examples it was trained."""
+    """Describe the training texts of the attack and the time of its answer, for a table."""
+    return f"{_training_in_words(reading)}; {_time_in_words(reading)}"
+
+
+def cost_in_sentences(reading: Reading) -> str:
+    """Describe the attack, its training texts and the time of its answer, in two sentences."""
+    attack = f"The attack ({INVERSION_ATTACKS[reading.attack].title.lower()})"
+    return (
+        f"{attack} was {_training_in_words(reading)}. It {_time_in_words(reading)} on this "
+        "computer."
+    )
+
+
+def _training_in_words(reading: Reading) -> str:
+    """Describe the training texts of the attack."""
     n_texts = reading.training.get("n_texts")
-    trained = "not trained"
-    if n_texts and (n_first := _taught_first(reading.training)):
-        trained = f"taught by {n_first:,} example sentences, "
-        if INVERSION_ATTACKS[reading.attack].writes_sentences:
-            trained += f"its language model by {n_texts:,}"
-        else:
-            trained += f"and to correct itself by {n_texts:,}"
-    elif n_texts:
-        trained = f"trained once on {n_texts:,} example sentences{_beside(reading.training)}"
+    if not n_texts:
+        return "not trained"
+    if n_first := _base_pairs(reading.training):
+        writes = INVERSION_ATTACKS[reading.attack].writes_sentences
+        own = f"its language model on {n_texts:,}"
+        then = own if writes else f"on {n_texts:,} to correct its answers"
+        return f"trained on {n_first:,} example sentences, then {then}"
+    return f"trained once on {n_texts:,} example sentences{_base_clause(reading.training)}"
+
+
+def _time_in_words(reading: Reading) -> str:
+    """Describe the time of the attack's answer."""
     did = "stopped after" if reading.is_unfinished else "answered in"
-    return f"{trained}, {did} {_duration(reading.seconds)}"
+    return f"{did} {_duration(reading.seconds)}"

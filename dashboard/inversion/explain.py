@@ -1,4 +1,4 @@
-"""The formulas behind the inversion page, and what its numbers do not say."""
+"""The formulas and caveats of the inversion page."""
 
 from __future__ import annotations
 
@@ -6,27 +6,25 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.attacks.inversion import INVERSION_ATTACKS
-
-__all__ = ["caveats", "how_it_is_computed"]
+from leakscope.core.attacks.inversion import INVERSION_ATTACKS
 
 
 def how_it_is_computed(chosen: Sequence[str]) -> None:
     """Draw the formulas of the scores and of the chosen attacks."""
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(
-            "$W(x)$ is the set of different words of the sentence $x$ that the attack can answer, "
-            r"$\hat W$ the set that it answered; stop words are left out unless they count. "
-            "The order and the number of times a word occurs do not matter."
+            "$W(x)$ is the set of different words of the sentence $x$ in the attack's vocabulary; "
+            r"$\hat W$ is the set of its answers. Both leave out stop words unless they count. "
+            "Word order and repetitions do not matter."
         )
         st.latex(
             r"P = \frac{|W(x) \cap \hat W|}{|\hat W|} \qquad R = \frac{|W(x) \cap \hat W|}{|W(x)|}"
             r"\qquad F_1 = \frac{2PR}{P+R}"
         )
-        st.caption("Corò (2022), Eq. 4.6; times 100. An empty answer has precision 0.")
+        st.caption("Corò (2022), Eq. 4.6, times 100. An empty answer has precision 0.")
         st.markdown(
             "**Guessing** answers the same most frequent words for every sentence: as many as "
-            "maximise the expected F1. What an attack has above it, the vector gave away."
+            "maximise the expected F1. Whatever an attack scores above it leaked from the vector."
         )
         for name in chosen:
             entry = INVERSION_ATTACKS[name]
@@ -38,16 +36,15 @@ def how_it_is_computed(chosen: Sequence[str]) -> None:
 
 
 def caveats() -> None:
-    """Draw what the numbers of the page do not say."""
+    """Draw the limitations of the inversion page's numbers."""
     with st.expander("What this does not show", icon=":material/info:"):
         st.markdown(
-            "- One sentence is an example, not a measurement: the overview and the command line "
+            "- One sentence is an example, not a measurement. The overview and the command line "
             "give averages with intervals.\n"
-            "- Most of these attacks read words and not their order; the one that writes a whole "
-            "sentence may write another that only resembles yours. Other attackers may read more; "
-            "a low score is no proof of safety.\n"
-            "- Words outside an attack's vocabulary are not scored. A rare name can be out "
-            "of reach for an attack that lists frequent words, and in reach for one that tries "
-            "names.\n"
+            "- Most of these attacks recover words without their order. Reconstruction writes a "
+            "whole sentence, which may only resemble yours.\n"
+            "- Other attackers may recover more: a low score does not prove safety.\n"
+            "- Words outside an attack's vocabulary are not scored. An attack with a list of "
+            "frequent words may miss a rare name that an attack with a list of names recovers.\n"
             "- The encoder is all-MiniLM-L6-v2. Other encoders leak more or less."
         )

@@ -1,27 +1,25 @@
-"""What was measured on many sentences, beside the one that is typed."""
+"""Results on many sentences, below the typed one."""
 
 from __future__ import annotations
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.errors import CoreError
-from core.story.views import told
-from dashboard import markup
-from dashboard.calm import show_error
-from dashboard.charts import chart_config
-from dashboard.state import is_presenting
-
-__all__ = ["OPEN_KEY", "VIEWS", "many_sentences"]
+from leakscope.core.errors import CoreError
+from leakscope.core.findings.registry import build_view
+from leakscope.dashboard.ui import markup
+from leakscope.dashboard.ui.charts import chart_config
+from leakscope.dashboard.ui.errors import show_error
+from leakscope.dashboard.ui.state import is_presenting
 
 OPEN_KEY = "many-sentences"
 
 VIEWS = ("news", "sentences", "unnamed")
-"""The views of a story that open live on this page without a sentence."""
+"""Story views that this page shows without a sentence."""
 
 
 def many_sentences() -> None:
-    """Draw what the attacks read of many sentences, as slides tell it; read once it is opened."""
+    """Draw the shipped findings on many sentences in an expander, loaded when opened."""
     if is_presenting():
         return
     shown = st.expander(
@@ -32,9 +30,9 @@ def many_sentences() -> None:
     with shown:
         for view in VIEWS:
             try:
-                slide = told(view, {})
+                slide = build_view(view, {})
             except CoreError as error:
-                show_error(error, title="What was measured cannot be read")
+                show_error(error, title="This result cannot be loaded")
                 continue
             st.subheader(slide.title, anchor=False)
             st.markdown(slide.body)
@@ -50,5 +48,5 @@ def many_sentences() -> None:
                     dict(zip(slide.table.columns, row, strict=True)) for row in slide.table.rows
                 ]
                 st.dataframe(rows, key=f"many-{view}", hide_index=True)
-            st.html(markup.facts(dict(slide.facts)))
+            st.html(markup.description_list(dict(slide.facts)))
             st.caption(slide.caveat)

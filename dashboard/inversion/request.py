@@ -1,17 +1,15 @@
-"""What identifies a reading."""
+"""The request that identifies a reading."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.specs import AttackSpec
-
-__all__ = ["Request"]
+from leakscope.core.specs import AttackSpec
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What identifies a reading."""
+    """The text, the attack and the options that identify a reading."""
 
     text: str
     spec: AttackSpec

@@ -1,4 +1,4 @@
-"""Settings of any attack, drawn from its declaration: a spec in, controls out, a spec back."""
+"""Controls for the settings of an attack, built from their declarations."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks.inversion import INVERSION_ATTACKS
-from core.specs import settings_at_answering
-from dashboard.calm import plain
-from dashboard.inversion import state
-from dashboard.inversion.answers import base_settings
-from dashboard.state import forget_widgets
-
-__all__ = ["adjustable_settings", "settings_of_chosen"]
+from leakscope.core.attacks.inversion import INVERSION_ATTACKS
+from leakscope.core.findings.prose import plain
+from leakscope.core.specs import inference_settings
+from leakscope.dashboard.inversion import state
+from leakscope.dashboard.inversion.answers import base_settings
+from leakscope.dashboard.ui.state import forget_widgets
 
 
-def settings_of_chosen() -> None:
-    """Draw the settings of the chosen attacks; those of training are the command line's."""
+def chosen_attack_settings() -> None:
+    """Draw the inference settings of each chosen attack."""
     names = state.chosen_attacks()
     if not names:
         st.caption("Choose an attack first.")
@@ -28,11 +26,12 @@ def settings_of_chosen() -> None:
 
 
 def adjustable_settings(name: str) -> dict[str, Field[Any]]:
-    """Return the settings that act when the attack answers, so that it need not be trained anew."""
-    return settings_at_answering(INVERSION_ATTACKS[name].kind)
+    """Return the settings that take effect without new training."""
+    return inference_settings(INVERSION_ATTACKS[name].kind)
 
 
 def _attack_settings(name: str) -> None:
+    """Draw an attack's settings and reset buttons, and store the changed values."""
     declared = adjustable_settings(name)
     base = base_settings(name)
     papers = {key: field.default for key, field in declared.items() if field.default != base[key]}
@@ -44,8 +43,8 @@ def _attack_settings(name: str) -> None:
             "Reset",
             key=f"reset-{name}",
             icon=":material/restart_alt:",
-            help="Back to the settings that serve this encoder best",
-            on_click=_use,
+            help="Restores the settings that work best for this encoder",
+            on_click=_reset_settings,
             args=(name, {}),
         )
         if papers:
@@ -53,23 +52,25 @@ def _attack_settings(name: str) -> None:
                 "The paper's settings",
                 key=f"paper-{name}",
                 icon=":material/history_edu:",
-                help="The defaults of the command line, which are the paper's where it gives them",
-                on_click=_use,
+                help="The defaults of the command line: the paper's, where the paper gives them",
+                on_click=_reset_settings,
                 args=(name, papers),
             )
     chosen = {
-        key: _draw(f"setting-{name}-{key}", key, field, hints[key], values[key])
+        key: _setting_control(f"setting-{name}-{key}", key, field, hints[key], values[key])
         for key, field in declared.items()
     }
     state.use_settings(name, {key: v for key, v in chosen.items() if v != base[key]})
 
 
-def _use(name: str, settings: dict[str, Any]) -> None:
+def _reset_settings(name: str, settings: dict[str, Any]) -> None:
+    """Set an attack's settings and reset their controls, from a callback."""
     state.use_settings(name, settings)
     forget_widgets(f"setting-{name}-")
 
 
-def _draw(key: str, label: str, spec: Field[Any], hint: Any, value: Any) -> Any:
+def _setting_control(key: str, label: str, spec: Field[Any], hint: Any, value: Any) -> Any:
+    """Draw the control of a setting by its type, and return the chosen value."""
     meta = spec.metadata
     source = f" (default: {meta['paper']})" if meta["paper"] else ""
     shown = plain(label.replace("_", " ").capitalize())

@@ -1,6 +1,6 @@
-"""What one visitor has chosen and seen on the page of inversion.
+"""The visitor's choices and cached readings on the inversion page.
 
-Results stay with the session that asked for them, in a bounded number, and end with it.
+Readings are cached in the session that requested them, in a bounded number.
 """
 
 from __future__ import annotations
@@ -9,38 +9,24 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks.inversion import INVERSION_ATTACKS
-from core.attacks.inversion.reading import Reading
-from dashboard.address import Address, Parameter
-from dashboard.calm import plain
-from dashboard.inversion.request import Request
-from dashboard.kept import Kept
-from dashboard.state import set_text, text_parameter
-
-__all__ = [
-    "ATTACKS_KEY",
-    "STOP_WORDS_KEY",
-    "address",
-    "chosen_attacks",
-    "counts_stop_words",
-    "on_offer",
-    "reading_of",
-    "remember_reading",
-    "restore",
-    "settings_of_attack",
-    "use_settings",
-]
+from leakscope.core.attacks.inversion import INVERSION_ATTACKS
+from leakscope.core.attacks.inversion.reading import Reading
+from leakscope.core.findings.prose import plain
+from leakscope.dashboard.address import Address, Parameter
+from leakscope.dashboard.inversion.request import Request
+from leakscope.dashboard.ui.session_results import SessionCache
+from leakscope.dashboard.ui.state import set_text, text_parameter
 
 ATTACKS_KEY = "chosen_attacks"
 STOP_WORDS_KEY = "counts_stop_words"
 _FIRST = ("probe_mlc", "search")
-_SEEN: Kept[Request, Reading] = Kept("_readings", 64)
-reading_of = _SEEN.get
-remember_reading = _SEEN.add
+_READINGS: SessionCache[Request, Reading] = SessionCache("_readings", 64)
+reading_of = _READINGS.get
+remember_reading = _READINGS.add
 
 
 def address() -> Address:
-    """Return what an address may ask for.
+    """Return the page's address parameters.
 
     `?text=…&attack=…&attack=…` (or `attack=a,b`), `&stop_words=1`; `&present=1` starts with the
     controls hidden.
@@ -49,9 +35,9 @@ def address() -> Address:
         name="attack",
         key=ATTACKS_KEY,
         default=list(_FIRST),
-        options=on_offer(),
+        options=selectable_attacks(),
         is_many=True,
-        hint=plain(f"There are {', '.join(on_offer())}."),
+        hint=plain(f"The attacks are {', '.join(selectable_attacks())}."),
     )
     stop_words = Parameter(
         name="stop_words",
@@ -63,8 +49,8 @@ def address() -> Address:
     return Address("inversion", (text_parameter(), attacks, stop_words))
 
 
-def on_offer() -> list[str]:
-    """Return the attacks that can be chosen: all that look at the vector."""
+def selectable_attacks() -> list[str]:
+    """Return the attacks that can be chosen: all except the prior-only baseline."""
     return [name for name, entry in INVERSION_ATTACKS.items() if not entry.is_baseline]
 
 
@@ -75,7 +61,7 @@ def chosen_attacks() -> list[str]:
 
 
 def counts_stop_words() -> bool:
-    """Return whether stop words count as words to find."""
+    """Return whether stop words count as words to recover."""
     return bool(st.session_state.get(STOP_WORDS_KEY, False))
 
 
@@ -85,12 +71,12 @@ def settings_of_attack(name: str) -> dict[str, Any]:
 
 
 def use_settings(name: str, settings: dict[str, Any]) -> None:
-    """Replace the changed settings of an attack."""
+    """Store the changed settings of an attack."""
     st.session_state.setdefault("_settings", {})[name] = settings
 
 
 def restore(request: Request) -> None:
-    """Show again what a running job was asked for: the page was reloaded meanwhile."""
+    """Set the controls to the request of a running job, after a reload."""
     set_text(request.text)
     st.session_state[STOP_WORDS_KEY] = request.counts_stop_words
     chosen = st.session_state.get(ATTACKS_KEY) or []

@@ -1,4 +1,4 @@
-"""The cards of a reading: the marked sentence, its scores, and what the attacker needed."""
+"""The cards of the inversion page: marked sentence, scores and cost of each reading."""
 
 from __future__ import annotations
 
@@ -8,124 +8,45 @@ from typing import Any
 
 import streamlit as st
 
-from core.assets import ROOT
-from core.attacks.inversion import INVERSION_ATTACKS
-from core.attacks.inversion.export import readings_csv, readings_json
-from core.attacks.inversion.reading import Reading
-from core.attacks.inversion.sentence import read_said, scored_said
-from core.figures import inversion as figures
-from core.language import NOT_ENGLISH, language_evidence
-from core.names.discovery import likely_names
-from core.protocols import Vectors
-from core.studies.listed_summary import undefended_said
-from core.text import numbers_of, revealing_words
-from dashboard import cache, markup
-from dashboard.calm import plain
-from dashboard.charts import chart_config
-from dashboard.downloads import save_csv, save_json
-from dashboard.inversion import growing
-from dashboard.inversion.cost import needs
-from dashboard.names import state as names_state
-from dashboard.state import is_presenting
-
-__all__ = [
-    "attack_header",
-    "comparison",
-    "downloads",
-    "finding",
-    "groups_said",
-    "names_link",
-    "reading_card",
-    "score_row",
-    "show_answer",
-    "show_finding",
-    "side_by_side",
-    "strongest",
-    "untested",
-    "vector_panel",
-]
+from leakscope.core.assets import ROOT
+from leakscope.core.attacks.inversion import INVERSION_ATTACKS
+from leakscope.core.attacks.inversion.export import readings_csv, readings_json
+from leakscope.core.attacks.inversion.reading import Reading
+from leakscope.core.attacks.inversion.sentence import describe_scored
+from leakscope.core.figures import inversion as figures
+from leakscope.core.findings.finding import Finding
+from leakscope.core.findings.prose import plain
+from leakscope.core.findings.reading import strongest
+from leakscope.core.formatting import join_words
+from leakscope.core.language import language_evidence
+from leakscope.core.names.discovery import likely_names
+from leakscope.core.protocols import Vectors
+from leakscope.dashboard import cache
+from leakscope.dashboard.inversion import sentence_progress
+from leakscope.dashboard.inversion.cost import show_cost
+from leakscope.dashboard.names import state as names_state
+from leakscope.dashboard.ui import markup
+from leakscope.dashboard.ui.charts import chart_config
+from leakscope.dashboard.ui.downloads import save_csv, save_json
+from leakscope.dashboard.ui.state import is_presenting
 
 _MOST_CARRIED = 6
 _NAMES_PAGE = ROOT / "pages" / "names.py"
 
 
-def finding(readings: Sequence[Reading]) -> tuple[str, str]:
-    """Return the answer to the page's question, of the best reading, and what to hold it against.
-
-    The two are Markdown without anything typed in it.
-    """
-    best = strongest(readings)
-    by = f"By {INVERSION_ATTACKS[best.attack].title.lower()}, from the vector alone"
-    what = read_said(best.n_recovered, len(best.targets), len(best.unknown))
-    if not best.targets:
-        return what, f"{by}: nothing could be scored."
-    if len(readings) > 1:
-        by = f"Best of {len(readings)} attacks: b{by[1:]}"
-    beside = f"{by}. Guessing common words without the vector finds {best.n_guessed}"
-    if best.n_recovered <= best.n_guessed:
-        beside += ": no more than that was read, which is no evidence of safety"
-    beside += "."
-    if best.unread:
-        beside += (
-            f" The encoder cuts the text off: {len(best.unread)} different words stand only beyond "
-            "what it reads, are not in the vector and were not tested."
-        )
-    return what, beside
-
-
-def strongest(readings: Sequence[Reading]) -> Reading:
-    """Return the reading that the page speaks of first."""
-    return max(readings, key=lambda reading: reading.scores.f1)
-
-
-def show_finding(slot: Any, readings: Sequence[Reading]) -> None:
-    """Draw the finding into a place kept free for it, and what bounds it."""
-    title, beside = finding(readings)
-    slot.title(title, anchor=False)
-    slot.markdown(beside)
-    if language_evidence(readings[0].text).is_unlike_english:
-        slot.warning(NOT_ENGLISH, icon=":material/translate:")
-    elif told := untested(readings):
-        slot.markdown(told)
-
-
-def untested(readings: Sequence[Reading], *, is_defended: bool = False) -> str:
-    """Return what kinds of words no attack shown could test, without naming any; empty for none.
-
-    Of undefended vectors it says what a list finds; `is_defended` leaves that to who knows more.
-    """
-    unknown = frozenset.intersection(*(reading.unknown for reading in readings))
-    revealing = revealing_words(readings[0].text) & unknown
-    numbers = numbers_of(unknown)
-    names, others = revealing - numbers, unknown - revealing - numbers
-    kinds = (
-        (len(names), "capitalised", "maybe names"),
-        (len(numbers), "with digits", "parts of a number or an account"),
-        (len(others), "other", "rare words"),
-    )
-    counted = [f"{n} {kind} ({about})" for n, kind, about in kinds if n]
-    if not counted:
-        return ""
-    return (
-        f"**Not tested**: {', '.join(counted)}. They are not on the attack's word list: treat "
-        f"them as leaked. {'' if is_defended else undefended_said()}"
-    ).rstrip()
-
-
 def show_answer(slot: Any, readings: Sequence[Reading]) -> None:
-    """Draw the sentence as the strongest attack read it, with what the marks mean."""
+    """Draw the sentence marked by the strongest reading, with a legend."""
     best = strongest(readings)
     slot.html(markup.marked_sentence(best))
     slot.html(markup.legend([best]))
 
 
 def names_link(readings: Sequence[Reading]) -> None:
-    """Draw the way to the page of names, with the sentence, where a word not read may be a name.
+    """Draw a button that opens the names page with the words that may be names.
 
-    Names that were read or missed go there too: who has a list needs no word list. Numbers, e-mail
-    addresses and accounts are no names: for them there is no such way. In a text of another
-    language all words stand outside the list: there, two words with a capital in a row are taken
-    for a name.
+    Includes recovered and missed names, since an attacker with a list of names needs no vocabulary.
+    Leaves out numbers, e-mail addresses and accounts. In a text of another language, where all
+    words are outside the vocabulary, two capitalised words in a row count as a name.
     """
     text = readings[0].text
     unknown = frozenset().union(*(reading.unknown for reading in readings))
@@ -141,51 +62,52 @@ def names_link(readings: Sequence[Reading]) -> None:
         key="test-names",
         icon=":material/badge:",
         type="tertiary",
-        help="Opens the page of names with this sentence and what looks like a name in it, to be "
-        "corrected there: which of some candidates is in a vector, a question that no list of "
-        "words limits. The sentence stays in your session.",
+        help="Opens the page Names with this sentence and the words that look like names; you can "
+        "correct them there. It tests which of some candidate names is in a vector, without a "
+        "vocabulary. The sentence stays in your session.",
         on_click=names_state.carry_sentence,
         args=(text, names, others),
     ):
         st.switch_page(_NAMES_PAGE)
 
 
-def side_by_side(n: int) -> list[Any]:
-    """Return places for n cards, two in a row; on a telephone they stack."""
+def card_columns(n: int) -> list[Any]:
+    """Return n containers, two in a row."""
     if n == 1:
         return [st.container()]
     return [place for _ in range(0, n, 2) for place in st.columns(2)][:n]
 
 
 def attack_header(name: str) -> None:
-    """Draw the title of an attack, with where it comes from."""
+    """Draw the title and reference of an attack."""
     entry = INVERSION_ATTACKS[name]
     st.subheader(entry.title, anchor=False, help=entry.summary)
-    st.caption(entry.reference[:1].upper() + entry.reference[1:])
+    reference = "made for Leakscope" if entry.reference == "ours" else entry.reference
+    st.caption(reference[:1].upper() + reference[1:])
 
 
 def reading_card(reading: Reading, *, with_sentence: bool = True) -> Callable[[], None]:
-    """Draw what an attack read: sentence, wrong guesses, order, scores, and what it took.
+    """Draw a reading: sentence, wrong answers, scores, cost; return what draws its chart.
 
-    A lone reading's sentence stands under the headline already. Returns what draws the chart into
-    the place kept for it. To be called when all words of the page are out: the browser needs most
-    of a second to load the charts, and words need not wait.
+    `with_sentence` is False for a single reading, whose sentence is below the headline. Call the
+    returned function after the page's text: charts take the browser almost a second to load.
     """
     if with_sentence:
         st.html(markup.marked_sentence(reading))
     if reading.recovery.sentence is not None:
-        growing.read(reading)
+        sentence_progress.show_sentence(reading)
     st.html(markup.wrong_words(reading))
     score_row(reading)
     is_listed = reading.recovery.words and reading.recovery.sentence is None
     if is_listed and INVERSION_ATTACKS[reading.attack].answers_in_order:
         st.html(markup.ordered_words(reading))
     place = st.container()
-    needs(reading)
-    return partial(_bars, reading, place)
+    show_cost(reading)
+    return partial(_score_chart, reading, place)
 
 
-def _bars(reading: Reading, place: Any) -> None:
+def _score_chart(reading: Reading, place: Any) -> None:
+    """Draw the bar chart of the answered words' scores."""
     if reading.recovery.words:
         place.plotly_chart(
             figures.word_scores(reading),
@@ -198,35 +120,35 @@ def _bars(reading: Reading, place: Any) -> None:
 
 
 def score_row(reading: Reading) -> None:
-    """Draw how many words were read, then F1, precision and recall, each above guessing.
+    """Draw recovered words, F1, precision and recall, each beside that of guessing.
 
-    Where no word can be scored there is no score: zero would say that nothing leaks.
+    Without a word to score there is no score: a zero would suggest that nothing leaks.
     """
     own, prior, is_scored = reading.scores, reading.prior, bool(reading.targets)
     with st.container(horizontal=True, gap="xsmall"):
         st.metric(
-            "Words read",
+            "Recovered",
             f"{reading.n_recovered} of {len(reading.targets)}" if is_scored else "–",
             f"guessing: {reading.n_guessed}" if is_scored else "not scored",
             delta_color="off",
             delta_arrow="off",
             width=112,
-            help="How many different words of the text this attack named, of those that it can "
-            "name. Below: the same for an attacker who never sees the vector.",
+            help="How many different words of the text this attack recovered, out of those in its "
+            "vocabulary. Below: the same for an attacker who never sees the vector.",
         )
         for title, value, guess, about in (
-            ("F1", own.f1, prior.f1, "Precision and recall in one number (harmonic mean)"),
+            ("F1", own.f1, prior.f1, "The harmonic mean of precision and recall"),
             (
                 "Precision",
                 own.precision,
                 prior.precision,
-                "Of the words answered, how many are in the text, in per cent",
+                "The percentage of the attack's answers that are in the text",
             ),
             (
                 "Recall",
                 own.recall,
                 prior.recall,
-                "Of the words in the text that it can name, how many were answered, in per cent",
+                "The percentage recovered of the words of the text in the attack's vocabulary",
             ),
         ):
             st.metric(
@@ -240,75 +162,79 @@ def score_row(reading: Reading) -> None:
                 "always answers the most frequent words.",
             )
     if not is_scored:
-        st.markdown("None of its words is in this attack's list: **cannot be scored**.")
+        st.markdown("The attack's vocabulary contains no word of the text: **not tested**.")
     else:
-        st.caption(groups_said([reading]))
+        st.caption(describe_groups([reading]))
 
 
-_CAPITALS = "words with a capital (the first aside)"
-"""What counts as a name; in one sentence everybody sees that some are none."""
+_CAPITALS = "capitalised words (the first word does not count)"
+"""What counts as a name."""
 
 
-def groups_said(readings: Sequence[Reading]) -> str:
-    """Return what was read of names, numbers and rare words, and how many could not be named."""
-    told = []
+def describe_groups(readings: Sequence[Reading]) -> str:
+    """Describe how many names, numbers and rare words were recovered or untestable."""
+    recovered: list[str] = []
+    untested: list[str] = []
+    absent: list[str] = []
+    texts = "The text contains" if len(readings) == 1 else "The texts contain"
     for title in readings[0].groups:
         shown = _CAPITALS if title == "names" else title
         counts = [reading.groups[title] for reading in readings]
         n_read, n = (sum(column) for column in zip(*counts, strict=True))
         n_unnamed = sum(reading.unnamed.get(title, 0) for reading in readings)
-        what = f"{n_read} of {n}" if n else ("not tested" if n_unnamed else "none there")
-        told.append(f"{shown} {what}{f' ({n_unnamed} cannot be named)' if n_unnamed else ''}")
-    said = f"Read of {', of '.join(told)}."
+        if n:
+            recovered.append(f"{n_read} of {n} {shown}")
+        if n_unnamed:
+            untested.append(f"{n_unnamed} of the {shown}")
+        if not n and not n_unnamed:
+            absent.append(shown)
+    sentences = [
+        f"The attack recovered {join_words(recovered)}." if recovered else "",
+        f"The attack cannot name {join_words(untested)} (not tested)." if untested else "",
+        f"{texts} no {' and no '.join(absent)}." if absent else "",
+    ]
     n_named, n_unknown = (
         sum(map(len, words))
         for words in ([r.targets for r in readings], [r.unknown for r in readings])
     )
-    counted = f"{said} The scores count {scored_said(n_named, n_unknown)}"
+    scored = f"The scores count {describe_scored(n_named, n_unknown)}"
+    counted = " ".join(filter(None, [*sentences, scored]))
     if not n_unknown:
         return f"{counted}."
-    counted += ", which is no evidence of safety"
+    counted += ", which are untested"
     f1 = readings[0].all_words_f1
-    return f"{counted}; with these as missed, F1 {f1:.0f}." if len(readings) == 1 else f"{counted}."
+    missed = f" With these words counted as missed, F1 would be {f1:.0f}."
+    return f"{counted}.{missed if len(readings) == 1 else ''}"
 
 
-def comparison(readings: Sequence[Reading]) -> None:
-    """Draw the attacks' scores beside each other and beside pure guessing."""
-    told = ", ".join(
-        f"{INVERSION_ATTACKS[r.attack].title} {f'{r.scores.f1:.0f}' if r.targets else 'not scored'}"
-        for r in readings
-    )
-    st.plotly_chart(
-        figures.scores_beside_prior(readings),
-        key="comparison",
-        config=chart_config(),
-        alt=f"F1 by attack: {told}; guessing alone reaches {readings[0].prior.f1:.0f}",
-    )
+def comparison_chart(finding: Finding) -> None:
+    """Draw the chart that compares the attacks' scores with guessing."""
+    st.plotly_chart(finding.figure, key="comparison", config=chart_config(), alt=finding.alt)
 
 
 def vector_panel(
-    vector: Vectors, *, lead: str = "This is all the attacker has: ", key: str = "vector"
+    vector: Vectors, *, lead: str = "What the attacker sees of the text: ", key: str = "vector"
 ) -> None:
-    """Draw the embedding: all that the attacker has."""
+    """Draw the vector as a strip of coloured cells."""
     low, high = float(vector.min()), float(vector.max())
     st.html(markup.label(f"{lead}{vector.size} numbers"))
     st.plotly_chart(
         figures.vector_strip(vector),
         key=key,
         config=chart_config(has_bar=False),
-        alt=f"The embedding as {vector.size} coloured cells from {low:.2f} to {high:.2f}",
+        alt=f"The embedding as {vector.size} coloured cells, from {low:.2f} to {high:.2f}",
     )
 
 
 def downloads(readings: Sequence[Reading]) -> None:
-    """Draw the buttons that save the readings."""
+    """Draw the download buttons of the readings."""
     save_json(
         lambda: readings_json(readings),
         "inversion",
-        about="All of it, for programs: words, scores, baseline, cost. It holds your sentence.",
+        about="Words, scores, baseline and cost, for programs. It contains your sentence.",
     )
     save_csv(
         lambda: readings_csv(readings),
         "inversion",
-        about="One row a word, for spreadsheets. It holds your sentence.",
+        about="One row per word, for spreadsheets. It contains your sentence.",
     )

@@ -1,4 +1,4 @@
-"""What was measured of models that were trained here: finding, curve, what is found by rarity."""
+"""Results on models trained by the project: choice, captions and word frequency."""
 
 from __future__ import annotations
 
@@ -7,69 +7,56 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks.membership.rates import COARSE, FEWEST_EXPECTED, AtRate
-from core.figures.membership import decile_figure, roc_figure
-from core.registry import looks_of
-from core.results import Score
-from core.said import auc_said
-from core.spreadsheets import table_csv
-from core.studies.membership_shipped import FILES, Measured, strongest, verdict
-from dashboard.calm import plain
-from dashboard.charts import chart_config
-from dashboard.downloads import save_csv
-from dashboard.membership import state
-from dashboard.origin import show_origin
-from dashboard.state import keep_choice
-from dashboard.story.pinning import note_figure
-
-__all__ = [
-    "QUESTION",
-    "at_said",
-    "choice",
-    "commands",
-    "deciles",
-    "finding",
-    "note",
-    "nothing_measured",
-    "picture",
-    "save",
-]
-
-QUESTION = "Was it trained on this text?"
-
-_TENTHS = 10
+from leakscope.core.attacks.membership.rates import FEWEST_EXPECTED
+from leakscope.core.figures.membership import decile_figure
+from leakscope.core.findings.membership import (
+    FEW_EXPECTED,
+    QUESTION,
+    describe_rates,
+    rare_words_leak_more,
+)
+from leakscope.core.registry import marker_styles
+from leakscope.core.results import Score
+from leakscope.core.spreadsheets import table_csv
+from leakscope.core.studies.membership.shipped import FILES, Measured, strongest
+from leakscope.dashboard.membership import state
+from leakscope.dashboard.ui.charts import chart_config
+from leakscope.dashboard.ui.downloads import save_csv
+from leakscope.dashboard.ui.state import keep_choice
+from leakscope.dashboard.ui.terms import new_term_help
 
 
 def nothing_measured(slot: Any) -> None:
-    """Draw the question, and which commands would answer it."""
+    """Draw a note that no results ship, and the commands that measure them."""
     slot.title(QUESTION, anchor=False)
     slot.info(
-        "Nothing was measured for this page yet, so that it shows no figure of its own. These "
-        "commands measure, in a checkout of Leakscope; `DATA` is a folder with the collections: "
-        "`docs/data.md` says where each comes from.",
+        "Nothing was measured for this page yet. The commands below measure it in a checkout of "
+        "Leakscope. `DATA` is a folder with the collections; `docs/data.md` says where to get "
+        "each.",
         icon=":material/science:",
     )
     for study in FILES:
         slot.code(_command(study), language="sh", wrap_lines=True)
     slot.markdown(
-        "A classifier of your own can be attacked all the same, below; so can a made-up one."
+        "You can still attack your own classifier, or a made-up one, under *Your own classifier*."
     )
 
 
 def _command(study: str) -> str:
+    """Return the command that measures a study."""
     return (
-        f"python -m core study {study} --spec docs/presets/{study}.spec.json --files DATA "
-        f"--out assets/membership/{FILES[study]}"
+        f"leakscope study {study} --spec docs/presets/{study}.spec.json --files DATA "
+        f"--out results/{FILES[study]}"
     )
 
 
-def choice(found: Sequence[Measured]) -> Measured:
-    """Draw the choice of model, data and attack, and return what was measured of it."""
+def result_picker(found: Sequence[Measured]) -> Measured:
+    """Draw the choice of model, data and attack, and return its result."""
     ranked = sorted(found, key=lambda one: -one.auc.ci95.low)
     best = strongest(found)
     ranked = [best, *(one for one in ranked if one is not best)]
     models = {one.model: one.model_title for one in ranked}
-    # An address may name the data alone.
+    # A URL may name the data without the model.
     named = [one.model for one in ranked if one.data == st.session_state.get(state.DATA_KEY)]
     keep_choice(state.MODEL_KEY, [*named, *models])
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -81,7 +68,7 @@ def choice(found: Sequence[Measured]) -> Measured:
             wrap=True,
             persist_state="session",
             format_func=models.__getitem__,
-            help="What was trained here on half of some texts, and then attacked",
+            help="The model under attack",
         )
         here = [one for one in ranked if one.model == model]
         data = {one.data: one.data_title for one in here}
@@ -92,7 +79,7 @@ def choice(found: Sequence[Measured]) -> Measured:
             key=state.DATA_KEY,
             persist_state="session",
             format_func=lambda name: data.get(name, name),
-            help="What it was trained on, and how it was drawn who is a member",
+            help="What the model was trained on, and how the members were drawn",
             width=380,
         )
         here = [one for one in here if one.data == chosen]
@@ -104,170 +91,89 @@ def choice(found: Sequence[Measured]) -> Measured:
             key=state.ATTACK_KEY,
             persist_state="session",
             format_func=lambda name: attacks.get(name, name),
-            help="How the attacker decides; in brackets what is called a member. The strongest "
-            "stands first",
+            help="How the attacker decides. In brackets: what is called a member. The strongest "
+            "is listed first.",
             width=380,
         )
     return next(one for one in here if one.attack == attack)
 
 
-def finding(slot: Any, one: Measured, n_tried: int, *, is_title: bool = True) -> None:
-    """Draw the answer to the page's question: how often a member is told from another.
-
-    Parameters
-    ----------
-    is_title : bool
-        No where the page is about a file of the visitor's own.
-    """
-    auc = one.auc
-    (slot.title if is_title else slot.subheader)(verdict(one), anchor=False)
-    seen = [
-        f"{at_said(at)} of members where {100 * at.fpr:g} % of the others are falsely accused"
-        for at in one.at
-        if at.is_shown
-    ]
-    unseen = [f"{100 * at.fpr:g} %" for at in one.at if not at.is_shown]
-    told = f" It finds {'; '.join(seen)}." if seen else ""
-    if unseen:
-        told += f" At {' and '.join(unseen)} it is not resolvable: too few non-members."
-    if any(at.resolution == "coarse" for at in one.at):
-        told += f" {COARSE}"
-    control = "" if one.control is None else (
-        f" Where chance alone says who counts as a member, it is {100 * one.control.value:.0f}."
-    )  # fmt: skip
-    if one.null is not None:
-        control += _null_said(one.null)
-    if one.blind:
-        control += f" {one.blind}"
-    years = (
-        " The classes are years, and a year says who was there: part of what is found is when "
-        "people wrote, not how, so this stands in no headline."
-    ) if one.is_by_year else ""  # fmt: skip
-    slot.markdown(
-        f"{plain(one.attack_title)} against the {plain(one.model_title)} on "
-        f"{plain(one.data_title)}: an AUC of **{auc_said(auc)}** of 100, 95 % interval in "
-        f"brackets, where guessing reaches {100 * auc.chance:.0f}.{control}"
-        f"{told} Of {auc.n:,} {one.unit}; means over {one.n_draws} "
-        f"draw{'s' if one.n_draws != 1 else ''} of who is a member. It is one of {n_tried} attacks "
-        "that were tried on the same; the interval is not corrected for choosing among them."
-        f"{_of_the_rarest(one)}{years}"
-    )
+def curve_captions(slot: Any, one: Measured) -> None:
+    """Draw how to read the ROC curve, and the attack's rates and controls."""
+    if one.curve:
+        drawn = (
+            "The curve starts at the rate that gives about one false positive. Below a "
+            f"false-positive rate of {100 * FEWEST_EXPECTED / one.n_outsiders:.2g} %, it is only a "
+            f"rough estimate (coarse): {FEW_EXPECTED}. The band is cautious: it covers the error "
+            "of the attack's threshold and counts all texts of a user as one. The intervals in "
+            "the text may leave out this error and are then narrower: to be safe, cite the band."
+            if any(row.facts.get("curve") for row in one.rows)
+            else "This study stores only these rates, each with its 95 % CI."
+        )
+        slot.caption(
+            "The higher the curve, the more leaks; the dotted line is guessing. Both axes are "
+            "logarithmic, to show the low rates, where an attack is most dangerous. " + drawn
+        )
+    else:
+        slot.info(
+            "There are too few non-members to resolve any of these rates.", icon=":material/info:"
+        )
+    text = describe_rates(one)
+    slot.caption(text, help=new_term_help(text))
 
 
-def _null_said(null: Score) -> str:
-    """Return what is found of a model that was trained on neither, and what that says."""
-    is_even = null.ci95.low <= null.chance <= null.ci95.high
-    more = "" if is_even else ": members and others differ in more than membership"
-    return f" Of a model that was trained on neither it is {auc_said(null)}{more}."
-
-
-def _of_the_rarest(one: Measured) -> str:
-    """Return what is found where words are rarest: a mean over all hides it."""
-    if not _rises(one):
-        return ""
-    tenth, auc = one.deciles("auc")[-1]
-    of = "the rarest tenth of words" if tenth == _TENTHS else "the rarest words measured"
-    return f" Of {of} it is **{auc_said(auc)}**."
-
-
-def at_said(at: AtRate) -> str:
-    """Return a true-positive rate in per cent with its interval, or that it is not resolvable."""
-    return (
-        f"{at.tpr.in_percent().said()} %{at.mark}"
-        if at.is_shown
-        else "not resolvable, too few non-members"
-    )
-
-
-def picture(one: Measured) -> None:
-    """Draw the curve, or the rates where none is stored."""
-    has_curve = any(row.facts.get("curve") for row in one.rows)
-    if not one.curve:
-        st.info("Too few non-members to tell any of these rates.", icon=":material/info:")
-        return
-    st.plotly_chart(
-        roc_figure(one.curve, has_curve=has_curve),
-        key="membership-roc",
-        config=chart_config("leakscope-membership"),
-        alt="Share of members found against share of non-members falsely accused, both on "
-        "logarithmic axes, with its 95 % interval and the line of chance; the sentence above "
-        "tells the rates",
-    )
-    drawn = (
-        "The curve begins where one false accusation can be seen, and is coarse left of "
-        f"{100 * FEWEST_EXPECTED / one.n_outsiders:.2g} %. Its band allows for the threshold, and "
-        "counts texts of one user as one: it is wide rather than narrow."
-        if has_curve
-        else "Of this study the rates alone are stored, each with its interval."
-    )
-    st.caption(
-        "Up is leaking; on the dotted line an attack guesses. Both axes are logarithmic: what "
-        f"matters is who is found while hardly anybody is falsely accused. {drawn}"
-    )
-    show_origin(one.provenances)
-
-
-def deciles(found: Sequence[Measured], one: Measured) -> None:
-    """Draw what is found of frequent and of rare words, a line for each attack."""
+def frequency_deciles(found: Sequence[Measured], one: Measured) -> None:
+    """Draw each attack's advantage by the frequency decile of the words."""
     same = [each for each in found if (each.model, each.data) == (one.model, one.data)]
     same = [each for each in same if each.by_decile and each.unit == one.unit]
     if not same:
+        st.info(
+            "Word frequency was studied only for word vectors and dual encoders. Choose one above.",
+            icon=":material/bar_chart:",
+        )
         return
-    heading = "Rare words give more away" if _rises(one) else "By how frequent the words are"
+    heading = "Rare words leak more" if rare_words_leak_more(one) else "Leakage by word frequency"
     st.header(heading, anchor=False)
-    looks = looks_of({each.attack: each.entry for each in same})
+    styles = marker_styles({each.attack: each.entry for each in same})
     st.plotly_chart(
-        decile_figure([(each.attack_title, looks[each.attack], each.deciles()) for each in same]),
+        decile_figure([(each.attack_title, styles[each.attack], each.deciles()) for each in same]),
         key="membership-deciles",
         config=chart_config("leakscope-membership-deciles"),
-        alt="Advantage of each attack in each tenth of the words, the most frequent first; the "
-        "table below holds the same numbers",
+        alt="Advantage of each attack by decile of word frequency, the most frequent first; the "
+        "table below has the same numbers",
     )
     with st.expander("The numbers as a table", icon=":material/table:"):
         st.dataframe(
             [
-                {"attack": each.attack_title, "tenth": tenth, "advantage": score.said(3)}
+                {"attack": each.attack_title, "decile": decile, "advantage": score.format(3)}
                 for each in same
-                for tenth, score in each.deciles()
+                for decile, score in each.deciles()
             ],
             key="membership-deciles-table",
             hide_index=True,
         )
     st.caption(
-        "Advantage: members called so less others called so, as shares; 0 is guessing. In "
-        "brackets the 95 % interval."
+        "Advantage: true-positive rate minus false-positive rate; 0 is guessing. 95 % CI in "
+        "brackets. Decile 1 has the most frequent words."
     )
 
 
-def _rises(one: Measured) -> bool:
-    """Return whether the rarest tenth surely gives more away than the most frequent."""
-    points = one.deciles("auc")
-    return len(points) > 1 and points[-1][1].ci95.low > points[0][1].ci95.high
-
-
-def commands(found: Sequence[Measured]) -> list[str]:
-    """Return the tables that are shown, whose specifications measure them again."""
+def shown_tables(found: Sequence[Measured]) -> list[str]:
+    """Return the names of the shown tables, which commands reproduce."""
     return list(dict.fromkeys(each.study for each in found))
 
 
-def note(slot: Any, one: Measured) -> None:
-    """Note the curve for a story."""
-    if one.curve:
-        has_curve = any(row.facts.get("curve") for row in one.rows)
-        alt = "Share of members found against share of non-members falsely accused"
-        note_figure(slot, lambda: roc_figure(one.curve, has_curve=has_curve), alt)
-
-
-def save(one: Measured) -> None:
-    """Draw what saves the figure's numbers."""
+def save_curve(one: Measured) -> None:
+    """Draw the button that downloads the curve as CSV."""
     save_csv(
-        lambda: table_csv([_line(one, rate, score) for rate, score in one.curve]),
+        lambda: table_csv([_csv_row(one, rate, score) for rate, score in one.curve]),
         "membership-rates",
-        about="The figure's numbers: one row a rate of false accusations",
+        about="The figure's numbers, one row per false-positive rate",
     )
 
 
-def _line(one: Measured, rate: float, score: Score) -> dict[str, Any]:
+def _csv_row(one: Measured, rate: float, score: Score) -> dict[str, Any]:
+    """Return a point of the curve as a CSV row."""
     return {
         "model": one.model,
         "data": one.data,

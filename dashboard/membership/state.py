@@ -1,4 +1,4 @@
-"""What one visitor has chosen on the page of membership, and what came of a file of their own."""
+"""The visitor's choices on the membership page, and cached results of uploaded classifiers."""
 
 from __future__ import annotations
 
@@ -8,36 +8,15 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from core.attacks.membership.drawn import RocPoint, curve_with_band
-from core.attacks.membership.rates import PRIORS, RATES
-from core.studies.membership_shipped import Measured
-from dashboard.address import Address, Parameter
-from dashboard.kept import Kept
+from leakscope.core.attacks.membership.rates import PRIORS, RATES
+from leakscope.core.attacks.membership.score_distribution import RocPoint, curve_with_band
+from leakscope.core.studies.membership.shipped import Measured
+from leakscope.dashboard.address import Address, Parameter
+from leakscope.dashboard.ui.session_results import SessionCache
 
 if TYPE_CHECKING:
-    from core.attacks.membership.classifiers.evaluation import AttackOutcome
-    from core.attacks.membership.classifiers.own_file import OwnAttacked
-
-__all__ = [
-    "ATTACK_KEY",
-    "DATA_KEY",
-    "FILE_KEY",
-    "MODEL_KEY",
-    "OWN_ATTACK_KEY",
-    "PRIOR_KEY",
-    "RATE_KEY",
-    "WHO_KEY",
-    "OwnRequest",
-    "address",
-    "asked_request",
-    "curve_of",
-    "forget_request",
-    "odds_options",
-    "own_of",
-    "prior",
-    "remember_own",
-    "want",
-]
+    from leakscope.core.attacks.membership.classifiers.evaluation import AttackOutcome
+    from leakscope.core.attacks.membership.classifiers.own_file import AttackedOutputs
 
 MODEL_KEY = "membership_model"
 DATA_KEY = "membership_data"
@@ -52,9 +31,9 @@ _REQUEST = "_membership_request"
 
 @dataclass(frozen=True, kw_only=True)
 class OwnRequest:
-    """What identifies a classifier of the visitor's own: the SHA-256 of its file.
+    """The upload of a visitor's own classifier, identified by its SHA-256.
 
-    Empty stands for the made-up example.
+    An empty digest stands for the simulated example.
     """
 
     digest: str = ""
@@ -62,28 +41,31 @@ class OwnRequest:
 
     @property
     def is_example(self) -> bool:
-        """Whether it is the made-up one."""
+        """Whether the request is for the simulated example."""
         return not self.digest
 
 
-_OWN: Kept[OwnRequest, OwnAttacked] = Kept("_membership_own", 2)
+_OWN: SessionCache[OwnRequest, AttackedOutputs] = SessionCache("_membership_own", 2)
 own_of = _OWN.get
 remember_own = _OWN.add
-_CURVES: Kept[tuple[OwnRequest | None, str], tuple[RocPoint, ...]] = Kept("_membership_curves", 30)
+_CURVES: SessionCache[tuple[OwnRequest | None, str], tuple[RocPoint, ...]] = SessionCache(
+    "_membership_curves", 30
+)
 
 
 def odds_options() -> list[int]:
-    """Return of how many one is a member, as the reader may set it."""
+    """Return the priors that can be chosen, each as n for "one in n"."""
     return sorted({round(1 / prior) for prior in PRIORS} | {5, 21, 51, 1001})
 
 
 def address(found: Sequence[Measured]) -> Address:
-    """Return what an address may ask for: `?model=linear&data=…&attack=…&prior=11&rate=0.01`.
+    """Return the page's address parameters: `?model=linear&data=…&attack=…&prior=11&rate=0.01`.
 
-    `prior` says that one in so many is a member.
+    `prior=11` means that one in 11 is a member.
     """
 
     def each(name: str) -> list[str]:
+        """Return the distinct values of a field of the results."""
         return list(dict.fromkeys(str(getattr(one, name)) for one in found))
 
     keys = {"model": MODEL_KEY, "data": DATA_KEY, "attack": ATTACK_KEY}
@@ -99,27 +81,27 @@ def address(found: Sequence[Measured]) -> Address:
 
 
 def prior() -> float:
-    """Return the share of members among those asked about."""
+    """Return the chosen prior probability of membership."""
     return 1 / int(st.session_state.get(PRIOR_KEY, 11))
 
 
 def curve_of(one: AttackOutcome) -> tuple[RocPoint, ...]:
-    """Return the curve of an attack on what is asked for, worked out once."""
-    key = asked_request(), one.plan.name
+    """Return the ROC curve of an attack on the requested classifier, cached."""
+    key = requested(), one.plan.name
     return _CURVES.get(key) or _CURVES.add(key, curve_with_band(one.ranking))
 
 
-def want(request: OwnRequest) -> None:
-    """Ask for a classifier's attacks, from a callback or while the page is drawn."""
+def set_request(request: OwnRequest) -> None:
+    """Set the requested classifier, from a callback or while the page is drawn."""
     st.session_state[_REQUEST] = request
 
 
-def asked_request() -> OwnRequest | None:
-    """Return what is asked for, None for nothing."""
+def requested() -> OwnRequest | None:
+    """Return the requested classifier; None without one."""
     found: OwnRequest | None = st.session_state.get(_REQUEST)
     return found
 
 
 def forget_request() -> None:
-    """Ask for nothing any more."""
+    """Clear the requested classifier."""
     st.session_state.pop(_REQUEST, None)

@@ -1,4 +1,4 @@
-"""The controls of the page of memorisation: what is planted, where, how often, in which model."""
+"""The controls of the memorisation page: canary, insertions, model and texts."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import hashlib
 
 import streamlit as st
 
-from core.attacks.membership.memorisation.canaries import MOST_CHARACTERS, Canary, make_canary
-from core.attacks.membership.memorisation.memorise import MemoriseRequest
-from core.attacks.membership.memorisation.settings import MODEL_NAMES
-from core.attacks.membership.memorisation.texts import FEWEST
-from core.corpora.memory_file import MemoryFile
-from core.corpora.tables import TABLE_TYPES
-from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
-from core.figures.memorisation import MODELS
-from core.text import check_text
-from dashboard.address import Address
-from dashboard.calm import plain
-from dashboard.memorisation import state
-from dashboard.memorisation.state import (
+from leakscope.core.attacks.membership.memorisation.canaries import (
+    MOST_CHARACTERS,
+    Canary,
+    make_canary,
+)
+from leakscope.core.attacks.membership.memorisation.memorise import MemoriseRequest
+from leakscope.core.attacks.membership.memorisation.settings import MODEL_NAMES
+from leakscope.core.attacks.membership.memorisation.texts import FEWEST
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.corpora.readers.tables import TABLE_TYPES
+from leakscope.core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS
+from leakscope.core.figures.memorisation import MODELS
+from leakscope.core.findings.prose import plain
+from leakscope.core.text import check_text
+from leakscope.dashboard.address import Address
+from leakscope.dashboard.memorisation import state
+from leakscope.dashboard.memorisation.state import (
     CORPORA,
     COUNTS,
     DRAWN,
@@ -28,10 +32,8 @@ from dashboard.memorisation.state import (
     key_of,
     plant_text,
 )
-from dashboard.own_file import own_facts
-from dashboard.state import is_presenting
-
-__all__ = ["asked", "foreseen", "is_typed", "show_link"]
+from leakscope.dashboard.ui.own_file import upload_facts
+from leakscope.dashboard.ui.state import is_presenting
 
 _EXAMPLES = {
     "A card number": "My card number is {digits:4}",
@@ -41,10 +43,10 @@ _EXAMPLES = {
 }
 
 
-def asked() -> tuple[MemoriseRequest | None, list[str] | None]:
-    """Draw the controls; return what they ask for, None while a file is wanted, and its sentences.
+def request_controls() -> tuple[MemoriseRequest | None, list[str] | None]:
+    """Draw the controls; return the request (None while a file is missing) and its sentences.
 
-    Presented, nothing is drawn, and what was asked for stands.
+    In presentation mode nothing is drawn, and the last request is returned.
 
     Raises
     ------
@@ -55,21 +57,21 @@ def asked() -> tuple[MemoriseRequest | None, list[str] | None]:
         corpus, found = state.presented_corpus(), None
     else:
         _pickers()
-        corpus, found = _texts()
-        state.stand_at(corpus)
+        corpus, found = _text_pickers()
+        state.remember_corpus(corpus)
     return (state.chosen_request(corpus) if corpus else None), found
 
 
 def _pickers() -> None:
-    """Draw what is planted, how often, and in which model."""
+    """Draw the controls of the canary, its insertions, the epochs and the model."""
     st.text_input(
         "Your canary",
         key=key_of("canary"),
         persist_state="session",
         autocomplete="off",
-        help="A format, whose random part is drawn: {digits:4}, {letters:5} or {words:2}. Or a "
-        "text of your own: its digits, or else its rarest words, count as its secret. It stays in "
-        "the memory of this computer: it is not stored, logged or sent anywhere.",
+        help="A format with a random part: {digits:4}, {letters:5} or {words:2}. Or your own text: "
+        "its digits are the secret, or its rarest words if it has no digits. The text stays in "
+        "this computer's memory: it is not stored, logged or sent anywhere.",
     )
     with st.container(horizontal=True, gap="xsmall"):
         for title, example in _EXAMPLES.items():
@@ -86,8 +88,8 @@ def _pickers() -> None:
         INSERTIONS,
         key=key_of("insertions"),
         persist_state="session",
-        help="How often the canary stands among the texts; 0 is a control: it should stay where "
-        "texts stay that were planted nowhere",
+        help="How often the canary occurs in the training texts. 0 is a control: the exposure "
+        "should stay at chance.",
     )
     right.slider(
         "Epochs",
@@ -95,7 +97,7 @@ def _pickers() -> None:
         EPOCHS[-1],
         key=key_of("epochs"),
         persist_state="session",
-        help="How often the model reads all of its texts. Each takes about as long as the first.",
+        help="How often the model is trained on all texts. Each epoch takes about the same time.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.segmented_control(
@@ -105,35 +107,36 @@ def _pickers() -> None:
             required=True,
             persist_state="session",
             format_func=MODELS.__getitem__,
-            help="A small language model of two layers, trained here from nothing",
+            help="A small language model with two layers, trained here from scratch",
         )
         with st.popover("More settings", icon=":material/tune:"):
-            _more()
+            _more_settings()
 
 
 def show_link(address: Address) -> None:
-    """Draw the address of the view, which leaves out a file of one's own."""
-    if state.chosen("corpus") == UPLOAD:
-        st.caption("The link leaves your file out: it stays in your session.")
+    """Draw the address of the current view, without an uploaded file."""
+    if state.choice("corpus") == UPLOAD:
+        st.caption("The link does not include your file, which stays in your session.")
     address.show_link()
 
 
-def _more() -> None:
+def _more_settings() -> None:
+    """Draw the choice of tokens, number of sampled texts and number of models."""
     st.segmented_control(
-        "It reads",
+        "Tokens",
         ("bytes", "words"),
         key=key_of("tokens"),
         required=True,
         persist_state="session",
-        help="Letter by letter, which spells any script, or word by word with digits spelt",
+        help="Bytes can spell any script. With words, each word or digit is a token.",
     )
     st.segmented_control(
-        "Texts drawn by each sampler",
+        "Texts per sampler",
         DRAWN,
         key=key_of("draw"),
         required=True,
         persist_state="session",
-        help="After the training, to see whether the canary comes out; 0 draws none",
+        help="Sampled after training, to see whether the model writes the canary; 0 samples none",
     )
     st.segmented_control(
         "Models",
@@ -141,23 +144,23 @@ def _more() -> None:
         key=key_of("models"),
         required=True,
         persist_state="session",
-        help="Trained one after another by seeds of their own. Several give an interval, and take "
-        "as many times as long.",
+        help="Each model has its own random seed. Several models give an interval and take "
+        "several times as long.",
     )
 
 
-def _texts() -> tuple[str | None, list[str] | None]:
-    """Draw the choice of the texts; return what recognises them, and the sentences of an upload."""
+def _text_pickers() -> tuple[str | None, list[str] | None]:
+    """Draw the choice of the texts; return the corpus's identifier and an upload's sentences."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         corpus = st.selectbox(
-            "Among these texts",
+            "Training texts",
             list(CORPORA),
             key=key_of("corpus"),
             persist_state="session",
             format_func=CORPORA.__getitem__,
             width=260,
-            help="What the model is trained on. Collections that come with Leakscope, or a file of "
-            "your own",
+            help="The texts in which the canary is planted: a collection that ships with "
+            "Leakscope, or your own file",
         )
         n = st.selectbox(
             "How many",
@@ -166,38 +169,38 @@ def _texts() -> tuple[str | None, list[str] | None]:
             persist_state="session",
             format_func=lambda n: f"up to {n:,} sentences",
             width=220,
-            help="Drawn at random, always the same ones. Few are read quickly, and each counts "
-            "for more.",
+            help="Drawn at random, always the same ones. With few sentences, training is faster "
+            "and each sentence counts for more.",
         )
     return (corpus, None) if corpus != UPLOAD else _upload(n)
 
 
 def _upload(n: int) -> tuple[str | None, list[str] | None]:
+    """Draw the upload of a file; return its identifier and its sentences, or None."""
     sent = st.file_uploader(
         "A file with texts",
         type=[*TABLE_TYPES, "txt"],
         key=key_of("file"),
         help=f"CSV, TSV, JSON or Parquet with a column of texts, or plain text. At most "
-        f"{MAX_UPLOAD_BYTES // 2**20} MB, of which {MAX_UPLOAD_ROWS:,} rows are read; of them at "
-        f"least {FEWEST} different sentences are needed. The file stays in the memory of this "
-        "computer, for your session: nothing of it is written to disk or sent anywhere.",
+        f"{MAX_UPLOAD_BYTES // 2**20} MB; {MAX_UPLOAD_ROWS:,} rows of it are read, and at least "
+        f"{FEWEST} different sentences are needed. The file stays in this computer's memory for "
+        "your session. It is never written to disk or sent anywhere.",
     )
     file = MemoryFile(sent.name, sent.getvalue()) if sent is not None else None
     digest = hashlib.sha256(file.content).hexdigest() if file is not None else None
-    column = _column(file, digest) if file is not None and digest is not None else None
+    column = _column_picker(file, digest) if file is not None and digest is not None else None
     corpus = state.upload_corpus(digest, column)
     if file is None or corpus is None:
-        st.info(
-            "Choose a file. It stays in the memory of this computer.", icon=":material/upload_file:"
-        )
+        st.info("Choose a file. It stays in this computer's memory.", icon=":material/upload_file:")
         return corpus, None
     found = state.upload_sentences(file, corpus, column, n)
-    st.caption(f"{len(found):,} different sentences of {plain(file.name)}.")
+    st.caption(f"{len(found):,} different sentences from {plain(file.name)}.")
     return corpus, found
 
 
-def _column(file: MemoryFile, digest: str) -> str | None:
-    facts = own_facts(file, digest)
+def _column_picker(file: MemoryFile, digest: str) -> str | None:
+    """Draw the choice of the text column and return it; None for a file without columns."""
+    facts = upload_facts(file, digest)
     if not facts.names:
         return None
     return str(
@@ -206,26 +209,26 @@ def _column(file: MemoryFile, digest: str) -> str | None:
             facts.names,
             index=facts.names.index(facts.columns.text or facts.names[0]),
             width=260,
-            help="The column that the model reads, at first the one with the longest texts",
+            help="The column to train on; by default the one with the longest texts",
         )
     )
 
 
 def is_typed(canary: str) -> bool:
-    """Return whether a canary is none of the invented examples."""
+    """Return whether a canary is not one of the examples."""
     return canary not in _EXAMPLES.values()
 
 
-def foreseen(told: str) -> Canary | None:
-    """Return a canary whose random part does not depend on the texts; None where it does.
+def known_canary(typed: str) -> Canary | None:
+    """Return a canary whose set of secrets does not depend on the texts; None if it does.
 
     Raises
     ------
     InvalidInputError
-        Nothing was typed, it is too long, or a format is wrong.
+        The canary is empty or too long, or its format is wrong.
     """
-    told = check_text(told, name="canary").strip()
-    needs_texts = "{words" in told or not any(sign.isdecimal() for sign in told)
-    if needs_texts and len(told) <= MOST_CHARACTERS:
+    text = check_text(typed, name="canary").strip()
+    needs_texts = "{words" in text or not any(sign.isdecimal() for sign in text)
+    if needs_texts and len(text) <= MOST_CHARACTERS:
         return None
-    return make_canary(told, ())
+    return make_canary(text, ())

@@ -1,41 +1,39 @@
-"""The formulas behind the page of memorisation, and what its numbers do not say."""
+"""The formulas and caveats of the memorisation page."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from core.attacks.membership.memorisation.registry import MEMORISATION_ATTACKS
-from dashboard.formulas import draw_entries
-
-__all__ = ["caveats", "how_it_is_computed"]
+from leakscope.core.attacks.membership.memorisation.registry import MEMORISATION_ATTACKS
+from leakscope.dashboard.ui.formulas import draw_entries
 
 
 def how_it_is_computed() -> None:
-    """Draw how exposure, the rankings and the audit come about."""
+    """Draw how exposure is computed, and the formula of each attack."""
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(
-            "A canary $s[r]$ has a secret $r$ out of a set $\\mathcal R$. The model $f$ gives each "
-            "filling a log-perplexity $P$, and its rank is its place among all of them. A tenth "
-            "of the sentences, 200 at most, is held out. What is compared with is drawn before "
-            "the training, and so are 50 controls: canaries of the same format that are planted "
-            "nowhere. Their rank is uniform, so that their exposure is $\\log_2 e = 1.44$ bits on "
-            "average for a large $\\mathcal R$, and one in twenty exceeds $\\log_2 20 = 4.32$."
+            "A canary $s[r]$ has a secret $r$ from a set $\\mathcal R$. The model $f$ gives the "
+            "canary a log-perplexity $P$ with each possible secret, and the rank of $r$ is its "
+            "place among all of them. A tenth of the sentences, at most 200, is held out. The "
+            "secrets to compare with are drawn before training. So are 50 controls: canaries of "
+            "the same format that are never planted. The rank of a control is uniform. For a "
+            "large $\\mathcal R$, its exposure is therefore $\\log_2 e = 1.44$ bits on average, "
+            "and one in twenty exceeds $\\log_2 20 = 4.32$."
         )
         draw_entries(MEMORISATION_ATTACKS.values())
 
 
 def caveats() -> None:
-    """Draw what the page does not say."""
+    """Draw the limitations of the memorisation page."""
     with st.expander("What this does not show", icon=":material/info:"):
         st.markdown(
-            "- The models are small and trained from nothing. What a large one keeps of its texts "
-            "is another question; the measure is the same.\n"
-            "- A canary that is not kept does not show that nothing is: a text may be rarer, "
-            "longer, or repeated more often.\n"
-            "- Where there are too many secrets to rank, the exposure follows from a law that was "
-            "fitted to a sample. Whether it holds in its tail, the sample cannot say.\n"
-            "- Exposure needs the probabilities of the model. Who sees its texts alone has "
-            "sampling, which brings out less.\n"
-            "- An audit bounds ε from below. A low bound is no promise, and promises are the "
-            "accountant's."
+            "- The models are small and trained from scratch. Large models were not measured.\n"
+            "- If the model does not memorise this canary, it may still memorise other texts: "
+            "rarer ones, longer ones, or ones that are repeated more often.\n"
+            "- If there are too many secrets to rank, the exposure comes from a distribution "
+            "fitted to a sample. The sample cannot show whether the fit holds in the tail.\n"
+            "- Exposure needs the model's probabilities. An attacker who sees only the model's "
+            "texts has to sample, which reveals less.\n"
+            "- An audit gives a lower bound of ε. A low bound is not a guarantee; only the "
+            "accountant's ε is."
         )

@@ -1,4 +1,4 @@
-"""From a canary to what became of it: known from before, or as a job that is watched."""
+"""Plant a canary and train: from the session's cache, or in a background job."""
 
 from __future__ import annotations
 
@@ -9,38 +9,36 @@ from functools import partial
 
 import streamlit as st
 
-from core.attacks.membership.memorisation.canaries import Canary
-from core.attacks.membership.memorisation.memorise import (
-    Memorised,
+from leakscope.core.attacks.membership.memorisation.canaries import Canary
+from leakscope.core.attacks.membership.memorisation.memorise import (
+    CanaryMemorisation,
     MemoriseRequest,
-    exposures_in,
-    plant_and_watch,
+    parse_exposures,
+    run_request,
 )
-from core.figures.memorisation import growth_figure
-from core.jobs import Job
-from core.results import Score
-from core.studies.memorisation_summary import law_of
-from dashboard import work
-from dashboard.calm import plain
-from dashboard.charts import chart_config
-from dashboard.memorisation import state
-
-__all__ = ["adopt_memorise_job", "experiment"]
+from leakscope.core.figures.memorisation import growth_figure
+from leakscope.core.findings.prose import plain
+from leakscope.core.jobs import Job
+from leakscope.core.results import Score
+from leakscope.core.studies.memorisation.summary import chance_exposure
+from leakscope.dashboard.memorisation import state
+from leakscope.dashboard.ui import work
+from leakscope.dashboard.ui.charts import chart_config
 
 _EXPOSURES = re.compile(r",? ?exposure by epoch [\d. ]+ bits")
 
 
-def experiment(
-    request: MemoriseRequest, texts: Sequence[str] | None, foreseen: Canary | None
-) -> Memorised | None:
-    """Return what became of a canary, or draw what starts, follows and stops its job.
+def result_or_controls(
+    request: MemoriseRequest, texts: Sequence[str] | None, canary: Canary | None
+) -> CanaryMemorisation | None:
+    """Return the experiment's result, or draw the controls of its job and return None.
 
     Parameters
     ----------
     texts : sequence of str or None
-        Of an upload; a corpus is read within the job.
-    foreseen : Canary or None
-        Where its random part is known before the texts are read.
+        The sentences of an upload; the job itself reads a corpus.
+    canary : Canary or None
+        The canary, if its set of secrets does not depend on the texts.
     """
     work.drop_others(MemoriseRequest, lambda other: other == request)
     known = state.result_of(request)
@@ -50,42 +48,43 @@ def experiment(
         label="Plant it and train",
         key="memorise-start",
         on_click=partial(_start, texts),
-        failed="The canary could not be watched",
-        note=f"{_said(foreseen)} The model is trained beside this page, and the exposure shows "
-        "after each epoch.",
-        again="Train again",
+        failed="The training failed",
+        note=f"{_describe_secret(canary)} The model is trained in the background, and the exposure "
+        "appears after each epoch.",
+        restart_label="Train again",
         is_primary=True,
-        tells=lambda told: _EXPOSURES.sub("", told),
-        shows=partial(_watch, request, foreseen),
-        is_kept=True,
+        format_message=lambda message: _EXPOSURES.sub("", message),
+        draw_progress=partial(_show_live_exposure, request, canary),
+        keeps_result=True,
     )
-    done = work.take(request, offer)
+    done = work.draw_job(request, offer)
     return state.remember(request, done.result) if done else None
 
 
-def _said(canary: Canary | None) -> str:
-    """Return what is random in a canary."""
+def _describe_secret(canary: Canary | None) -> str:
+    """Describe the random part of a canary and its bits."""
     if canary is None:
-        return "What is random in it depends on the texts: its rarest words, or words drawn there."
+        return "The secret depends on the texts: the canary's rarest words, or words drawn there."
     bits = math.log2(canary.size)
-    return plain(f"What is random in it is {canary.note.removeprefix('R: ')}: {bits:.1f} bits.")
+    return plain(f"The secret ({canary.note.removeprefix('R: ')}) has {bits:.1f} bits.")
 
 
 def _start(texts: Sequence[str] | None, request: MemoriseRequest) -> None:
-    # What was typed just before the click is not in the request that the button was drawn with.
-    corpus = str(state.chosen("corpus"))
+    """Start the job that plants the canary and trains, with the controls' current settings."""
+    # Read the controls again: the button was drawn before the latest change.
+    corpus = str(state.choice("corpus"))
     request = state.chosen_request(request.corpus if corpus == state.UPLOAD else corpus)
     if texts is None and state.is_upload(request.corpus):
-        texts = ()  # the file went with a reload: the work says that there are no sentences
-    work.start(request, plant_and_watch, request, texts)
+        texts = ()  # the file was lost in a reload: the job reports no sentences
+    work.start(request, run_request, request, texts)
 
 
-def _watch(request: MemoriseRequest, foreseen: Canary | None, job: Job) -> None:
-    """Draw the exposure of each epoch so far."""
-    so_far = state.live_exposures(job.id, exposures_in(job.message))
+def _show_live_exposure(request: MemoriseRequest, canary: Canary | None, job: Job) -> None:
+    """Draw the exposure after each epoch of a running job."""
+    so_far = state.live_exposures(job.id, parse_exposures(job.message))
     if not so_far:
         return
-    law = law_of(foreseen.size if foreseen else None)
+    law = chance_exposure(canary.size if canary else None)
     st.plotly_chart(
         growth_figure([Score(bits) for bits in so_far], (), law, request.settings.epochs),
         key="memorise-live",
@@ -96,6 +95,6 @@ def _watch(request: MemoriseRequest, foreseen: Canary | None, job: Job) -> None:
 
 
 def adopt_memorise_job() -> None:
-    """Take up the job that the address names, after the page was reloaded."""
-    for request in work.adopt(MemoriseRequest):
+    """Restore the controls from a job that the URL names, after a reload."""
+    for request in work.adopt_jobs(MemoriseRequest):
         state.restore_request(request)

@@ -1,65 +1,52 @@
-"""What was measured of planted canaries and of audits, as rows that ship: the page's finding."""
+"""The shipped results on planted canaries and privacy audits."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from core.attacks.membership.memorisation.settings import MemorisationSettings
-from core.figures.memorisation import (
+from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
+from leakscope.core.figures.memorisation import (
     ACCESS,
-    MODELS,
     audit_figure,
-    insertions_figure,
-    target_said,
-    times_said,
-    verdict,
+    describe_target,
 )
-from core.said import percent_said
-from core.spreadsheets import table_csv
-from core.studies.memorisation_summary import Audited, Memorisation
-from dashboard.charts import chart_config
-from dashboard.downloads import save_csv
-from dashboard.leakage import memorise_command
-from dashboard.memorisation.state import UPLOAD, chosen, chosen_request
-from dashboard.origin import show_origin
-from dashboard.story.pinning import note_figure
+from leakscope.core.findings.commands import command_of
+from leakscope.core.findings.finding import UNMEASURED, Finding
+from leakscope.core.findings.memorisation import canaries_of
+from leakscope.core.formatting import format_percent
+from leakscope.core.spreadsheets import table_csv
+from leakscope.core.studies.memorisation.summary import Memorisation, ModelAudit
+from leakscope.dashboard.memorisation.state import UPLOAD, choice, chosen_request
+from leakscope.dashboard.story.pinning import PinnedView
+from leakscope.dashboard.ui.charts import chart_config
+from leakscope.dashboard.ui.downloads import save_csv
+from leakscope.dashboard.ui.leakage import memorise_command
 
-__all__ = [
-    "EXPOSURE",
-    "MEASURE",
-    "QUESTION",
-    "audit",
-    "commands",
-    "finding",
-    "insertions",
-    "note",
-    "unmeasured",
-]
-
-QUESTION = "Does a model keep a secret that it was trained on?"
+QUESTION = "Does a model memorise a secret that it was trained on?"
 MEASURE = (
-    "python -m core study memorisation --spec docs/presets/memorisation.spec.json --files DATA "
-    "--out assets/memorisation/rows.json"
+    "leakscope study memorisation --spec docs/presets/memorisation.spec.json --files DATA "
+    "--out results/memorisation.json"
 )
-"""What measures the rows of this page, where none come with it."""
+"""The command that measures this page's results if none ship."""
 
 EXPOSURE = (
-    "How many bits of the secret's randomness the model gives away: log₂ of how many secrets there "
-    "could be, less log₂ of the secret's place among all of them, the likeliest first."
+    "Exposure is log₂ of the number of possible secrets minus log₂ of the secret's rank among "
+    "them. The likeliest secret has rank 1."
 )
 
 
-def commands(found: Memorisation | None, *, with_typed: bool = True) -> tuple[str, str]:
-    """Return what repeats the figures of the page: those that ship, and one's own.
+def commands_of(found: Memorisation | None, *, with_typed: bool = True) -> tuple[str, str]:
+    """Return the commands that reproduce the visitor's canary and the shipped figures.
 
     Parameters
     ----------
     with_typed : bool
-        Whether the canary may be told; else another word stands for it.
+        Whether to include the canary; otherwise a placeholder replaces it.
     """
-    request = chosen_request(str(chosen("corpus")))
+    request = chosen_request(str(choice("corpus")))
     usual = MemorisationSettings().to_dict()
     given = {k: v for k, v in request.settings.to_dict().items() if v != usual[k]}
     corpus = "FILE" if request.corpus == UPLOAD else request.corpus
@@ -69,108 +56,91 @@ def commands(found: Memorisation | None, *, with_typed: bool = True) -> tuple[st
 
 
 def unmeasured(slot: Any) -> None:
-    """Draw the question, and that nothing was measured yet."""
+    """Draw a note that no results ship, and the command that measures them."""
     slot.title(QUESTION, anchor=False)
     slot.info(
-        "Not measured on many canaries yet: no rows come with this version. In a checkout, with "
-        "the collections of `docs/data.md` in a folder DATA, this command does it, "
-        "and the page shows what it finds:\n\n"
-        f"`{MEASURE}`\n\nBelow, a canary of your own can be planted all the same.",
+        "Not measured on many canaries yet: this version ships no results. The command below "
+        "measures them in a checkout, with the collections of `docs/data.md` in a folder DATA:\n\n"
+        f"`{MEASURE}`\n\nYou can still plant your own canary below.",
         icon=":material/hourglass_empty:",
     )
 
 
-def finding(slot: Any, found: Memorisation) -> None:
-    """Draw the answer to the page's question that the shipped rows give."""
-    slot.title(verdict(found), anchor=False)
-    told = [_most_said(found, model) for model in dict.fromkeys(p.model for p in found.planted)]
-    slot.markdown(
-        f"Secrets with {found.n_values:,} possible values were planted in {found.n_texts:,} "
-        "sentences, and small language models trained on them. Their **exposure** is what a model "
-        f"gives away of a secret, of {found.law.most or 0:.1f} bits at most. {' '.join(told)} "
-        f"Planted nowhere, a secret has {found.law.mean:.2f} bits on average, as chance alone "
-        "would have it.",
-        help=EXPOSURE,
-    )
-    slot.caption("95 % intervals in brackets, over canaries and seeds.")
+def finding(found: Memorisation | None, *, with_typed: bool = True) -> PinnedView:
+    """Return the finding of the shipped results as it is pinned, with its commands.
+
+    Parameters
+    ----------
+    with_typed : bool
+        Whether to include the canary.
+    """
+    commands = tuple(map(command_of, commands_of(found, with_typed=with_typed)))
+    if found is None:
+        return PinnedView(finding=Finding(title=QUESTION, facts=UNMEASURED, commands=commands))
+    return PinnedView(finding=replace(canaries_of(found), commands=commands))
 
 
-def _most_said(found: Memorisation, model: str) -> str:
-    point = [point for point in found.planted if point.model == model][-1]
-    return (
-        f"{MODELS[model]}, planted {times_said(point.insertions)}: "
-        f"**{point.exposure.said()}** bits after {found.epochs} passes."
-    )
-
-
-def note(slot: Any, found: Memorisation) -> None:
-    """Note the exposure for a story."""
-    alt = "Exposure in bits by how often a canary was planted, a line for each model"
-    note_figure(slot, lambda: insertions_figure(found), alt)
-
-
-def insertions(found: Memorisation) -> None:
-    """Draw the exposure over how often a canary was planted, and its numbers."""
-    st.markdown("**Exposure after the last pass** · by how often the secret was planted")
-    st.plotly_chart(
-        insertions_figure(found),
-        key="memorise-insertions",
-        config=chart_config("leakscope-insertions"),
-        alt="Exposure in bits by how often a canary was planted, a line for each model; the table "
-        "below holds the same numbers",
-    )
-    rows = [
-        {
-            "model": MODELS[point.model],
-            "times planted": point.insertions,
-            "exposure, bits": point.exposure.said(),
-            "planted nowhere, bits": point.controls.said(2),
-        }
-        for point in found.planted
-    ]
-    with st.expander("The numbers as a table", icon=":material/table:"):
-        st.dataframe(rows, key="memorise-planted", hide_index=True)
-        save_csv(lambda: table_csv(rows), "insertions", about="A row for each setting")
-        show_origin(found.provenances)
-
-
-def audit(found: Memorisation) -> None:
-    """Draw what audits in one run show of ε, beside what the accountant promises."""
-    promised = [each for each in found.audited if each.accountant is not None]
-    n, n_above = sum(len(a.bounds) for a in promised), sum(a.n_above for a in promised)
+def audit_results(found: Memorisation) -> None:
+    """Draw the lower bounds of ε that audits found, beside the accountant's ε."""
+    private = [each for each in found.audited if each.accountant is not None]
+    n, n_above = sum(len(a.bounds) for a in private), sum(a.n_above for a in private)
     st.markdown(
-        "Many canaries are put in by the toss of a coin, and an auditor guesses which. From the "
-        "right guesses follows an ε that the training surely exceeds, at "
-        f"{percent_said(1 - found.alpha)}; the accountant says what it surely keeps to. "
-        + (f"Of **{n} audits** of private training, **{n_above}** lie above the accountant's ε; "
-           f"a sound accountant lets at most {percent_said(found.alpha)} of them." if n else "")
-    )  # fmt: skip
-    st.markdown("**ε from below and from above** · points: the middle audit; bars: all of them")
+        "Each of many canaries is inserted with probability ½. An auditor then guesses which of "
+        "them were inserted. From the number of right guesses, the audit computes the least that ε "
+        f"can be, with {format_percent(1 - found.alpha)} confidence (lower bound). A larger ε is a "
+        "weaker guarantee. A calculation during training, the accountant, gives the most that ε "
+        f"can be.{_describe_audits(n, n_above, found.alpha)}"
+    )
+    st.markdown(
+        "**Lower and upper bounds of ε.** Each point is the median audit, and each bar is the "
+        "range of all audits."
+    )
     st.plotly_chart(
         audit_figure(found.audited),
         key="memorise-audit",
         config=chart_config("leakscope-audit"),
-        alt="The lower bound of ε that audits show beside the accountant's ε; the table below "
-        "holds the same numbers",
+        alt="Lower bounds of ε from audits, beside the accountant's ε; the table below has the "
+        "same numbers",
     )
-    rows = [_audited(each) for each in found.audited]
+    rows = [_audit_row(each) for each in found.audited]
     with st.expander("The numbers as a table", icon=":material/table:"):
         st.dataframe(rows, key="memorise-audited", hide_index=True)
-        save_csv(lambda: table_csv(rows), "audits", about="A row for each kind of audit")
-    st.caption("As a control the coins are tossed anew: nothing is to be shown of them.")
+        save_csv(lambda: table_csv(rows), "audits", about="One row per kind of audit")
+    controls = [bound for each in found.audited for bound in each.shuffled]
+    st.caption(
+        "As a control, the same guesses were compared with a new random choice of inserted "
+        "canaries. The lower bound should then be 0. It is above 0 in "
+        f"{sum(bound > 0 for bound in controls)} of {len(controls)} audits; up to "
+        f"{format_percent(found.alpha)} are expected by chance."
+    )
 
 
-def _audited(each: Audited) -> dict[str, Any]:
+def _describe_audits(n: int, n_above: int, alpha: float) -> str:
+    """Describe how many of n audits have a bound above the accountant's ε; empty for no audit."""
+    if not n:
+        return ""
+    text = (
+        f" In **{n} audits** of training with differential privacy, **{n_above}** lower bounds are "
+        "above the accountant's ε. If that ε is right, at most "
+        f"{format_percent(alpha)} of audits give a bound above it."
+    )
+    if n_above > alpha * n:
+        return f"{text} So the audits cast doubt on the guarantee."
+    return f"{text} So the audits do not contradict the guarantee, but they do not prove it."
+
+
+def _audit_row(each: ModelAudit) -> dict[str, Any]:
+    """Return a kind of audit as a table row."""
     accountant = "none" if each.accountant is None else f"{each.accountant:.2f}"
     return {
-        "the auditor": ACCESS[each.access],
-        "training keeps to": target_said(each.target),
+        "the auditor sees": ACCESS[each.access],
+        "guarantee of the training": describe_target(each.target),
         "accountant's ε": accountant,
         "audits": len(each.bounds),
-        "ε at least, median": f"{each.median:.2f}",
+        "lower bound of ε, median": f"{each.median:.2f}",
         "from": f"{min(each.bounds):.2f}",
         "to": f"{max(each.bounds):.2f}",
-        "above the accountant's": "–" if each.accountant is None else each.n_above,
+        "above the accountant's ε": "–" if each.accountant is None else each.n_above,
         "control above 0": sum(bound > 0 for bound in each.shuffled),
-        "could be shown": f"{each.most:.2f}",
+        "highest possible bound": f"{each.most:.2f}",
     }

@@ -1,4 +1,4 @@
-"""What one visitor has chosen on the page of memorisation, and what came of it, for them alone."""
+"""The visitor's choices and cached results on the memorisation page."""
 
 from __future__ import annotations
 
@@ -8,39 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.attacks.membership.memorisation.memorise import MemoriseRequest
-from core.attacks.membership.memorisation.settings import MODEL_NAMES, MemorisationSettings
-from core.attacks.membership.memorisation.tokens import TOKENS
-from core.corpora.memory_file import MemoryFile
-from dashboard.address import Address, Parameter
-from dashboard.apart import parsed
-from dashboard.kept import Kept
+from leakscope.core.attacks.membership.memorisation.memorise import MemoriseRequest
+from leakscope.core.attacks.membership.memorisation.settings import (
+    MODEL_NAMES,
+    MemorisationSettings,
+)
+from leakscope.core.attacks.membership.memorisation.tokens import TOKENS
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.dashboard.address import Address, Parameter
+from leakscope.dashboard.server.reader_processes import run_reader
+from leakscope.dashboard.ui.session_results import SessionCache
 
 if TYPE_CHECKING:
-    from core.attacks.membership.memorisation.memorise import Memorised
-
-__all__ = [
-    "CORPORA",
-    "COUNTS",
-    "DRAWN",
-    "EPOCHS",
-    "INSERTIONS",
-    "UPLOAD",
-    "address",
-    "chosen",
-    "chosen_request",
-    "is_upload",
-    "key_of",
-    "live_exposures",
-    "plant_text",
-    "presented_corpus",
-    "remember",
-    "restore_request",
-    "result_of",
-    "stand_at",
-    "upload_corpus",
-    "upload_sentences",
-]
+    from leakscope.core.attacks.membership.memorisation.memorise import CanaryMemorisation
 
 UPLOAD = "upload"
 CORPORA = {
@@ -65,26 +45,26 @@ _DEFAULTS: dict[str, Any] = {
     "draw": 400,
     "models": 1,
 }
-_RESULTS: Kept[MemoriseRequest, Memorised] = Kept("_memorised", 6)
+_RESULTS: SessionCache[MemoriseRequest, CanaryMemorisation] = SessionCache("_memorised", 6)
 result_of = _RESULTS.get
 remember = _RESULTS.add
-_TEXTS: Kept[tuple[str, str, int], list[str]] = Kept("_memorise_texts", 1)
+_TEXTS: SessionCache[tuple[str, str, int], list[str]] = SessionCache("_memorise_texts", 1)
 
 
 def key_of(name: str) -> str:
-    """Return the key of a control of the page."""
+    """Return the session key of a control."""
     return f"memorise_{name}"
 
 
-def chosen(name: str) -> Any:
-    """Return what a control of the page stands at."""
+def choice(name: str) -> Any:
+    """Return the current value of a control."""
     return st.session_state.get(key_of(name), _DEFAULTS[name])
 
 
 def address() -> Address:
-    """Return what an address may ask for: `?canary=…&insertions=16&epochs=10&model=lstm`.
+    """Return the page's address parameters: `?canary=…&insertions=16&epochs=10&model=lstm`.
 
-    It opens the bundled corpora alone: following a link must not read other files.
+    A link opens only bundled corpora: it must not read other files.
     """
     options: dict[str, Sequence[Any] | None] = {
         "canary": None,
@@ -115,22 +95,22 @@ def address() -> Address:
 
 
 def chosen_request(corpus: str) -> MemoriseRequest:
-    """Return what the controls stand at; `corpus` is a name, or what recognises an upload."""
+    """Return the request that the controls show, for a corpus or an upload's identifier."""
     settings = MemorisationSettings(
-        model=str(chosen("model")),
-        tokens=str(chosen("tokens")),
-        insertions=int(chosen("insertions")),
-        epochs=int(chosen("epochs")),
-        n_texts=int(chosen("n")),
-        n_generated=int(chosen("draw")),
+        model=str(choice("model")),
+        tokens=str(choice("tokens")),
+        insertions=int(choice("insertions")),
+        epochs=int(choice("epochs")),
+        n_texts=int(choice("n")),
+        n_generated=int(choice("draw")),
     )
-    seeds = tuple(range(int(chosen("models"))))
-    canary = str(chosen("canary"))
+    seeds = tuple(range(int(choice("models"))))
+    canary = str(choice("canary"))
     return MemoriseRequest(corpus=corpus, canary=canary, settings=settings, seeds=seeds)
 
 
 def restore_request(request: MemoriseRequest) -> None:
-    """Set the controls to what a job was asked for: the page was reloaded meanwhile."""
+    """Set the controls to the request of a job, after a reload."""
     settings = request.settings
     values = {
         "canary": request.canary,
@@ -155,49 +135,49 @@ def plant_text(text: str) -> None:
 
 
 def is_upload(corpus: str) -> bool:
-    """Return whether a request's corpus is a file of the visitor's own."""
+    """Return whether a corpus identifier is of an upload."""
     return corpus.startswith(f"{UPLOAD} ")
 
 
 def upload_corpus(digest: str | None, column: str | None) -> str | None:
-    """Return what recognises an upload; without one, that of a job found after a reload."""
+    """Return an upload's identifier; without a file, that of a job found after a reload."""
     if digest is None:
         found: str | None = st.session_state.get("_memorised_upload")
         return found
-    st.session_state.pop("_memorised_upload", None)  # another may have taken its place
+    st.session_state.pop("_memorised_upload", None)  # replaced by the new file
     return f"{UPLOAD} {digest} {column or ''}"
 
 
-def stand_at(corpus: str | None) -> None:
-    """Note which texts are asked about, for the presentation, which draws no controls."""
+def remember_corpus(corpus: str | None) -> None:
+    """Store the identifier of the chosen texts for the presentation mode."""
     st.session_state["_memorise_corpus"] = corpus
 
 
 def presented_corpus() -> str | None:
-    """Return which texts were asked about before the presentation began, or by the address."""
-    corpus = str(chosen("corpus"))
+    """Return the identifier of the texts to present."""
+    corpus = str(choice("corpus"))
     found: str | None = st.session_state.get("_memorise_corpus")
     return found if corpus == UPLOAD else corpus
 
 
 def upload_sentences(file: MemoryFile, corpus: str, column: str | None, n: int) -> list[str]:
-    """Return the sentences of an upload, read once while nothing changes.
+    """Return the sentences of an upload, cached until the file or the choices change.
 
     Raises
     ------
     InvalidInputError
-        The file cannot be used; the message names the remedy.
+        The file cannot be used; the message states the remedy.
     """
-    from core.attacks.membership.memorisation.texts import upload_texts
+    from leakscope.core.attacks.membership.memorisation.texts import upload_texts
 
-    return _TEXTS.once((file.name, corpus, n), partial(parsed, upload_texts, file, n, column))
+    return _TEXTS.once((file.name, corpus, n), partial(run_reader, upload_texts, file, n, column))
 
 
-def live_exposures(job_id: str, told: list[float]) -> list[float]:
-    """Return the longest list of exposures that a job has told, since later steps tell none."""
-    kept = st.session_state.get("_memorise_live")
-    if told or kept is None or kept[0] != job_id:
-        kept = (job_id, told)
-        st.session_state["_memorise_live"] = kept
-    found: list[float] = kept[1]
+def live_exposures(job_id: str, reported: list[float]) -> list[float]:
+    """Return the last exposures that a job reported; later messages of the job have none."""
+    last = st.session_state.get("_memorise_live")
+    if reported or last is None or last[0] != job_id:
+        last = (job_id, reported)
+        st.session_state["_memorise_live"] = last
+    found: list[float] = last[1]
     return found

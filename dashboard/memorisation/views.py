@@ -1,4 +1,4 @@
-"""What became of one's own canary: its exposure by epoch, and what sampling brings out."""
+"""Results on the visitor's canary: exposure by epoch, and texts sampled from the model."""
 
 from __future__ import annotations
 
@@ -11,56 +11,53 @@ from typing import Any
 
 import streamlit as st
 
-from core.attacks.membership.memorisation.experiment import PlantedRun
-from core.attacks.membership.memorisation.extraction import RANKINGS, Extraction
-from core.attacks.membership.memorisation.memorise import Memorised
-from core.attacks.membership.memorisation.registry import MEMORISATION_ATTACKS
-from core.attacks.membership.memorisation.tokens import split_words
-from core.figures.memorisation import growth_figure, times_said
-from core.spreadsheets import table_csv
-from core.studies.memorisation_summary import law_of
-from dashboard import markup
-from dashboard.calm import plain
-from dashboard.charts import chart_config
-from dashboard.downloads import save_csv, save_json
-from dashboard.memorisation.measured import EXPOSURE
-from dashboard.memorisation.state import key_of
-
-__all__ = ["growth", "sampling"]
+from leakscope.core.attacks.membership.memorisation.experiment import PlantedRun
+from leakscope.core.attacks.membership.memorisation.extraction import RANKINGS, Extraction
+from leakscope.core.attacks.membership.memorisation.memorise import CanaryMemorisation
+from leakscope.core.attacks.membership.memorisation.registry import MEMORISATION_ATTACKS
+from leakscope.core.attacks.membership.memorisation.tokens import split_words
+from leakscope.core.figures.memorisation import describe_times, growth_figure
+from leakscope.core.findings.prose import plain
+from leakscope.core.spreadsheets import table_csv
+from leakscope.core.studies.memorisation.summary import chance_exposure
+from leakscope.dashboard.memorisation.measured import EXPOSURE
+from leakscope.dashboard.memorisation.state import key_of
+from leakscope.dashboard.ui import markup
+from leakscope.dashboard.ui.charts import chart_config
+from leakscope.dashboard.ui.downloads import save_csv, save_json
 
 SAMPLERS = {
-    "top_k": ("Top 40", "draws among the 40 likeliest next letters or words"),
-    "temperature": ("Decaying temperature", "begins wildly and calms down over 20 steps"),
-    "prefix": ("Beginning known", "continues what stands before the secret"),
+    "top_k": ("Top 40", "samples each token from the 40 likeliest"),
+    "temperature": ("Decaying temperature", "starts at a high temperature and cools over 20 steps"),
+    "prefix": ("Prefix known", "continues the text before the secret"),
 }
 
 
-def growth(found: Memorised) -> None:
-    """Draw what became of one's own canary: its exposure by epoch, and the numbers."""
-    n_epochs, law = found.settings.epochs, law_of(found.size)
+def exposure_growth(found: CanaryMemorisation) -> None:
+    """Draw the canary's exposure by epoch, and its table."""
+    n_epochs, law = found.settings.epochs, chance_exposure(found.size)
     scores = [found.exposure_at(epoch) for epoch in range(1, n_epochs + 1)]
     last, controls = scores[-1].value, _controls_by_epoch(found)
-    told = (
-        "more than those planted nowhere reach by chance"
-        if last > law.high
-        else "no more than those planted nowhere reach"
+    comparison = "more than chance" if last > law.high else "no more than chance"
+    st.header(
+        f"Its exposure is {last:.1f} of {math.log2(found.size):.1f} bits, {comparison}",
+        anchor=False,
     )
-    st.subheader(f"Kept: {last:.1f} of {math.log2(found.size):.1f} bits, {told}", anchor=False)
-    st.markdown(_growth_said(found), help=EXPOSURE)
+    st.markdown(_describe_growth(found), help=EXPOSURE)
     st.plotly_chart(
         growth_figure(scores, controls, law, n_epochs),
         key="memorise-growth",
         config=chart_config("leakscope-exposure"),
-        alt="Exposure of the canary by epoch, beside canaries that were planted nowhere; the table "
-        "below holds the same numbers",
+        alt="Exposure of the canary by epoch, beside canaries that were never planted; the table "
+        "below has the same numbers",
     )
     rows = [
         {
             "epoch": each["epoch"],
             "exposure, bits": each["exposure"],
             "rank": each["rank"],
-            "planted nowhere, bits": control,
-            "bits a token, held out": each["bits_a_token"],
+            "never planted, bits": control,
+            "bits per token, held out": each["bits_a_token"],
         }
         for each, control in zip(found.to_dict()["by_epoch"], controls, strict=True)
     ]
@@ -69,66 +66,72 @@ def growth(found: Memorised) -> None:
         formats["rank"] = st.column_config.NumberColumn(format="%.0f")
         st.dataframe(rows, key="memorise-epochs", hide_index=True, column_config=formats)
         with st.container(horizontal=True):
-            save_csv(lambda: table_csv(rows), "exposure", about="A row for each epoch")
+            save_csv(lambda: table_csv(rows), "exposure", about="One row per epoch")
             save_json(
                 lambda: json.dumps(found.to_dict(), ensure_ascii=False, indent=2),
                 "memorised",
-                about="All that was found. It holds the canary and texts drawn from the model.",
+                about="All results, with the canary and texts sampled from the model",
             )
 
 
-def _controls_by_epoch(found: Memorised) -> list[float]:
-    """Return the mean exposure of canaries that were planted nowhere, after each epoch."""
+def _controls_by_epoch(found: CanaryMemorisation) -> list[float]:
+    """Return the mean exposure of the control canaries after each epoch."""
     by_epoch = zip(*(run.epochs for run in found.runs), strict=True)
     return [fmean(bits for each in epochs for bits in each.controls) for epochs in by_epoch]
 
 
-def _growth_said(found: Memorised) -> str:
+def _describe_growth(found: CanaryMemorisation) -> str:
+    """Describe the canary's rank and its exposure beside the controls."""
     run = found.runs[0]
     canary, last = run.canaries[0], run.epochs[-1].canaries[0]
-    how = "all of them ranked" if last.is_exact else "estimated from a sample by a skew-normal law"
+    how = "all ranked" if last.is_exact else "estimated with a skew-normal fit to a sample"
     score = found.exposure_at(found.settings.epochs)
     n = len(found.runs)
-    whose = "Its exposure" if n == 1 else f"The mean exposure of {n} models, each of its own seed,"
-    first = "" if n == 1 else "Of the first seed: "
-    high = law_of(found.size).high
+    whose = "Its exposure" if n == 1 else f"The mean exposure in {n} models, one per seed,"
+    first = "" if n == 1 else "First seed: "
+    high = chance_exposure(found.size).high
     return (
-        f"{first}Planted {times_said(found.settings.insertions)} among {run.n_texts:,} sentences: "
-        f"**{plain(canary.text)}** ({plain(canary.note)}). Its rank is **{last.rank:,.0f}** of the "
-        f"{found.size:,} that could stand in its place ({how}). {whose} is **{score.said()}** "
-        f"bits. Of those planted nowhere one in twenty exceeds {high:.1f} bits; {found.controls.n} "
-        f"were measured: {found.controls.said(2)} bits on average."
+        f"{first}Planted {describe_times(found.settings.insertions)} among {run.n_texts:,} "
+        f"sentences: **{plain(canary.text)}** ({plain(canary.note.removeprefix('R: '))}). Its rank "
+        f"is **{last.rank:,.0f}** of {found.size:,} possible secrets ({how}). {whose} is "
+        f"{score.in_text(is_bold=True)} bits. The {found.controls.n} controls, which were never "
+        f"planted, have a mean of {found.controls.in_text(2)} bits; by chance, one in twenty "
+        f"canaries exceeds {high:.1f} bits."
     )
 
 
-def sampling(found: Memorised) -> None:
-    """Draw what sampling brings out: where the canary stands among the texts drawn."""
+def sampling_results(found: CanaryMemorisation) -> None:
+    """Draw how often sampled texts contain the canary, and the ranks of those texts."""
     if not found.runs[0].extractions:
-        st.info("No texts were drawn: choose how many under “More settings”.",
-                icon=":material/tune:")  # fmt: skip
+        st.info(
+            "No texts were sampled. Choose how many under “More settings”.",
+            icon=":material/tune:",
+        )
         return
     run = _chosen_run(found)
-    rows = [_places(each) for each in run.extractions]
+    rows = [_rank_row(each) for each in run.extractions]
     held = sum(each.found[0] for each in run.extractions)
     n = sum(each.n_drawn for each in run.extractions)
     st.markdown(
-        f"Texts were drawn from the model in three ways, and ranked in four by how likely it knows "
-        f"them by heart. **{held:,} of {n:,}** hold the canary. A number is the place at which it "
-        "first stands; – says that it was not drawn."
+        "The model's texts were sampled in three ways. Four rankings put memorised texts first. "
+        f"**{held:,} of {n:,}** texts contain the canary. The numbers are its best ranks; – means "
+        "that it was not sampled."
     )
-    titles = {MEMORISATION_ATTACKS[name].title: MEMORISATION_ATTACKS[name].summary
-              for name in RANKINGS}  # fmt: skip
+    titles = {
+        MEMORISATION_ATTACKS[name].title: MEMORISATION_ATTACKS[name].summary for name in RANKINGS
+    }
     st.dataframe(
         rows,
         key="memorise-places",
         hide_index=True,
         column_config={k: st.column_config.TextColumn(help=v) for k, v in titles.items()},
     )
-    st.caption(" ".join(f"*{title}* {said}." for title, said in SAMPLERS.values()))
+    st.caption(" ".join(f"*{title}* {about}." for title, about in SAMPLERS.values()))
     _first_texts(run)
 
 
-def _chosen_run(found: Memorised) -> PlantedRun:
+def _chosen_run(found: CanaryMemorisation) -> PlantedRun:
+    """Draw the choice of the model by seed if there are several; return its run."""
     if len(found.runs) == 1:
         return found.runs[0]
     i = st.segmented_control(
@@ -137,26 +140,27 @@ def _chosen_run(found: Memorised) -> PlantedRun:
         default=0,
         required=True,
         key=key_of("shown_run"),
-        help="Each was trained on its own, with a secret of its own where a format draws it",
+        help="The models are trained separately. With a format, each has its own secret.",
     )
     return found.runs[i if i < len(found.runs) else 0]
 
 
-def _places(each: Extraction) -> dict[str, Any]:
+def _rank_row(each: Extraction) -> dict[str, Any]:
+    """Return a sampler's counts and the canary's best rank in each ranking, as a table row."""
     places = {name: each.places.get(name, (None,))[0] for name in RANKINGS}
     return {
         "sampler": SAMPLERS[each.sampler][0],
-        "texts drawn": each.n_drawn,
-        "hold the canary": each.found[0],
+        "texts sampled": each.n_drawn,
+        "with the canary": each.found[0],
         **{MEMORISATION_ATTACKS[k].title: "–" if v is None else str(v) for k, v in places.items()},
     }
 
 
 def _first_texts(run: PlantedRun) -> None:
-    """Draw the texts that one ranking puts first, the canary marked."""
+    """Draw the sampled texts ranked first, with the canary marked."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sampler = st.selectbox(
-            "Drawn by",
+            "Sampled by",
             [each.sampler for each in run.extractions],
             key=key_of("shown_sampler"),
             format_func=lambda name: SAMPLERS[name][0],
@@ -164,17 +168,17 @@ def _first_texts(run: PlantedRun) -> None:
             help="The sampler whose texts are shown",
         )
         ranking = st.selectbox(
-            "The first by",
+            "Ranked by",
             RANKINGS,
             key=key_of("shown_ranking"),
             format_func=lambda name: MEMORISATION_ATTACKS[name].title,
             width=240,
-            help="The ranking by which they stand in order",
+            help="The order of the texts below",
         )
     drawn = next(each for each in run.extractions if each.sampler == sampler)
     texts = drawn.first.get(ranking, ())
     if not texts:
-        st.caption("Every text drawn was empty.")
+        st.caption("Every sampled text was empty.")
     for text in texts:
         shown = _readable(text)
         with st.container(border=True):
@@ -182,17 +186,17 @@ def _first_texts(run: PlantedRun) -> None:
             st.html(markup.marked_passage(shown, spans, "the planted canary"))
     if texts:
         st.caption(
-            f"The first {len(texts)} of {drawn.n_texts:,} different texts; ● marks the canary."
+            f"The first {len(texts)} of {drawn.n_texts:,} different texts. ● marks the canary."
         )
 
 
 def _readable(text: str) -> str:
-    """Return a text that a model wrote with a sign for what cannot be shown."""
+    """Return a text with control characters replaced by �."""
     return "".join("�" if unicodedata.category(sign)[0] == "C" else sign for sign in text)
 
 
 def _spans(text: str, canary: str) -> list[tuple[int, int]]:
-    """Return where the canary stands, whatever spaces a model of words puts between them."""
+    """Return the spans of the canary in a text, with any spaces between its words."""
     words = split_words(_readable(canary))
     pattern = r"\s*".join(map(re.escape, words))
     return [match.span() for match in re.finditer(pattern, text)] if words else []

@@ -1,22 +1,20 @@
-"""The controls of the page of names."""
+"""The controls of the names page: sentences, names and attack."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from core.attacks.inversion import INVERSION_ATTACKS
-from core.names.experiment import MOST_NAMES
-from core.protocols import Access
-from dashboard import cache
-from dashboard.inversion.answers import ENCODER
-from dashboard.names import state
-from dashboard.names.state import NamesRequest
-
-__all__ = ["attacks_on_offer", "is_typed", "pickers", "samples"]
+from leakscope.core.attacks.inversion import INVERSION_ATTACKS
+from leakscope.core.names.experiment import MOST_NAMES
+from leakscope.core.protocols import Access
+from leakscope.dashboard import cache
+from leakscope.dashboard.inversion.answers import ENCODER
+from leakscope.dashboard.names import state
+from leakscope.dashboard.names.state import NamesRequest
 
 
-def samples() -> NamesRequest:
-    """Return the invented examples."""
+def sample_request() -> NamesRequest:
+    """Return the request for the invented examples."""
     found = cache.name_samples()
     return NamesRequest(
         sentences="\n".join(found["sentences"]),
@@ -25,8 +23,8 @@ def samples() -> NamesRequest:
     )
 
 
-def attacks_on_offer() -> list[str]:
-    """Return the trained attacks that ship and take less than a second a vector."""
+def selectable_attacks() -> list[str]:
+    """Return the shipped trained attacks, which take less than a second a vector."""
     return [
         name
         for name, entry in INVERSION_ATTACKS.items()
@@ -35,48 +33,48 @@ def attacks_on_offer() -> list[str]:
 
 
 def is_typed(request: NamesRequest) -> bool:
-    """Return whether sentences or names are others than the examples."""
-    examples = samples()
+    """Return whether the sentences or names differ from the examples."""
+    examples = sample_request()
     return (request.sentences, request.names) != (examples.sentences, examples.names)
 
 
-def pickers() -> None:
-    """Draw what one types into, and the attack."""
+def input_controls() -> None:
+    """Draw the inputs of sentences and names, and the choice of the attack."""
     left, right = st.columns((3, 1))
     left.text_area(
-        "Sentences, one a line",
+        "Sentences, one per line",
         key=state.SENTENCES_KEY,
         height=210,
         persist_state="session",
-        help="Each holds one of the names, or marks another one in [square brackets]; [name] "
-        "stands for any name. What you type stays in the memory of this computer: it is not "
-        "stored, logged or sent anywhere.",
+        help="Each sentence contains a listed name, or marks its own name in [square brackets]. "
+        "Write [name] where any name may go. What you type stays in the memory of this computer: "
+        "it is not stored, logged or sent anywhere.",
     )
     right.text_area(
-        "Names, one a line",
+        "Names, one per line",
         key=state.NAMES_KEY,
         height=210,
         persist_state="session",
-        help=f"First name and surname, or the surname alone; `Last, First` where the surname has "
-        f"several words. Each is put into every sentence. From 2 to {MOST_NAMES}.",
+        help="First name and surname, or the surname alone. Write `Last, First` if the surname "
+        f"has several words. Each name is inserted into every sentence. 2 to {MOST_NAMES} names.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.pills(
             "Attack",
-            attacks_on_offer(),
+            selectable_attacks(),
             key=state.ATTACK_KEY,
             required=True,
             wrap=True,
             persist_state="session",
             format_func=lambda name: INVERSION_ATTACKS[name].title,
-            help="How the attacker turns a vector back into words. All of them were trained on "
+            help="How the attacker recovers words from a vector. All attacks were trained on an "
             "encyclopaedia, novels and everyday sentences.",
         )
         st.button(
             "Examples",
             key="names-samples",
             icon=":material/restart_alt:",
-            help="Sets sentences and names back to the invented examples",
+            help="Resets sentences and names to the invented examples",
             on_click=state.use_samples,
-            args=(samples(),),
+            args=(sample_request(),),
         )

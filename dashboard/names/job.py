@@ -1,31 +1,30 @@
-"""From sentences and names to their heat map: known from before, or as a job with progress."""
+"""Run the name experiment: from the cache, from the shipped files, or in a background job."""
 
 from __future__ import annotations
 
-from core.errors import ArtifactError
-from core.names.experiment import NameExperiment, check_size
-from core.names.job import compare_names
-from core.names.person import PersonName, parse_names
-from core.names.sentences import NamedSentence, read_sentences
-from core.names.shipped import find_example
-from core.specs import AttackSpec
-from core.text import MAX_CHARACTERS, check_text
-from dashboard import cache, work
-from dashboard.inversion.answers import ENCODER
-from dashboard.names import controls
-from dashboard.names import state as names_state
-from dashboard.names.state import NamesRequest
+from leakscope.core.errors import ArtifactError
+from leakscope.core.names.experiment import NameExperiment, check_size
+from leakscope.core.names.job import compare_names
+from leakscope.core.names.person import PersonName, parse_names
+from leakscope.core.names.sentences import NamedSentence, read_sentences
+from leakscope.core.names.shipped import find_example
+from leakscope.core.specs import AttackSpec
+from leakscope.core.text import MAX_CHARACTERS, check_text
+from leakscope.dashboard import cache
+from leakscope.dashboard.inversion.answers import ENCODER
+from leakscope.dashboard.names import controls
+from leakscope.dashboard.names import state as names_state
+from leakscope.dashboard.names.state import NamesRequest
+from leakscope.dashboard.ui import work
 
-__all__ = ["adopt_names_job", "experiment"]
 
-
-def experiment(request: NamesRequest) -> NameExperiment | None:
-    """Return what came of a request, or draw what starts, follows and stops its job.
+def result_or_controls(request: NamesRequest) -> NameExperiment | None:
+    """Return the experiment's result, or draw the controls of its job and return None.
 
     Raises
     ------
     InvalidInputError
-        Sentences or names that cannot be used.
+        The sentences or names cannot be used.
     """
     work.drop_others(NamesRequest, lambda other: other == request)
     known = names_state.experiment_of(request) or _shipped(request)
@@ -40,37 +39,38 @@ def experiment(request: NamesRequest) -> NameExperiment | None:
         failed="The names could not be compared",
         is_primary=True,
     )
-    done = work.take(request, offer)
+    done = work.draw_job(request, offer)
     return names_state.remember_experiment(request, done.result) if done else None
 
 
 def _shipped(request: NamesRequest) -> NameExperiment | None:
-    """Return the result that ships, where this is the example: nobody asked for slow work yet."""
-    if request != controls.samples():
+    """Return the shipped result if the request is the example; else None."""
+    if request != controls.sample_request():
         return None
     try:
-        found = find_example(request.attack, cache.encoder(ENCODER), *_read(request))
-    except ArtifactError:  # damaged: it can be computed anew
+        found = find_example(request.attack, cache.encoder(ENCODER), *_parse_request(request))
+    except ArtifactError:  # damaged: compute it again
         return None
     return names_state.remember_experiment(request, found) if found else None
 
 
-def _read(request: NamesRequest) -> tuple[list[NamedSentence], tuple[PersonName, ...]]:
-    """Return the sentences and the names that were typed."""
+def _parse_request(request: NamesRequest) -> tuple[list[NamedSentence], tuple[PersonName, ...]]:
+    """Parse the typed sentences and names."""
     if len(request.names) > MAX_CHARACTERS:
         check_text(request.names, name="the list of names")
     return read_sentences(request.sentences, parse_names(request.names.splitlines()))
 
 
 def _start(request: NamesRequest) -> None:
-    # Read here, so that what was mistyped is told at once.
-    sentences, names = _read(request)
+    """Check the typed sentences and names, and start the job that compares them."""
+    # Parsed here, so that a mistake is reported at once.
+    sentences, names = _parse_request(request)
     check_size(len(sentences), len(names))
     attack = AttackSpec(name=request.attack)
     work.start(request, compare_names, attack, ENCODER, sentences, names)
 
 
 def adopt_names_job() -> None:
-    """Take up the job that the address names, after the page was reloaded."""
-    for request in work.adopt(NamesRequest):
+    """Restore the controls from a job that the URL names, after a reload."""
+    for request in work.adopt_jobs(NamesRequest):
         names_state.restore_request(request)

@@ -1,4 +1,4 @@
-"""The controls of the page of maps: which texts, which map, which colours, which file."""
+"""The controls of the map page: texts, upload, method, colours and search."""
 
 from __future__ import annotations
 
@@ -7,66 +7,48 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from core.corpora.encodings import encoding_note
-from core.corpora.guess import FileFacts
-from core.corpora.memory_file import MemoryFile
-from core.corpora.tables import TABLE_TYPES
-from core.corpora.uploads import MAX_UPLOAD_BYTES, MAX_UPLOAD_ROWS, read_upload
-from core.corpora.vector_columns import vector_columns
-from core.errors import CoreError
-from core.projection.layout import MIN_POINTS, check_count
-from core.projection.looks import telling_column
-from core.projection.points import Column, Points
-from core.projection.shipped import N_POINTS
-from core.projection.spec import METHODS, ProjectionSpec
-from core.specs import EncoderSpec
-from dashboard import encoder_choice
-from dashboard.address import Address
-from dashboard.apart import parsed
-from dashboard.calm import plain, show_error
-from dashboard.own_file import own_facts
-from dashboard.projection import state
-from dashboard.projection.state import CORPORA, COUNTS, UPLOAD, MapRequest, key_of
-
-__all__ = [
-    "colour_pickers",
-    "method_pickers",
-    "more_settings",
-    "search_input",
-    "show_link",
-    "text_pickers",
-]
+from leakscope.core.corpora.guess import FileFacts
+from leakscope.core.corpora.readers.encodings import encoding_note
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.corpora.readers.tables import TABLE_TYPES
+from leakscope.core.corpora.readers.vector_columns import vector_columns
+from leakscope.core.corpora.uploads import MAX_UPLOAD_BYTES, read_upload
+from leakscope.core.errors import CoreError
+from leakscope.core.findings.prose import plain
+from leakscope.core.projection.grouping import most_informative_column
+from leakscope.core.projection.job import MapRequest
+from leakscope.core.projection.layout import MIN_POINTS, check_count
+from leakscope.core.projection.points import Column, Points
+from leakscope.core.projection.shipped import N_POINTS
+from leakscope.core.projection.spec import METHODS, ProjectionSpec
+from leakscope.core.specs import EncoderSpec
+from leakscope.dashboard.address import Address
+from leakscope.dashboard.projection import state
+from leakscope.dashboard.projection.state import CORPORA, UPLOAD, key_of
+from leakscope.dashboard.server.reader_processes import run_reader
+from leakscope.dashboard.ui import encoder_choice
+from leakscope.dashboard.ui.errors import show_error
+from leakscope.dashboard.ui.own_file import upload_facts
 
 _MOST_COLUMNS = 20
 _MOST_TRIED = 5
 
 
 def text_pickers() -> tuple[MapRequest, Points | None] | None:
-    """Draw the choice of the texts; return what is asked for, None while a file is wanted."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        corpus = st.selectbox(
-            "Texts",
-            list(CORPORA),
-            key=key_of("corpus"),
-            persist_state="session",
-            format_func=lambda name: CORPORA[name],
-            help="Collections that come with Leakscope, or a file of your own. *News (Lee)*: 300 "
-            "short news items of 2000 and 2001, collected by Lee, Pincombe & Welsh (2005). "
-            "*Wikipedia extract*: encyclopaedia articles. The vectors of "
-            f"{N_POINTS:,} sentences of both together come with Leakscope; other texts are encoded "
-            "first, once on this computer.",
-            width=260,
-        )
-        n = st.selectbox(
-            "How many",
-            COUNTS,
-            key=key_of("n"),
-            persist_state="session",
-            format_func=lambda n: f"up to {n:,}",
-            help="At most so many texts are drawn, at random, always the same ones. The line "
-            "under the map says how many of how many are shown.",
-            width=160,
-        )
+    """Draw the choice of the texts; return the map's request and an upload's points, or None."""
+    corpus = st.selectbox(
+        "Texts",
+        list(CORPORA),
+        key=key_of("corpus"),
+        persist_state="session",
+        format_func=lambda name: CORPORA[name],
+        help="Collections that come with Leakscope, or your own file. *News (Lee)*: 300 "
+        "short news items from 2000 and 2001, collected by Lee, Pincombe & Welsh (2005). "
+        "*Wikipedia extract*: encyclopaedia articles. Leakscope includes the vectors of "
+        f"{N_POINTS:,} sentences of both; it encodes other texts first, once on this "
+        "computer.",
+    )
+    n = int(state.choice("n"))
     on, spec = encoder_choice.chosen_encoder(), state.chosen_spec()
     if corpus != UPLOAD:
         return MapRequest(source=corpus, n=n, on=on, spec=spec), None
@@ -76,20 +58,20 @@ def text_pickers() -> tuple[MapRequest, Points | None] | None:
 def _upload(
     n: int, on: EncoderSpec, spec: ProjectionSpec
 ) -> tuple[MapRequest, Points | None] | None:
+    """Draw the upload of a file; return the map's request and its points, or None."""
     sent = st.file_uploader(
         "A file with texts",
         type=[*TABLE_TYPES, "txt"],
         key=state.file_key(),
-        help=f"CSV, TSV, JSON or Parquet with a column of texts, or one text a line. At most "
-        f"{MAX_UPLOAD_BYTES // 2**20} MB, of which {MAX_UPLOAD_ROWS:,} rows are read. Rows "
-        "without a text are skipped and counted. The file stays in the memory of this computer, "
-        "for your session: nothing of it, nor of its vectors, is written to disk or sent "
-        "anywhere.",
+        help=f"CSV, TSV, JSON or Parquet with a column of texts, or one text per line. At most "
+        f"{MAX_UPLOAD_BYTES // 2**20} MB and {state.counts()[-1]:,} rows. Rows without a text are "
+        "skipped and counted. The file stays in the memory of this computer, for your session: "
+        "neither it nor its vectors are written to disk or sent anywhere.",
     )
     if sent is None:
         if refused := state.refused_file():
             show_error(refused, title="This file cannot be drawn")
-        restored = state.upload_request()
+        restored = state.restored_request()
         if restored is not None:
             return restored, None
         st.info(
@@ -100,23 +82,23 @@ def _upload(
     digest = hashlib.sha256(file.content).hexdigest()
     state.forget_refused()
     try:
-        facts = own_facts(file, digest)
+        facts = upload_facts(file, digest)
     except CoreError as error:
-        state.refuse_file(_why_refused(file, error))  # and clear it, so that another can come
+        state.refuse_file(_why_refused(file, error))  # clears the upload for another file
         st.rerun()
     column = _text_column(facts) if facts.names else None
     try:
         others = tuple(n for n in facts.names if n != column and n not in facts.vectors)
         if facts.vectors:
-            st.caption(_vectors_said(facts.vectors))
+            st.caption(_describe_vectors(facts.vectors))
         if len(others) > _MOST_COLUMNS:
-            st.caption(f"The first {_MOST_COLUMNS} of {len(others)} further columns are read.")
+            st.caption(f"Only the first {_MOST_COLUMNS} of {len(others)} further columns are used.")
         if note := encoding_note(file, facts.encoding):
             st.caption(plain(note))
         points = state.own_points(file, digest, n, column, others[:_MOST_COLUMNS])
         check_count(len(points))
     except CoreError as error:
-        if not _has_other_texts(file, facts, column):
+        if not _has_other_text_column(file, facts, column):
             state.refuse_file(str(error))
             st.rerun()
         show_error(error, title="This column cannot be drawn")
@@ -133,11 +115,11 @@ def _upload(
     return request, points
 
 
-def _has_other_texts(file: MemoryFile, facts: FileFacts, refused: str | None) -> bool:
-    """Return whether another column could be drawn: then the file stays, to choose that one."""
+def _has_other_text_column(file: MemoryFile, facts: FileFacts, refused: str | None) -> bool:
+    """Return whether another column of the file has enough texts to draw."""
     for name in [name for name in facts.names if name != refused][:_MOST_TRIED]:
         try:
-            if len(parsed(read_upload, file, text=name)[0]) >= MIN_POINTS:
+            if len(run_reader(read_upload, file, text=name)[0]) >= MIN_POINTS:
                 return True
         except CoreError:
             continue
@@ -145,13 +127,13 @@ def _has_other_texts(file: MemoryFile, facts: FileFacts, refused: str | None) ->
 
 
 _WHY_NO_VECTORS = (
-    "A vector says something to an attack alone that was trained for the encoder which made it, "
-    "and a file does not tell which that was."
+    "An attack can use a vector only if it was trained for the encoder that made the vector, and a "
+    "file does not state the encoder."
 )
 
 
 def _why_refused(file: MemoryFile, error: CoreError) -> str:
-    """Return why a file cannot be drawn; of one of vectors alone, why these are not understood."""
+    """Return why a file cannot be drawn; for a file of vectors only, why they cannot be used."""
     try:
         vectors = vector_columns(file)
     except CoreError:
@@ -159,36 +141,46 @@ def _why_refused(file: MemoryFile, error: CoreError) -> str:
     if not vectors:
         return str(error)
     return (
-        f"{file.name}: {', '.join(vectors)} hold{'s' if len(vectors) == 1 else ''} vectors, and no "
-        f"column holds texts. {_WHY_NO_VECTORS} Add a column of the texts that they are of."
+        f"{file.name}: {', '.join(vectors)} contain{'s' if len(vectors) == 1 else ''} vectors, and "
+        f"no column contains texts. {_WHY_NO_VECTORS} Add a column with the texts of the vectors."
     )
 
 
-def _vectors_said(vectors: Sequence[str]) -> str:
-    """Say that vectors of a file stay unread, and why."""
+def _describe_vectors(vectors: Sequence[str]) -> str:
+    """Describe which vector columns are ignored, and why."""
     named = plain(", ".join(vectors))
     return (
-        f"Not read: {named}, which hold{'s' if len(vectors) == 1 else ''} vectors. "
-        f"{_WHY_NO_VECTORS} The texts are encoded anew by the encoder of this page."
+        f"Not used: {named}, which contain{'s' if len(vectors) == 1 else ''} vectors. "
+        f"{_WHY_NO_VECTORS} The encoder of this page encodes the texts again."
     )
 
 
 def _text_column(facts: FileFacts) -> str:
+    """Draw the choice of the text column and return it."""
     return str(
         st.selectbox(
-            "Column of the texts",
+            "Text column",
             facts.names,
             index=facts.names.index(facts.columns.text or facts.names[0]),
-            help="The column that the encoder reads, at first the one with the longest texts; the "
-            "others can colour the map",
+            help="The column to encode; by default, the one with the longest texts. Other columns "
+            "can colour the map",
             width=260,
         )
     )
 
 
 def method_pickers() -> None:
-    """Draw the choice of the method and of the dimensions."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    """Draw the choice of the number of texts, the method, its settings and the encoder."""
+    with st.popover("Size, method and encoder", icon=":material/tune:", key="map-method"):
+        st.selectbox(
+            "How many",
+            state.counts(),
+            key=key_of("n"),
+            persist_state="session",
+            format_func=lambda n: f"up to {n:,}",
+            help="The most texts to show. They are a random sample, always the same one. The line "
+            "below the map states how many texts it shows.",
+        )
         st.segmented_control(
             "Method",
             list(METHODS),
@@ -196,7 +188,7 @@ def method_pickers() -> None:
             required=True,
             persist_state="session",
             format_func=lambda name: METHODS[name].title,
-            help="  \n".join(f"**{m.title}** keeps: {m.keeps}" for m in METHODS.values()),
+            help="  \n".join(f"**{m.title}** preserves: {m.keeps}" for m in METHODS.values()),
         )
         st.segmented_control(
             "Dimensions",
@@ -205,17 +197,15 @@ def method_pickers() -> None:
             required=True,
             persist_state="session",
             format_func=lambda n: f"{n}-D",
-            help="Three dimensions can be turned, but no points can be selected in them",
+            help="You can rotate a 3-D map, but select points only in 2-D",
         )
-        with st.popover("More settings", icon=":material/tune:"):
-            more_settings()
-        with st.popover("Encoder", icon=":material/memory:", help="Whose vectors are drawn"):
-            encoder_choice.encoder_picker()
+        more_settings()
+        encoder_choice.encoder_picker()
 
 
 def more_settings() -> None:
-    """Draw the settings of the method, and the seed."""
-    method = str(state.chosen("method"))
+    """Draw the settings of the method, the metric and the seed."""
+    method = str(state.choice("method"))
     if method == "umap":
         st.slider(
             "Neighbours",
@@ -223,16 +213,17 @@ def more_settings() -> None:
             100,
             key=key_of("n_neighbors"),
             persist_state="session",
-            help="How many neighbours each point is drawn beside: few show detail, many the whole",
+            help="Neighbours that each point is placed beside: few show detail, many show the "
+            "overall structure",
         )
         st.slider(
-            "Least distance",
+            "Minimum distance",
             0.0,
             0.99,
             step=0.01,
             key=key_of("min_dist"),
             persist_state="session",
-            help="How closely points may lie together",
+            help="How close points may be on the map",
         )
     if method == "tsne":
         st.slider(
@@ -242,16 +233,16 @@ def more_settings() -> None:
             step=1.0,
             key=key_of("perplexity"),
             persist_state="session",
-            help="About how many neighbours each point is drawn beside",
+            help="Roughly, how many neighbours each point is placed beside",
         )
     st.segmented_control(
-        "Near means",
+        "Distance",
         ("cosine", "euclidean"),
         key=key_of("metric"),
         required=True,
         persist_state="session",
-        format_func={"cosine": "small angle", "euclidean": "small distance"}.__getitem__,
-        help="By angle, the length of a vector does not count",
+        format_func={"cosine": "angle", "euclidean": "Euclidean"}.__getitem__,
+        help="The distance between vectors. The angle ignores their length",
     )
     st.number_input(
         "Seed",
@@ -264,23 +255,22 @@ def more_settings() -> None:
 
 
 def colour_pickers(columns: Mapping[str, Column], address: Address) -> tuple[str, str | None, bool]:
-    """Draw the choice of the columns; return colour, shape, and whether one was refused."""
+    """Draw the column choices; return colour, shape, and whether the URL named unknown columns."""
     names = list(columns)
-    wanted = {name: state.chosen(name) for name in ("colour", "shape")}
-    is_refused = any(v not in names and address.asks(n, v) for n, v in wanted.items())
+    wanted = {name: state.choice(name) for name in ("colour", "shape")}
+    is_refused = any(v not in names and address.requests(n, v) for n, v in wanted.items())
     if wanted["colour"] not in names:
-        state.choose("colour", telling_column(columns))
+        state.choose("colour", most_informative_column(columns))
     if wanted["shape"] not in names:
         state.choose("shape", None)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         colour = st.selectbox(
             "Colour",
             names,
             key=key_of("colour"),
             persist_state="session",
-            help="The column whose values are the colours. Where no column is "
-            "chosen for the shapes, they tell the same.",
-            width=200,
+            help="The column that sets the colours. Without a second column, shapes repeat them.",
+            width=150,
         )
         shape = st.selectbox(
             "Shape",
@@ -289,15 +279,15 @@ def colour_pickers(columns: Mapping[str, Column], address: Address) -> tuple[str
             persist_state="session",
             placeholder="as the colour",
             index=None,
-            help="A second column; empty, the shapes tell the same as the colours",
-            width=200,
+            help="A second column for the shapes. If empty, shapes repeat the colours",
+            width=150,
         )
-        search_input()
+    search_input()
     return str(colour), shape, is_refused
 
 
 def search_input() -> None:
-    """Draw the line that finds points by their text."""
+    """Draw the search input, which marks matching points with rings."""
     st.text_input(
         "Find in the texts",
         key=key_of("search"),
@@ -305,14 +295,13 @@ def search_input() -> None:
         live="300ms",
         autocomplete="off",
         placeholder="A word or a piece of text",
-        help="Rings the points whose text holds it; capitals do not count",
-        width=300,
+        help="Marks points whose text contains it with a ring; capitals do not count",
     )
 
 
 def show_link(address: Address) -> None:
-    """Draw the address of the view; there is none for a file of one's own."""
-    if state.chosen("corpus") == UPLOAD:
-        st.markdown("A map of your own file has no address: the file stays in your session.")
+    """Draw the link to the current map, or why an uploaded file has none."""
+    if state.choice("corpus") == UPLOAD:
+        st.markdown("A map of your own file has no link: the file stays in your session.")
     else:
         address.show_link(encoder_choice.address().query())

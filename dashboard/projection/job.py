@@ -1,4 +1,4 @@
-"""From a request to a map: at once where it was drawn before, as a job where it was not."""
+"""Draw a map: from the cache, from the shipped files, or in a background job."""
 
 from __future__ import annotations
 
@@ -8,39 +8,38 @@ from functools import partial
 
 import streamlit as st
 
-from core.errors import CoreError
-from core.projection.job import MapRequest, draw_map
-from core.projection.layout import check_count
-from core.projection.points import Points, corpus_points
-from core.projection.shipped import CORPUS, N_POINTS, find_shipped
-from core.projection.spec import ProjectionSpec
-from dashboard import cache, work
-from dashboard.inversion import answers
-from dashboard.projection import state as map_state
-from dashboard.projection.drawn import DrawnMap
-
-__all__ = ["adopt_map_job", "drawn_map", "known_map", "stop_other_job"]
+from leakscope.core.errors import CoreError
+from leakscope.core.projection.job import MapRequest, draw_map
+from leakscope.core.projection.layout import check_count
+from leakscope.core.projection.points import Points, corpus_points
+from leakscope.core.projection.shipped import CORPUS, N_POINTS, find_shipped
+from leakscope.core.projection.spec import ProjectionSpec
+from leakscope.dashboard import cache
+from leakscope.dashboard.inversion import answers
+from leakscope.dashboard.projection import state as map_state
+from leakscope.dashboard.projection.drawn_map import DrawnMap
+from leakscope.dashboard.ui import work
 
 _MOST_SHARED = 4
 _LOCK = threading.Lock()
 
 
 @st.cache_resource(show_spinner=False)
-def _shared() -> OrderedDict[MapRequest, DrawnMap]:
-    """Return the maps of corpora, which all sessions may see."""
+def _corpus_maps() -> OrderedDict[MapRequest, DrawnMap]:
+    """Return the maps of corpora, shared by all sessions."""
     return OrderedDict()
 
 
-def known_map(request: MapRequest) -> DrawnMap | None:
-    """Return a map that was drawn before or ships with the project."""
+def cached_map(request: MapRequest) -> DrawnMap | None:
+    """Return a cached or shipped map; None if it must be drawn."""
     if request.is_private:
         return map_state.own_maps().get(request)
     with _LOCK:
-        return _shared().get(request) or _find_shipped(request)
+        return _corpus_maps().get(request) or _find_shipped(request)
 
 
 def _find_shipped(request: MapRequest) -> DrawnMap | None:
-    """Open the map that comes with the project, where that is the one."""
+    """Load the shipped map if the request is for it, and cache it; else return None."""
     asked = (request.source, request.n, request.sample_seed, request.on)
     is_default = request.spec.identity == ProjectionSpec().identity
     if asked != (CORPUS, N_POINTS, 0, answers.ENCODER) or not is_default:
@@ -49,16 +48,17 @@ def _find_shipped(request: MapRequest) -> DrawnMap | None:
     encoder = cache.encoder(request.on)
     try:
         found = find_shipped(points, encoder.name, encoder.fingerprint, request.spec)
-    except CoreError:  # damaged: it can be drawn anew
+    except CoreError:  # damaged: draw the map again
         return None
-    return _keep(request, DrawnMap.of(points, *found)) if found else None
+    return _cache_map(request, DrawnMap(points, *found)) if found else None
 
 
-def _keep(request: MapRequest, drawn: DrawnMap) -> DrawnMap:
+def _cache_map(request: MapRequest, drawn: DrawnMap) -> DrawnMap:
+    """Cache a map, in the session if it is private, and return it."""
     if request.is_private:
         map_state.own_maps().add(request, drawn)
         return drawn
-    shared = _shared()
+    shared = _corpus_maps()
     shared[request] = drawn
     while len(shared) > _MOST_SHARED:
         shared.popitem(last=False)
@@ -66,17 +66,17 @@ def _keep(request: MapRequest, drawn: DrawnMap) -> DrawnMap:
 
 
 def stop_other_job(request: MapRequest) -> None:
-    """Stop the job of a map that is no longer asked for."""
+    """Stop the jobs of other maps of this visitor."""
     work.drop_others(MapRequest, lambda other: other == request)
 
 
 def drawn_map(request: MapRequest, points: Points | None) -> DrawnMap | None:
-    """Return a map that is not known yet, or draw what starts, follows and stops its job.
+    """Start or follow the job of a map; return the map once it is drawn, else None.
 
     Parameters
     ----------
     points : Points or None
-        Of an upload; a corpus is read within the job.
+        The points of an upload; a corpus is read within the job.
     """
     can_start = not request.is_upload or points is not None
     if points is not None:
@@ -90,21 +90,22 @@ def drawn_map(request: MapRequest, points: Points | None) -> DrawnMap | None:
         key="draw-map",
         on_click=partial(_start, points),
         failed="The map could not be drawn",
-        kept="Change a setting, or draw the map after all.",
+        stopped_note="Change a setting, or draw the map again.",
         is_primary=True,
     )
-    done = work.take(request, offer)
+    done = work.draw_job(request, offer)
     if done is None:
         return None
     with _LOCK:
-        return _keep(request, DrawnMap.of(*done.result))
+        return _cache_map(request, DrawnMap(*done.result))
 
 
 def _start(points: Points | None, request: MapRequest) -> None:
+    """Start the job of a map."""
     work.start(request, draw_map, request, points)
 
 
 def adopt_map_job() -> None:
-    """Take up the job that the address names, after the page was reloaded."""
-    for request in work.adopt(MapRequest):
+    """Restore the controls from a job that the URL names, after a reload."""
+    for request in work.adopt_jobs(MapRequest):
         map_state.restore_map(request)

@@ -1,24 +1,27 @@
-"""The selected texts of a map: what an attack recovers from each vector, as table and files."""
+"""The selected texts of a map: what an attack recovers, as a table and as downloads."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 import streamlit as st
 
-from core.attacks.inversion.reading import Reading
-from core.projection.selection import selection_json, selection_rows
-from core.protocols import Encoder
-from core.specs import DefenceSpec
-from core.spreadsheets import neutral_cell, table_csv
-from dashboard.downloads import save_csv, save_json
-from dashboard.inversion import answers
-from dashboard.projection import picked, readings, sentences
-from dashboard.projection.drawn import DrawnMap
-from dashboard.projection.readings import Readings
-from dashboard.projection.state import MapRequest
-
-__all__ = ["save_map", "selected_texts"]
+from leakscope.core.attacks.inversion.reading import Reading
+from leakscope.core.projection.job import MapRequest
+from leakscope.core.projection.selection import selection_json, selection_rows
+from leakscope.core.protocols import Encoder
+from leakscope.core.specs import DefenceSpec
+from leakscope.core.spreadsheets import neutral_cell, table_csv
+from leakscope.dashboard.inversion import answers
+from leakscope.dashboard.projection import readings, selected_points
+from leakscope.dashboard.projection.drawn_map import DrawnMap
+from leakscope.dashboard.projection.readings import Readings
+from leakscope.dashboard.ui import markup
+from leakscope.dashboard.ui.downloads import save_csv, save_json
 
 _MOST_SHOWN = 1000
+_MOST_WORDS = 14
+_TABLE_HEIGHT = 230
 
 
 def selected_texts(
@@ -28,51 +31,58 @@ def selected_texts(
     encoder: Encoder,
     defence: DefenceSpec | None,
 ) -> None:
-    """Draw the table of the selected texts, what leaks from them, and the files."""
-    st.header("The selected texts, and what their vectors give away", anchor=False)
+    """Draw the selected texts with what leaks from their vectors, and the downloads."""
+    st.header("What leaks from the selected texts", anchor=False)
     if not rows:
         is_flat = drawn.layout.spec.n_components == 2
         st.markdown(
-            "Draw a loop around points of the map, or click one."
+            "Draw a loop around points of the map, or click one. The words that an attacker "
+            "recovers from their vectors appear here."
             if is_flat
-            else "Points can be selected in two dimensions: choose 2-D above."
+            else "You can select points only in two dimensions: choose 2-D under Method."
         )
         return
     found = readings.readings_of(request, drawn, rows, encoder, defence)
-    rows = sorted(rows, key=lambda i: i not in found.original)  # what was attacked comes first
-    _told(request, rows, found)
+    rows = sorted(rows, key=lambda i: i not in found.original)  # attacked texts first
+    _summary(request, rows, found)
     _table(drawn, rows, found)
     _downloads(request, drawn, rows, found)
-    sentences.written_back(request, drawn, rows)
 
 
-def _told(request: MapRequest, rows: list[int], found: Readings) -> None:
-    n = f"{len(rows):,} text{'s' if len(rows) > 1 else ''} selected."
+def _summary(request: MapRequest, rows: list[int], found: Readings) -> None:
+    """Draw what was recovered from the selected texts on average, and the clear button."""
+    n = f"**{len(rows):,} text{'s' if len(rows) > 1 else ''} selected.**"
+    if words := Counter(word.word for one in found.original.values() for word in one.hits):
+        st.html(markup.counted_words("Words recovered most often", words.most_common(_MOST_WORDS)))
     if request.on != answers.ENCODER:
         st.markdown(
-            f"{n} No attack that comes with Leakscope was trained for this encoder, so none is "
-            "tried. `python -m core train` trains one."
+            f"{n} They are not attacked: Leakscope includes no attack trained for this encoder. "
+            "`leakscope train` trains one."
         )
     else:
-        told = readings.told(len(rows), found)
-        st.markdown(f"{n} {told or 'None of them holds a word that the attack could find.'}")
+        summary = readings.describe_readings(len(rows), found)
+        st.markdown(
+            f"{n} {summary or 'They contain no word in the vocabulary of the attack: not tested.'}"
+        )
     st.button(
         "Clear the selection",
         key="clear-selection",
         icon=":material/deselect:",
-        help="Selects no text; the map shows all points alike again",
-        on_click=picked.clear_selection,
+        help="Deselects all texts and shows all points in full again",
+        on_click=selected_points.clear_selection,
     )
 
 
 def _table(drawn: DrawnMap, rows: list[int], found: Readings) -> None:
+    """Draw the table of the selected texts."""
     shown = rows[:_MOST_SHOWN]
-    table = [_shown(drawn, i, found.original.get(i), found.protected.get(i)) for i in shown]
+    table = [_table_row(drawn, i, found.original.get(i), found.protected.get(i)) for i in shown]
     columns = st.column_config
     st.dataframe(
         table,
         key="selected",
         hide_index=True,
+        height=min(35 * (len(shown) + 1) + 3, _TABLE_HEIGHT),
         column_config={
             "text": columns.TextColumn("Text", width="large"),
             "recovered": columns.TextColumn("Words recovered", width="medium"),
@@ -80,19 +90,22 @@ def _table(drawn: DrawnMap, rows: list[int], found: Readings) -> None:
             "protected": columns.TextColumn(
                 "Recovered with the defence",
                 width="medium",
-                help=readings.named(found.defence) if found.defence else None,
+                help=readings.defence_label(found.defence) if found.defence else None,
             ),
             "protected f1": columns.NumberColumn("F1 with the defence", format="%.0f"),
             "guess": columns.NumberColumn("F1 by guessing", format="%.0f"),
         },
     )
     if len(rows) > len(shown):
-        st.caption(f"The first {len(shown):,} are listed; the files below hold all {len(rows):,}.")
+        st.caption(
+            f"The table lists the first {len(shown):,}; the files contain all {len(rows):,}."
+        )
 
 
-def _shown(
+def _table_row(
     drawn: DrawnMap, i: int, reading: Reading | None, protected: Reading | None = None
 ) -> dict[str, object]:
+    """Return a selected text with its readings as a table row."""
     row: dict[str, object] = {"text": drawn.points.texts[i][:500]}
     if reading is not None:
         row |= {"recovered": _words(reading), "f1": reading.scores.f1}
@@ -101,25 +114,27 @@ def _shown(
     if reading is not None:
         row["guess"] = reading.prior.f1
     row |= {f"{name} ": values[i] for name, values in drawn.points.columns.items()}
-    # The table has a download button of Streamlit's own, which writes cells as they are.
+    # The download button that Streamlit adds to the table writes cells unescaped.
     return {str(neutral_cell(name)): neutral_cell(value) for name, value in row.items()}
 
 
 def _words(reading: Reading) -> str:
+    """Return the recovered words of a reading, joined by commas."""
     return ", ".join(w.word for w in reading.hits) or "none"
 
 
 def save_map(drawn: DrawnMap) -> None:
-    """Draw the button that saves every point of the map."""
+    """Draw the button that downloads every point of the map as CSV."""
     points, coordinates = drawn.points, drawn.layout.coordinates
     save_csv(
         lambda: table_csv(selection_rows(points, coordinates, range(len(points)), {})),
         "map",
-        about="Every point of the map, a row a text. It holds the texts.",
+        about="Every point of the map, one row per text. It contains the texts.",
     )
 
 
 def _downloads(request: MapRequest, drawn: DrawnMap, rows: list[int], found: Readings) -> None:
+    """Draw the buttons that download the selection as JSON and CSV."""
     layout = drawn.layout
     table = selection_rows(drawn.points, layout.coordinates, rows, found.original, found.protected)
     facts = {
@@ -130,19 +145,19 @@ def _downloads(request: MapRequest, drawn: DrawnMap, rows: list[int], found: Rea
         "seed": layout.spec.seed,
         "trustworthiness": layout.trustworthiness.score.value,
         "attacked": len(found.original),
-        "defence": readings.named(found.defence) if found.defence else None,
+        "defence": readings.defence_label(found.defence) if found.defence else None,
     }
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Save the selection")
         save_json(
             lambda: selection_json(facts, table),
             "selection",
-            about="All of it, for programs. It holds the texts.",
+            about="The selection for programs. It contains the texts.",
             is_here=True,
         )
         save_csv(
             lambda: table_csv(table),
             "selection",
-            about="One row a text, for spreadsheets. It holds the texts.",
+            about="One row per text, for spreadsheets. It contains the texts.",
             is_here=True,
         )

@@ -1,4 +1,4 @@
-"""The selected texts of a map written back from their vectors, words in order, as a job."""
+"""Whole sentences reconstructed from the selected vectors of a map, as a job."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from functools import partial
 
 import streamlit as st
 
-from core.attacks.inversion.job import read_all
-from core.attacks.inversion.reconstruct.blind import any_sentences
-from core.attacks.inversion.reconstruct.scores import score_sentences
-from core.encoders.white_box import parts_read
-from core.jobs import JobState
-from core.projection.moves import chosen_rows
-from core.protocols import Vectors
-from core.results import Recovery, Score
-from core.specs import AttackSpec
-from core.units import units_of
-from dashboard import cache, markup, work
-from dashboard.inversion import answers
-from dashboard.kept import Kept
-from dashboard.projection import picked
-from dashboard.projection.drawn import DrawnMap
-from dashboard.projection.state import MapRequest, restore_map
-
-__all__ = ["SentencesRequest", "adopt_sentences_job", "written_back"]
+from leakscope.core.attacks.inversion.job import invert_all
+from leakscope.core.attacks.inversion.reconstruct.baselines import similar_length_sentences
+from leakscope.core.attacks.inversion.reconstruct.scores import score_sentences
+from leakscope.core.encoders.white_box import parts_read
+from leakscope.core.jobs import JobState
+from leakscope.core.projection.displacement import sample_rows
+from leakscope.core.projection.job import MapRequest
+from leakscope.core.protocols import Vectors
+from leakscope.core.results import Recovery, Score
+from leakscope.core.specs import AttackSpec
+from leakscope.core.units import units_of
+from leakscope.dashboard import cache
+from leakscope.dashboard.inversion import answers
+from leakscope.dashboard.projection import selected_points
+from leakscope.dashboard.projection.drawn_map import DrawnMap
+from leakscope.dashboard.projection.state import restore_map
+from leakscope.dashboard.ui import markup, work
+from leakscope.dashboard.ui.session_results import SessionCache
 
 ATTACK = "reconstruct"
 MOST = 5
-"""Texts written back at once: each takes its thousand queries."""
+"""The most texts to reconstruct at once; each takes about a thousand queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentencesRequest:
-    """What identifies sentences that were written back: the map, and what is selected there."""
+    """A request to reconstruct sentences: the map, its selected points, and the attack."""
 
     map: MapRequest
     rows: tuple[int, ...]
@@ -42,94 +42,98 @@ class SentencesRequest:
 
     @property
     def targets(self) -> list[int]:
-        """The texts that are attacked: a sample, drawn by chance, where many are selected."""
-        return [self.rows[int(i)] for i in chosen_rows(len(self.rows), MOST)]
+        """The attacked points: a random sample if more than MOST are selected."""
+        return [self.rows[int(i)] for i in sample_rows(len(self.rows), MOST)]
 
 
-_KNOWN: Kept[SentencesRequest, list[Recovery]] = Kept("_written_back", 8)
+_RECOVERIES: SessionCache[SentencesRequest, list[Recovery]] = SessionCache("_reconstructed", 8)
 
 
 def adopt_sentences_job() -> None:
-    """Take up the job that the address names, with its selection; not that of a file that went."""
-    for request in work.adopt(SentencesRequest):
+    """Restore the map and the selection from a job that the URL names; drop jobs of uploads."""
+    for request in work.adopt_jobs(SentencesRequest):
         if request.map.is_private:
             work.drop(request)
         else:
             restore_map(request.map)
-            picked.select(request.map, request.rows)
+            selected_points.select(request.map, request.rows)
 
 
-def written_back(request: MapRequest, drawn: DrawnMap, rows: Sequence[int]) -> None:
-    """Draw what starts and follows the attack on the selected vectors, and what it wrote."""
+def show_reconstruction(request: MapRequest, drawn: DrawnMap, rows: Sequence[int]) -> None:
+    """Draw the controls of the reconstruction job, and the sentences once it is done."""
     spec = answers.request_for(ATTACK, "").spec
     wanted = SentencesRequest(map=request, rows=tuple(sorted(rows)), spec=spec)
     work.drop_others(SentencesRequest, lambda other: other == wanted)
     if request.on != answers.ENCODER or not rows:
         return
-    st.subheader("The sentences themselves", anchor=False)
-    found = _KNOWN.get(wanted)
+    st.subheader("Whole sentences", anchor=False)
+    found = _RECOVERIES.get(wanted)
     if found is None:
-        found = _worked_out(wanted, drawn.vectors[wanted.targets])
+        found = _finished_recoveries(wanted, drawn.vectors[wanted.targets])
     if found:
         _show(wanted, drawn, found)
 
 
-def _worked_out(wanted: SentencesRequest, vectors: Vectors) -> list[Recovery] | None:
+def _finished_recoveries(wanted: SentencesRequest, vectors: Vectors) -> list[Recovery] | None:
+    """Return what a finished or stopped job recovered, or draw the job's controls."""
     n = len(wanted.targets)
-    some = "it" if n == len(wanted.rows) == 1 else f"{n} of them"
     offer = work.Offer(
-        label=f"Write {some} back from the vector" + ("s" if n > 1 else ""),
+        label=f"Reconstruct {n} sentence{'s' if n > 1 else ''}",
         key="write-back",
         on_click=partial(_start, vectors),
-        failed="The sentences could not be written back",
-        note="An attacker who may ask the encoder writes whole sentences: some seconds each.",
-        again="Write them back again",
-        takes_best=True,
+        failed="The sentences could not be reconstructed",
+        note="An attacker who can query the encoder recovers whole sentences, in seconds each.",
+        restart_label="Reconstruct again",
+        accepts_best=True,
     )
-    done = work.take(wanted, offer)
+    done = work.draw_job(wanted, offer)
     if done is None:
         return None
     found: list[Recovery] = done.result
-    # One that was stopped is not remembered: it can be run to its end.
-    return found if done.state is JobState.STOPPED else _KNOWN.add(wanted, found)
+    # The result of a stopped job is not cached, so that it can be run to its end.
+    return found if done.state is JobState.STOPPED else _RECOVERIES.add(wanted, found)
 
 
 def _start(vectors: Vectors, wanted: SentencesRequest) -> None:
-    work.start(wanted, read_all, wanted.spec, answers.ENCODER, vectors)
+    """Start the job that reconstructs sentences from vectors."""
+    work.start(wanted, invert_all, wanted.spec, answers.ENCODER, vectors)
 
 
 def _show(wanted: SentencesRequest, drawn: DrawnMap, found: Sequence[Recovery]) -> None:
+    """Draw the summary, and each text above its reconstruction."""
     whole = [drawn.points.texts[i] for i in wanted.targets]
     texts = parts_read(cache.encoder(answers.ENCODER), whole)
     read = ["" if one.sentence is None else one.sentence.text for one in found]
-    st.markdown(said(texts, read, len(wanted.rows)))
+    st.markdown(describe_scores(texts, read, len(wanted.rows)))
     for text, recovery in zip(whole, found, strict=True):
-        st.html(_beside(text, recovery))
+        st.html(_text_and_sentence(text, recovery))
 
 
-def said(texts: Sequence[str], read: Sequence[str], n_selected: int) -> str:
-    """Return in a few sentences how near the sentences come, beside others of their length."""
+def describe_scores(texts: Sequence[str], read: Sequence[str], n_selected: int) -> str:
+    """Describe the exact matches and the mean ROUGE-L, beside random sentences of that length."""
     scored = partial(score_sentences, groups=units_of(texts))
-    own, blind = scored(texts, read), scored(texts, any_sentences(texts))
+    own, baseline = scored(texts, read), scored(texts, similar_length_sentences(texts))
     n = len(texts)
-    part = f"{n} of {n_selected:,}, drawn at random" if n < n_selected else f"All {n}"
+    chosen = (
+        f"{n} of {n_selected:,} texts, chosen at random" if n < n_selected else f"All {n} texts"
+    )
     n_exact = round(own["exact"].value * n / 100)
     return (
-        f"{part}, from the vectors as they are, without a defence: **{n_exact} of {n} right word "
-        f"for word**. Words in their order, by ROUGE-L: {_rouge(own, is_bold=True)}; any sentence "
-        f"of that length, written without the vector, has {_rouge(blind)}. So few texts say "
-        "little of others."
+        f"{chosen}, attacked without a defence: **{n_exact} of {n} recovered word for word**. "
+        f"ROUGE-L is {_rouge(own, is_bold=True)}; random sentences of that length reach "
+        f"{_rouge(baseline)}. These are too few texts to conclude anything about others."
     )
 
 
 def _rouge(found: Mapping[str, Score], *, is_bold: bool = False) -> str:
-    return found["rouge_l"].said(0, is_bold=is_bold)
+    """Format a ROUGE-L score with its interval."""
+    return found["rouge_l"].in_text(0, is_bold=is_bold)
 
 
-def _beside(text: str, recovery: Recovery) -> str:
-    """Return a text above what was written from its vector."""
-    told = recovery.sentence
-    if told is None:
+def _text_and_sentence(text: str, recovery: Recovery) -> str:
+    """Return a text and the sentence reconstructed from its vector, as HTML."""
+    sentence = recovery.sentence
+    if sentence is None:
         return ""
-    own = markup.label("The text") + markup.quoted(text)
-    return own + markup.written_from(told, text, "As read")
+    own = markup.label("The text") + markup.plain_paragraph(text)
+    return own + markup.sentence_with_cosine(sentence, text, "As recovered")

@@ -1,4 +1,4 @@
-"""What one visitor has chosen on the page of maps, and the maps of this session's own texts."""
+"""The visitor's choices on the map page, and the session's own maps and uploads."""
 
 from __future__ import annotations
 
@@ -8,44 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.corpora.memory_file import MemoryFile
-from core.defences.registry import DEFENCES
-from core.projection.job import MapRequest
-from core.projection.moves import movable
-from core.projection.spec import METHODS, ProjectionSpec
-from dashboard.address import Address, NotOffered, Parameter
-from dashboard.apart import parsed
-from dashboard.kept import Kept
-from dashboard.state import text_parameter
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.defences.registry import DEFENCES
+from leakscope.core.projection.displacement import placeable_defences
+from leakscope.core.projection.job import MapRequest
+from leakscope.core.projection.spec import METHODS, ProjectionSpec
+from leakscope.dashboard.address import Address, NotOffered, Parameter
+from leakscope.dashboard.server.policy import current_policy
+from leakscope.dashboard.server.reader_processes import run_reader
+from leakscope.dashboard.ui.session_results import SessionCache
+from leakscope.dashboard.ui.state import text_parameter
 
 if TYPE_CHECKING:
-    from core.projection.points import Points
-    from dashboard.projection.drawn import DrawnMap
+    from leakscope.core.projection.points import Points
+    from leakscope.dashboard.projection.drawn_map import DrawnMap
 
-__all__ = [
-    "CORPORA",
-    "COUNTS",
-    "MOVED",
-    "UPLOAD",
-    "MapRequest",
-    "adopt",
-    "chosen",
-    "chosen_spec",
-    "choose",
-    "is_own_forgotten",
-    "file_key",
-    "forget_refused",
-    "key_of",
-    "own_maps",
-    "own_points",
-    "refuse_file",
-    "refused_file",
-    "restore_map",
-    "tell_own",
-    "upload_request",
-]
-
-_POINTS: Kept[tuple[Any, ...], Points] = Kept("_own_points", 1)
+_POINTS: SessionCache[tuple[Any, ...], Points] = SessionCache("_own_points", 1)
 
 UPLOAD = "upload"
 CORPORA = {
@@ -54,7 +32,8 @@ CORPORA = {
     "wikipedia": "Wikipedia extract",
     UPLOAD: "Your own file",
 }
-COUNTS = (500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
+COUNTS = (500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 250_000)
+_MOST_SHARED = 50_000
 MOVED = (50, 200, 500)
 _DEFAULTS: dict[str, Any] = {
     "corpus": "bundled",
@@ -75,16 +54,22 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
+def counts() -> tuple[int, ...]:
+    """Return the numbers of texts that are offered: fewer on a server for others."""
+    most = COUNTS[-1] if current_policy().may_open_places else _MOST_SHARED
+    return tuple(n for n in COUNTS if n <= most)
+
+
 def _options() -> dict[str, Sequence[Any] | None]:
-    """Return what an address may ask for; columns are known when the texts are."""
+    """Return the allowed values of each address parameter; None allows any."""
     return {
         "corpus": [name for name in CORPORA if name != UPLOAD],
-        "n": COUNTS,
+        "n": counts(),
         "method": tuple(METHODS),
         "dims": (2, 3),
         "colour": None,
         "shape": None,
-        "defence": ("none", *movable()),
+        "defence": ("none", *placeable_defences()),
         "n_moved": MOVED,
         "search": None,
         "metric": ("cosine", "euclidean"),
@@ -95,22 +80,23 @@ def _options() -> dict[str, Sequence[Any] | None]:
 
 
 def _read_seed(text: str) -> int:
+    """Parse a seed; raise NotOffered outside its range."""
     if not 0 <= int(text) < 2**32:
         raise NotOffered
     return int(text)
 
 
 _MORE = ("n_moved", "metric", "n_neighbors", "min_dist", "perplexity")
-"""What a link says where it is not as usual."""
+"""Parameters that a link contains only if they differ from the default."""
 
 
 def key_of(name: str) -> str:
-    """Return the key of a control of the page."""
+    """Return the session key of a control."""
     return f"map_{name}"
 
 
-def chosen(name: str) -> Any:
-    """Return what a control of the page stands at."""
+def choice(name: str) -> Any:
+    """Return the current value of a control."""
     return st.session_state.get(key_of(name), _DEFAULTS[name])
 
 
@@ -120,20 +106,19 @@ def choose(name: str, value: Any) -> None:
 
 
 def chosen_spec() -> ProjectionSpec:
-    """Return the map's settings as they stand."""
+    """Return the map's settings from the controls."""
     return ProjectionSpec(
-        method=str(chosen("method")),
-        n_components=int(chosen("dims")),
-        **{n: chosen(n) for n in ("metric", "n_neighbors", "min_dist", "perplexity", "seed")},
+        method=str(choice("method")),
+        n_components=int(choice("dims")),
+        **{n: choice(n) for n in ("metric", "n_neighbors", "min_dist", "perplexity", "seed")},
     )
 
 
-def adopt() -> Address:
-    """Take over the choices of the address; return what it may ask for.
+def adopt_address() -> Address:
+    """Set the session from the URL query, and return the page's address.
 
     `?corpus=lee&n=2000&method=umap&dims=3&colour=document&shape=…&defence=…&eta=75&text=…`, and
-    what stands under the further settings of a method. An address opens the bundled corpora alone:
-    following a link must not read other files.
+    further settings of a method. A link opens only bundled corpora, never other files.
     """
     for name, value in _DEFAULTS.items():
         st.session_state.setdefault(key_of(name), value)
@@ -145,29 +130,31 @@ def adopt() -> Address:
 
 
 def _parameter(name: str, options: Sequence[Any] | None) -> Parameter:
+    """Return the address parameter of a control."""
     return Parameter(
         name=name,
         key=key_of(name),
         options=options,
-        write=lambda value: None if value in _unsaid(name) else str(value),
+        write=lambda value: None if value in _omitted_values(name) else str(value),
     )
 
 
-def _unsaid(name: str) -> tuple[Any, ...]:
-    """Return the values that a link leaves out."""
+def _omitted_values(name: str) -> tuple[Any, ...]:
+    """Return the values of a control that a link omits."""
     usual = (_DEFAULTS[name],) if name in _MORE else ()
     return (None, "none", "", UPLOAD, *usual)
 
 
 def _read_eta(text: str) -> float:
+    """Parse η; raise NotOffered if it is not positive."""
     if not 0 < float(text) < float("inf"):
         raise NotOffered
     return float(text)
 
 
 def _write_eta(strength: float | None) -> str | None:
-    """Return η where the strength of the defence is one."""
-    declared = DEFENCES[str(chosen("defence"))].strength
+    """Return η for a link; None if the defence has no η."""
+    declared = DEFENCES[str(choice("defence"))].strength
     is_eta = declared is not None and declared[0] == "eta"
     return f"{strength:g}" if strength and is_eta else None
 
@@ -177,19 +164,19 @@ _SEED = Parameter(
     key=key_of("seed"),
     read=_read_seed,
     write=lambda seed: str(seed) if seed else None,
-    hint="seed is a whole number from 0.",
+    hint="The seed is a whole number, at least 0.",
 )
 _ETA = Parameter(name="eta", key=key_of("strength"), read=_read_eta, write=_write_eta)
 
 
-def upload_request() -> MapRequest | None:
-    """Return the request for an upload whose map was found again after a reload."""
+def restored_request() -> MapRequest | None:
+    """Return the request of an upload whose job was found after a reload, if any."""
     found: MapRequest | None = st.session_state.get("_restored_upload")
     return found
 
 
 def restore_map(request: MapRequest) -> None:
-    """Set the controls to what a job was asked for: the page was reloaded meanwhile."""
+    """Set the controls to the request of a job, after a reload."""
     choose("corpus", UPLOAD if request.is_upload else request.source)
     choose("n", request.n)
     choose("method", request.spec.method)
@@ -200,8 +187,8 @@ def restore_map(request: MapRequest) -> None:
         st.session_state["_restored_upload"] = request
 
 
-def tell_own(is_own: bool) -> None:
-    """Say in the address that the map is of a file of the visitor's own, and nothing about it."""
+def mark_own_in_url(is_own: bool) -> None:
+    """Set or remove `own=1` in the URL, which marks the map of an uploaded file."""
     if is_own:
         st.query_params["own"] = "1"
         st.session_state["_has_own"] = True
@@ -209,45 +196,45 @@ def tell_own(is_own: bool) -> None:
         st.query_params.pop("own", None)
 
 
-def is_own_forgotten() -> bool:
-    """Return whether the page was reloaded over a file of the visitor's own, which went with it."""
+def is_upload_lost() -> bool:
+    """Return whether a reload has lost the uploaded file that the URL mentions."""
     return "own" in st.query_params and not st.session_state.get("_has_own", False)
 
 
-def own_maps() -> Kept[MapRequest, DrawnMap]:
-    """Return the maps of this session's own texts."""
-    return Kept("_own_maps", 2)
+def own_maps() -> SessionCache[MapRequest, DrawnMap]:
+    """Return the session's cache of maps of uploads."""
+    return SessionCache("_own_maps", 2)
 
 
 def file_key() -> str:
-    """Return the key of what takes a file: another once a file was refused, which clears it."""
+    """Return the upload control's key, which changes when a file is refused and so clears it."""
     n = int(st.session_state.get("_n_refused", 0))
     return f"{key_of('file')}-{n}" if n else key_of("file")
 
 
 def refuse_file(why: str) -> None:
-    """Clear the file that was sent, and keep why."""
+    """Clear the uploaded file and store why it was refused."""
     st.session_state["_n_refused"] = int(st.session_state.get("_n_refused", 0)) + 1
     st.session_state["_why_refused"] = why
 
 
 def refused_file() -> str | None:
-    """Return why the file sent last was refused, if it was."""
+    """Return why the last file was refused; None if it was not."""
     why: str | None = st.session_state.get("_why_refused")
     return why
 
 
 def forget_refused() -> None:
-    """Forget why a file was refused: another came."""
+    """Clear the reason why a file was refused."""
     st.session_state.pop("_why_refused", None)
 
 
 def own_points(
     file: MemoryFile, digest: str, n: int, text_column: str | None, others: tuple[str, ...]
 ) -> Points:
-    """Return the points of an upload, read once while nothing changes."""
-    from core.projection.points import upload_points
+    """Return the points of an upload, cached until the file or the choices change."""
+    from leakscope.core.projection.points import upload_points
 
     key = (digest, n, text_column, others)
-    made = partial(parsed, upload_points, file, n, text=text_column, others=others)
+    made = partial(run_reader, upload_points, file, n, text=text_column, others=others)
     return _POINTS.once(key, made)

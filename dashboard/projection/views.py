@@ -1,109 +1,51 @@
-"""What the page of maps shows: the finding, the map, the typed sentence, the defence."""
+"""The views of the map page: the map, the typed sentence and the defence."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from core.defences.metric_dp.promised import is_promising
-from core.defences.registry import DEFENCES
-from core.encoders.white_box import require_white_box
-from core.errors import CoreError
-from core.figures.projection import map_figure
-from core.projection.layout import Layout
-from core.projection.looks import is_numeric, looks_of
-from core.projection.moves import Moves, chosen_rows, movable
-from core.projection.points import Points
-from core.projection.quality import NeighbourScore, neighbour_agreement
-from core.projection.selection import matching_rows
-from core.projection.spec import METHODS
-from core.protocols import Encoder
-from core.ranges import Strength
-from core.said import percent_said
-from core.specs import DefenceSpec
-from core.spreadsheets import neutral_cell
-from core.text import check_text
-from core.units import units_of
-from dashboard import encoder_choice, markup
-from dashboard.calm import plain, show_error
-from dashboard.charts import chart_config
-from dashboard.inversion import answers
-from dashboard.projection import picked, state
-from dashboard.projection.drawn import DrawnMap
-from dashboard.projection.state import MapRequest, key_of
-from dashboard.promise import promises_of, show_promises
-from dashboard.state import text
-
-__all__ = ["defence_picker", "draw_map", "finding", "moved_points", "typed_place"]
-
-
-def finding(slot: Any, drawn: DrawnMap, colour: str) -> None:
-    """Draw the answer to the page's question: whether neighbours belong together."""
-    points, layout = drawn.points, drawn.layout
-    asked = [name for name in (colour, "document") if name in points.columns]
-    found = {name: _agreement(drawn, name) for name in dict.fromkeys(asked)}
-    told = {name: a for name, a in found.items() if a is not None}
-    if not told:
-        slot.title(f"{len(points):,} texts, as their vectors lie", anchor=False)
-        slot.markdown(
-            "The vectors alone decide where a point lies: near points are texts that "
-            "the encoder takes for similar."
-        )
-        return
-    told = {_called(points, name): a for name, a in told.items()}
-    name, first = next(iter(told.items()))
-    share, k = first.score, first.k
-    value, interval = share.parts()
-    is_more = share.ci95.low > share.chance
-    than = "less than" if share.ci95.high < share.chance else "no more than"
-    slot.title(
-        f"{value} of {k} neighbours on this map share their {plain(name)}, by "
-        f"chance {share.chance:.2g}"
-        if is_more
-        else f"Neighbours on this map share their {plain(name)} {than} by chance",
-        anchor=False,
-    )
-    means = (
-        "Whoever holds the vectors and no texts sees which of them belong together."
-        if is_more
-        else f"{value} of {k} do, by chance {share.chance:.2g} would."
-    )
-    slot.markdown(
-        f"Each point is a text, put where its vector alone says. {means} 95 % interval "
-        f"{interval}, n = {share.n:,} points."
-        + "".join(_also(n, a) for n, a in told.items() if n != name)
-        + f" Drawn by {METHODS[layout.spec.method].title}."
-    )
+from leakscope.core.defences.metric_dp.encoder_guarantee import has_d_chi_guarantee
+from leakscope.core.defences.registry import DEFENCES
+from leakscope.core.encoders.white_box import require_white_box
+from leakscope.core.errors import CoreError
+from leakscope.core.figures.point_map import point_map_data
+from leakscope.core.figures.projection import map_figure
+from leakscope.core.findings.projection import link_sentence
+from leakscope.core.findings.prose import plain
+from leakscope.core.formatting import format_percent
+from leakscope.core.projection.displacement import (
+    Displacement,
+    placeable_defences,
+    sample_rows,
+)
+from leakscope.core.projection.job import MapRequest
+from leakscope.core.projection.layout import Layout
+from leakscope.core.projection.points import Points
+from leakscope.core.projection.selection import matching_rows
+from leakscope.core.projection.spec import METHODS
+from leakscope.core.protocols import Encoder
+from leakscope.core.ranges import Strength
+from leakscope.core.specs import DefenceSpec
+from leakscope.core.spreadsheets import neutral_cell
+from leakscope.core.text import check_text
+from leakscope.dashboard.inversion import answers
+from leakscope.dashboard.projection import selected_points, state
+from leakscope.dashboard.projection.drawn_map import DrawnMap
+from leakscope.dashboard.projection.point_map import point_map
+from leakscope.dashboard.projection.state import key_of
+from leakscope.dashboard.ui import encoder_choice, markup
+from leakscope.dashboard.ui.charts import chart_config
+from leakscope.dashboard.ui.errors import show_error
+from leakscope.dashboard.ui.guarantee import guarantees_of, show_guarantees
+from leakscope.dashboard.ui.state import text
 
 
-def _called(points: Points, column: str) -> str:
-    return f"range of {column}" if is_numeric(points.columns[column]) else column
-
-
-def _also(name: str, found: NeighbourScore) -> str:
-    share = found.score
-    value, interval = share.parts()
-    return (
-        f" Of the same {plain(name)} are {value} of {found.k} neighbours (95 % interval "
-        f"{interval}); by chance it would be {share.chance:.2g}."
-    )
-
-
-def _agreement(drawn: DrawnMap, column: str) -> NeighbourScore | None:
-    kept = drawn.agreements
-    if column not in kept:
-        looks = looks_of(drawn.points.columns[column], 10**9)
-        classes = [None if looks.is_plain(g) else int(g) for g in looks.of]
-        kept[column] = neighbour_agreement(
-            drawn.layout.coordinates, classes, units=units_of(drawn.points.texts)
-        )
-    return kept[column]
-
-
-def typed_place(encoder: Encoder, drawn: DrawnMap) -> np.ndarray | None:
-    """Return the place of the typed sentence, and draw which texts are nearest to it."""
+def place_sentence(encoder: Encoder, drawn: DrawnMap) -> np.ndarray | None:
+    """Place the typed sentence on the map, and draw the texts whose vectors are nearest to it."""
     try:
         check_text(text())
         vector = encoder.encode([text()])
@@ -122,7 +64,7 @@ def typed_place(encoder: Encoder, drawn: DrawnMap) -> np.ndarray | None:
             hide_index=True,
             column_config={
                 "text": st.column_config.TextColumn("Text", width="large"),
-                "distance": st.column_config.NumberColumn("Distance of the vectors"),
+                "distance": st.column_config.NumberColumn("Distance between vectors"),
             },
         )
         st.caption(METHODS[drawn.layout.spec.method].places_new)
@@ -135,84 +77,84 @@ def draw_map(
     colour: str,
     shape: str | None,
     typed: np.ndarray | None,
-    moves: Moves | None,
-) -> list[int]:
-    """Draw the map with what is told of it, and return the selected points."""
+    moves: Displacement | None,
+    found: np.ndarray,
+) -> None:
+    """Draw the map: a canvas in two dimensions, a Plotly figure in three."""
     points, layout = drawn.points, drawn.layout
-    sought = str(state.chosen("search"))
-    found = matching_rows(drawn.folded, sought)
-    title = f"{len(points):,} {points.unit}s as {_name_of(request)} sees them, coloured by {colour}"
-    shown = (
-        colour,
-        shape,
-        sought,
-        None if typed is None else typed.tobytes(),
-        None if moves is None else moves.after.tobytes(),
-    )
-    figure = map_figure(
-        layout,
-        drawn.hover,
-        title=title + (f", shaped by {shape}" if shape else ""),
-        colour=drawn.looks(colour),
-        shape=drawn.looks(shape) if shape else None,
-        found=found,
-        typed=typed,
-        moved=(moves.before, moves.after) if moves else None,
-        selected=picked.marked_rows(request, shown),
-    )
-    event = st.plotly_chart(
-        figure,
-        key=f"map-{layout.spec.n_components}-{picked.chart_number()}",
-        on_select="rerun",
-        selection_mode=("points", "box", "lasso"),
-        config=chart_config("leakscope-map", is_selectable=True),
-        alt=f"Map of {len(points):,} texts by {METHODS[layout.spec.method].title}, coloured by "
-        f"{colour}; the selected texts are listed in the table below",
-    )
-    _told(points, layout)
-    if sought.strip():
-        st.markdown(f"{len(found):,} of {len(points):,} texts hold “{plain(sought.strip())}”.")
-    clicked = [_row_of(p) for p in (event.selection.points if event else [])]
-    rows = sorted({row for row in clicked if row is not None and row < len(points)})
-    return picked.selection_of(request, rows, shown)
+    encoder, method = _encoder_title(request), METHODS[layout.spec.method].title
+    title = f"{len(points):,} {points.unit}s encoded by {encoder}, coloured by {colour}"
+    looks: dict[str, Any] = {
+        "colour": drawn.grouping(colour),
+        "shape": drawn.grouping(shape) if shape else None,
+        "found": found,
+        "typed": typed,
+        "moved": (moves.before, moves.after) if moves else None,
+    }
+    if layout.spec.n_components == 2:
+        st.caption("The words on the map come from the texts, not from the vectors.")
+        data = point_map_data(
+            layout.coordinates,
+            points.texts,
+            **looks,
+            selected=selected_points.selected_rows(request),
+            labels=drawn.cluster_labels,
+            alt=f"Map of {title}, by {method}. Arrow keys move it, + and − zoom, 0 shows all "
+            "points; the button Select view selects the points in view, which are listed beside it",
+            name="leakscope-map",
+        )
+        point_map(data, len(points), partial(selected_points.select, request), "point-map")
+    else:
+        st.plotly_chart(
+            map_figure(layout, drawn.hover, title=title, **looks),
+            key="solid-map",
+            config=chart_config("leakscope-map"),
+            alt=f"Map of {title}, by {method}, in three dimensions",
+        )
 
 
-def _name_of(request: MapRequest) -> str:
+def search_hits(drawn: DrawnMap) -> np.ndarray:
+    """Return the texts that contain the search string, and draw how many they are."""
+    sought = str(state.choice("search")).strip()
+    found = matching_rows(drawn.search_form, sought)
+    if sought:
+        st.markdown(f"{len(found):,} of {len(drawn.points):,} texts contain “{plain(sought)}”.")
+    return found
+
+
+def _encoder_title(request: MapRequest) -> str:
+    """Return the name of the map's encoder."""
     return "all-MiniLM-L6-v2" if request.on == answers.ENCODER else request.on.name
 
 
-def _row_of(point: dict[str, Any]) -> int | None:
-    found = point.get("customdata")
-    found = found[0] if isinstance(found, list | tuple) and found else found
-    return int(found) if isinstance(found, int | float) else None
-
-
-def _told(points: Points, layout: Layout) -> None:
+def map_facts(points: Points, layout: Layout) -> None:
+    """Draw the number of points, the trustworthiness and the kept variance."""
     trust, method = layout.trustworthiness.score, METHODS[layout.spec.method]
     value, interval = trust.parts(3)
     kept = ""
     if layout.principal is not None:
-        kept = f" The axes keep {percent_said(sum(layout.principal.kept))} of the variance."
+        kept = f" The axes preserve {format_percent(sum(layout.principal.kept))} of the variance."
     st.markdown(
-        f"**{points.told}.** Trustworthiness **{value}** (95 % interval "
-        f"{interval}, asked of {trust.n:,} points about {layout.trustworthiness.k} "
-        "neighbours each): 1 would mean that neighbours on the map are neighbours among the "
-        f"vectors.{kept}",
-        help=f"{method.title} keeps: {method.keeps} Drawn in {layout.seconds:.1f} s, seed "
-        f"{layout.spec.seed}.",
+        f"**{points.told}.** How well the map shows real neighbours (its trustworthiness) is "
+        f"**{value}** (95 % CI {interval}; measured on {trust.n:,} of the points, with "
+        f"{layout.trustworthiness.k} neighbours each). At 1, all neighbours on the map are also "
+        f"neighbours among the vectors.{kept}",
+        help=f"{method.title} preserves: {method.keeps} Drawn in {layout.seconds:.1f} s, random "
+        f"seed {layout.spec.seed}.",
     )
 
 
 def defence_picker(encoder: Encoder) -> DefenceSpec | None:
-    """Draw the choice of a defence and its strength; return it, or None for none."""
+    """Draw the choice of a defence and its strength; return its spec, or None."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
             "Defence",
-            ("none", *movable()),
+            ("none", *placeable_defences()),
             key=key_of("defence"),
             persist_state="session",
             format_func=lambda name: DEFENCES[name].title,
-            help="Where would the vectors lie under it? The map stays, the points move.",
+            help="Shows where the defence moves the vectors. The map does not change, its points "
+            "move.",
             width=260,
         )
         entry = DEFENCES[name]
@@ -220,24 +162,25 @@ def defence_picker(encoder: Encoder) -> DefenceSpec | None:
             return None
         settings: dict[str, Any] = {}
         if entry.strength:
-            settings[entry.strength[0]] = _strength(entry.strength[1], encoder.dimension)
+            settings[entry.strength[0]] = _strength_slider(entry.strength[1], encoder.dimension)
         st.segmented_control(
             "Points moved",
             state.MOVED,
             key=key_of("n_moved"),
             required=True,
             persist_state="session",
-            help="Drawn at random, always the same ones. Too many lines cannot be read.",
+            help="A random sample, always the same one. More lines would be hard to read.",
         )
-    st.caption(f"{entry.summary} {entry.guarantee or 'It promises nothing.'}")
+    st.caption(f"{entry.summary} {entry.guarantee or 'It has no guarantee.'}")
     if "seed" in entry.kind.__dataclass_fields__:
-        settings["seed"] = 0  # the same draw at every strength, so that the strength alone moves
+        settings["seed"] = 0  # the same draw at every strength, so that only the strength differs
     return DefenceSpec.of(name, settings)
 
 
-def _strength(strength: Strength, dimension: int) -> float:
+def _strength_slider(strength: Strength, dimension: int) -> float:
+    """Draw the slider of a defence's strength and return its value."""
     steps = strength.steps_for(dimension)
-    here = state.chosen("strength")
+    here = state.choice("strength")
     if here not in steps:
         is_near = here is not None and min(steps) <= here <= max(steps)
         wanted = here if is_near else strength.start
@@ -248,44 +191,42 @@ def _strength(strength: Strength, dimension: int) -> float:
         key=key_of("strength"),
         persist_state="session",
         format_func=lambda s: f"{s:g}",
-        help="How strong the defence is",
+        help="Strength of the defence",
         width=360,
     )
 
 
-def moved_points(encoder: Encoder, drawn: DrawnMap, defence: DefenceSpec) -> Moves | None:
-    """Return where the defence moves some points, and draw what that means."""
+def displaced_points(
+    encoder: Encoder, drawn: DrawnMap, defence: DefenceSpec
+) -> Displacement | None:
+    """Return where the defence moves some points, and draw how many can still be linked."""
     if DEFENCES[defence.name].needs_white_box:
         try:
             require_white_box(encoder, DEFENCES[defence.name].title)
         except CoreError as error:
-            show_error(error, title="This defence needs an encoder that is open")
+            show_error(error, title="This defence needs the encoder's weights")
             return None
-    rows = chosen_rows(len(drawn.points), int(state.chosen("n_moved")))
+    rows = sample_rows(len(drawn.points), int(state.choice("n_moved")))
     try:
         with st.spinner(f"Protecting {len(rows):,} texts"):
-            moves = drawn.moved(encoder, rows, defence)
+            moves = drawn.displacement(encoder, rows, defence)
     except CoreError as error:
         show_error(error, title="The points could not be moved")
         return None
-    if is_promising(defence.name):
-        _promised(defence, drawn.points.texts[0])
-    linked = moves.linked
-    value, interval = linked.parts(0)
-    st.html(markup.label("What the move hides"))
+    if has_d_chi_guarantee(defence.name):
+        _show_guarantee(defence, drawn.points.texts[0])
+    st.html(markup.label("What the defence hides"))
     st.markdown(
-        f"**{value} %** of {linked.n:,} protected vectors are still nearest to their "
-        f"own original (95 % interval {interval}; by guessing {linked.chance:.2f} %). "
-        "Whoever has the original vectors links that many. The points are placed on the map as it "
-        "is; it is not drawn anew."
+        f"{link_sentence(moves.linked)}. Anyone with the original vectors can link these. "
+        "The map is not drawn again: protected vectors are placed on it."
     )
     return moves
 
 
-def _promised(defence: DefenceSpec, example: str) -> None:
-    """Draw what the η in force promises: for the sentence typed, else for a text of the map."""
+def _show_guarantee(defence: DefenceSpec, example: str) -> None:
+    """Draw the guarantee at η for the typed sentence, or for a text of the map."""
     eta, on = float(dict(defence.settings)["eta"]), encoder_choice.chosen_encoder()
     try:
-        show_promises(promises_of(defence.name, eta, check_text(text() or example), on))
+        show_guarantees(guarantees_of(defence.name, eta, check_text(text() or example), on))
     except CoreError as error:
-        st.caption(f"What this η promises cannot be said. {plain(str(error))}")
+        st.caption(f"The guarantee of this η cannot be computed. {plain(str(error))}")

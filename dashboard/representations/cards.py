@@ -1,4 +1,4 @@
-"""A sentence read back from the vectors of many encoders, side by side."""
+"""A sentence inverted from the vectors of several encoders, side by side."""
 
 from __future__ import annotations
 
@@ -8,88 +8,79 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.attacks.inversion import INVERSION_ATTACKS
-from core.attacks.inversion.reading import Reading, TokenScores, read_vector
-from core.encoders import ENCODERS
-from core.figures.representations import encoder_title
-from core.protocols import Encoder, InversionAttack, Vectors
-from core.said import leak_said
-from core.specs import AttackSpec, EncoderSpec
-from core.spreadsheets import neutral_cell
-from core.studies.prepared import QUICK, Prepared
-from core.studies.representation_summary import AttackScore
-from dashboard import cache, markup
-from dashboard.inversion import views as panels
-from dashboard.representations.finding import attack_name
-from dashboard.representations.job import SHIPPED_ATTACK
-
-__all__ = ["Answer", "answers_of", "cards", "overview"]
+from leakscope.core.attacks.inversion import INVERSION_ATTACKS
+from leakscope.core.attacks.inversion.reading import Reading, TokenScores, read_vector
+from leakscope.core.encoders import ENCODERS
+from leakscope.core.figures.representations import encoder_title
+from leakscope.core.formatting import describe_leak
+from leakscope.core.specs import AttackSpec, EncoderSpec
+from leakscope.core.spreadsheets import neutral_cell
+from leakscope.core.studies.inversion.prepared import QUICK, Prepared
+from leakscope.core.studies.inversion.representation_summary import AttackScore
+from leakscope.dashboard import cache
+from leakscope.dashboard.inversion import views as panels
+from leakscope.dashboard.representations.job import SHIPPED_ATTACK
+from leakscope.dashboard.ui import markup
 
 _ENCODING = threading.Lock()
-"""Held while encoding: Doc2Vec keeps its draws in the model, which sessions share."""
+"""Held while encoding: sessions share the Doc2Vec model, which has random state."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What was read from one encoder's vector of the sentence."""
+class EncoderReading:
+    """What an attack recovers of the sentence from one encoder's vector."""
 
     encoder: str
     reading: Reading
     guess: frozenset[str]
     n_texts: int | None
-    """Sentences that encoder and attack were fitted on; None for weights that ship."""
+    """The number of sentences that encoder and attack were fitted on; None for shipped weights."""
     is_blank: bool
-    """The vector is zero: the encoder knows none of the words."""
+    """Whether the vector is zero because the encoder knows none of the words."""
 
 
-def answers_of(text: str, ready: dict[str, Prepared]) -> list[Answer]:
-    """Return what is read of a text from each encoder; nothing of it is kept."""
+def read_from_encoders(text: str, ready: dict[str, Prepared]) -> list[EncoderReading]:
+    """Invert a text from each prepared encoder; nothing is cached."""
     found = []
     for name, prepared in ready.items():
         with _ENCODING:
             vector = prepared.encoder.encode([text])
         is_blank = not abs(vector).sum() > 0
-        reading = _read(QUICK.name, prepared.attack, prepared.encoder, text, vector, prepared.guess)
-        found.append(Answer(name, reading, prepared.guess, prepared.n_texts, is_blank))
+        reading = read_vector(
+            QUICK.name, prepared.attack, prepared.encoder, text, vector, prepared.guess
+        )
+        found.append(EncoderReading(name, reading, prepared.guess, prepared.n_texts, is_blank))
         on = EncoderSpec(name=name)
         if cache.shipped_settings(SHIPPED_ATTACK, on):
             attack = cache.attack(AttackSpec.of(SHIPPED_ATTACK), on)
-            guess = cache.guess(SHIPPED_ATTACK, on, False)
-            reading = _read(SHIPPED_ATTACK, attack, prepared.encoder, text, vector, guess)
-            found.append(Answer(name, reading, guess, None, is_blank))
+            guess = cache.prior_answer(SHIPPED_ATTACK, on, False)
+            reading = read_vector(SHIPPED_ATTACK, attack, prepared.encoder, text, vector, guess)
+            found.append(EncoderReading(name, reading, guess, None, is_blank))
     return found
 
 
-def _read(
-    name: str,
-    attack: InversionAttack,
-    encoder: Encoder,
-    text: str,
-    vector: Vectors,
-    guess: frozenset[str],
-) -> Reading:
-    return read_vector(name, attack, encoder, text, vector, guess)
-
-
-def overview(found: Sequence[Answer], best: Mapping[str, AttackScore]) -> None:
-    """Draw the scores of all encoders, and of guessing, as one table, and what it is not.
+def scores_table(found: Sequence[EncoderReading], best: Mapping[str, AttackScore]) -> None:
+    """Draw the table of all encoders' scores and of guessing, with a warning.
 
     Parameters
     ----------
     best : mapping of str to AttackScore
-        The most that was read from each encoder in the studies.
+        The strongest attack's score on each encoder in the studies.
     """
     st.info(
-        f"**Nothing read here does not mean that nothing leaks.** The "
-        f"{INVERSION_ATTACKS[QUICK.name].title.lower()} below is quick and weaker than the trained "
-        "attacks of the figure above. What the strongest measured attack reads from an encoder "
-        "stands beside it.",
+        f"**Recovering nothing here does not mean that nothing leaks.** The "
+        f"{INVERSION_ATTACKS[QUICK.name].title.lower()} below is quick, and weaker than the "
+        "trained attacks in the figure above. The table also shows the strongest attack measured "
+        "on each encoder.",
         icon=":material/bolt:",
     )
-    rows = [_row(answer, best.get(answer.encoder)) for answer in found] + [_guess_row(found[0])]
+    rows = [_score_row(answer, best.get(answer.encoder)) for answer in found] + [
+        _guess_row(found[0])
+    ]
     columns = st.column_config
-    scores = {name: columns.NumberColumn(name, format="%.0f") for name in ("F1", "precision",
-                                                                         "recall")}  # fmt: skip
+    scores = {
+        name: columns.NumberColumn(name, format="%.0f") for name in ("F1", "precision", "recall")
+    }
     st.dataframe(
         rows,
         key="try-scores",
@@ -99,66 +90,71 @@ def overview(found: Sequence[Answer], best: Mapping[str, AttackScore]) -> None:
     )
 
 
-def _row(answer: Answer, best: AttackScore | None) -> dict[str, object]:
+def _score_row(answer: EncoderReading, best: AttackScore | None) -> dict[str, object]:
+    """Return what was recovered from an encoder as a table row."""
     reading = answer.reading
     return {
         "encoder": encoder_title(answer.encoder),
-        "attack": _how(answer),
+        "attack": _attack_title(answer),
         "words scored": f"{len(reading.targets)} of {reading.n_words}",
-        "words read": f"{reading.n_recovered} of {len(reading.targets)}",
+        "words recovered": f"{reading.n_recovered} of {len(reading.targets)}",
         **_scores(reading, reading.scores),
-        "most read, measured above": best.f1.said(0) if best else None,
-        # The table has a download button of Streamlit's own, which writes cells as they are.
-        "recovered": neutral_cell(", ".join(w.word for w in reading.hits) or _nothing(reading)),
+        "strongest attack measured, F1": best.f1.format(0) if best else None,
+        # Streamlit's own download button of the table writes cells unescaped.
+        "recovered": neutral_cell(
+            ", ".join(w.word for w in reading.hits) or _no_words_label(reading)
+        ),
     }
 
 
-def _guess_row(answer: Answer) -> dict[str, object]:
+def _guess_row(answer: EncoderReading) -> dict[str, object]:
+    """Return the prior-only baseline as a table row."""
     reading = answer.reading
     words = answer.guess & reading.targets
     return {
         "encoder": "none",
         "attack": "Guessing without any vector",
         "words scored": f"{len(reading.targets)} of {reading.n_words}",
-        "words read": f"{len(words)} of {len(reading.targets)}",
+        "words recovered": f"{len(words)} of {len(reading.targets)}",
         **_scores(reading, reading.prior),
-        "most read, measured above": None,
-        "recovered": neutral_cell(", ".join(sorted(words)) or _nothing(reading)),
+        "strongest attack measured, F1": None,
+        "recovered": neutral_cell(", ".join(sorted(words)) or _no_words_label(reading)),
     }
 
 
 def _scores(reading: Reading, scores: TokenScores) -> dict[str, object]:
-    """Return the scores; none where no word can be scored, which is no zero."""
+    """Return F1, precision and recall; None if no word can be scored."""
     values = {"F1": scores.f1, "precision": scores.precision, "recall": scores.recall}
     return {name: value if reading.targets else None for name, value in values.items()}
 
 
-def _nothing(reading: Reading) -> str:
+def _no_words_label(reading: Reading) -> str:
+    """Return the text for no recovered words: "none" or "cannot be scored"."""
     return "none" if reading.targets else "cannot be scored"
 
 
-def _how(answer: Answer) -> str:
+def _attack_title(answer: EncoderReading) -> str:
+    """Return the attack's title, marked if its weights are shipped."""
     title = INVERSION_ATTACKS[answer.reading.attack].title
-    return title if answer.n_texts is not None else f"{title}, as it ships"
+    return title if answer.n_texts is not None else f"{title}, shipped weights"
 
 
-def cards(found: Sequence[Answer], best: Mapping[str, AttackScore]) -> None:
-    """Draw what was read from each encoder: the marked sentence, wrong guesses and scores."""
+def cards(found: Sequence[EncoderReading], best: Mapping[str, AttackScore]) -> None:
+    """Draw a card for each encoder: marked sentence, wrong guesses and scores."""
     st.html(markup.legend([answer.reading for answer in found]))
-    for place, answer in zip(panels.side_by_side(len(found)), found, strict=True):
+    for place, answer in zip(panels.card_columns(len(found)), found, strict=True):
         name = f"{answer.encoder}-{answer.reading.attack}"
         with place.container(border=True, key=f"card-{name}"):
             _card(answer, best.get(answer.encoder))
     guess = ", ".join(sorted(found[0].guess))
-    st.caption(
-        f"Whoever sees no vector always answers the same most frequent words, here: {guess}."
-    )
+    st.caption(f"Guessing, without a vector, always answers the most frequent words: {guess}.")
 
 
-def _card(answer: Answer, best: AttackScore | None) -> None:
+def _card(answer: EncoderReading, best: AttackScore | None) -> None:
+    """Draw an encoder's card."""
     about = ENCODERS[answer.encoder].summary if answer.encoder in ENCODERS else None
     st.subheader(encoder_title(answer.encoder), anchor=False, help=about)
-    st.caption(f"{_how(answer)}; {_knows(answer)}")
+    st.caption(f"{_attack_title(answer)}; {_describe_training(answer)}")
     if answer.is_blank:
         st.caption("The vector is zero: this encoder knows none of these words.")
     st.html(markup.marked_sentence(answer.reading))
@@ -166,18 +162,20 @@ def _card(answer: Answer, best: AttackScore | None) -> None:
     if answer.reading.targets and answer.reading.unknown:
         st.markdown(
             f"Scored on **{len(answer.reading.targets)} of {answer.reading.n_words} words**: "
-            "this attack's list does not hold the others, so it cannot read them."
+            "this attack cannot name the others, so they were not tested."
         )
     panels.score_row(answer.reading)
     if best:
         st.markdown(
-            f"Measured above: {attack_name(best).lower()} reads "
-            f"{leak_said(best.f1, best.recall, is_bold=True)} from this encoder, n = {best.f1.n:,}."
+            f"Measured above: the {INVERSION_ATTACKS[best.attack].title.lower()} recovers "
+            f"{describe_leak(best.f1, best.recall, is_bold=True)} from this encoder, n = "
+            f"{best.f1.n:,}."
         )
 
 
-def _knows(answer: Answer) -> str:
+def _describe_training(answer: EncoderReading) -> str:
+    """Describe how many sentences the attack has or was trained on."""
     if answer.n_texts is not None:
-        return f"knows the words of {answer.n_texts:,} sentences"
+        return f"tries the words of {answer.n_texts:,} sentences"
     n_texts = answer.reading.training.get("n_texts")
     return f"trained on {n_texts:,} sentences" if n_texts else "trained weights"

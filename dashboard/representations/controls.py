@@ -1,46 +1,38 @@
-"""The controls of the page of representations."""
+"""The controls of the representations page."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from core.attacks.inversion import INVERSION_ATTACKS
-from core.corpora import CORPORA as SOURCES
-from core.figures.representations import encoder_title
-from core.studies.classification import VIEWS
-from core.studies.domains import DOMAINS
-from core.studies.prepared import CORPORA, COUNTS
-from core.studies.representation_summary import Representations
-from dashboard.address import Address
-from dashboard.representations.state import chosen, encoder_options, key_of
+from leakscope.core.attacks.inversion import INVERSION_ATTACKS
+from leakscope.core.corpora import CORPORA as SOURCES
+from leakscope.core.figures.representations import encoder_title
+from leakscope.core.findings.representations import VIEW_NAMES
+from leakscope.core.studies.domains import DOMAINS
+from leakscope.core.studies.inversion.classification import VIEWS
+from leakscope.core.studies.inversion.prepared import CORPORA, COUNTS
+from leakscope.core.studies.inversion.representation_summary import Representations
+from leakscope.dashboard.address import Address
+from leakscope.dashboard.representations.state import control_value, encoder_options, key_of
 
-__all__ = [
-    "VIEW_NAMES",
-    "encoder_picker",
-    "measure_pickers",
-    "standing",
-    "try_pickers",
-]
-
-VIEW_NAMES = dict(zip(VIEWS, ("titles", "first sentences", "whole texts"), strict=True))
 _DOMAIN_NAMES = {"in": "In-domain", "cross": "Cross-domain"}
 
 
 def encoder_picker(found: Representations | None) -> None:
-    """Draw the choice of the encoders, for the figure and for the sentence below."""
+    """Draw the choice of the encoders for the figure and the sentence."""
     st.multiselect(
         "Encoders",
         encoder_options(found),
         key=key_of("encoder"),
         persist_state="session",
         format_func=encoder_title,
-        help="Ways of turning a text into a vector. The choice is for the figure, the tables and "
-        "the sentence at the end of the page.",
+        help="Ways of turning a text into a vector. The choice applies to the figure, the tables "
+        "and the sentence below.",
     )
 
 
 def measure_pickers(found: Representations) -> None:
-    """Draw what the figure is about: attacks, whose texts the attacker has, and the use."""
+    """Draw the choice of attacks, domain, classification task and the paper's points."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.pills(
             "Attacks",
@@ -50,8 +42,8 @@ def measure_pickers(found: Representations) -> None:
             persist_state="session",
             wrap=True,
             format_func=lambda name: INVERSION_ATTACKS[name].title,
-            help="How the attacker turns vectors back into words. The sentence at the top goes by "
-            "the one that reads most from each encoder.",
+            help="How the attacker recovers words from vectors. The headline uses the strongest "
+            "attack on each encoder.",
         )
         st.segmented_control(
             "Fitted on",
@@ -60,37 +52,41 @@ def measure_pickers(found: Representations) -> None:
             required=True,
             persist_state="session",
             format_func=_DOMAIN_NAMES.__getitem__,
-            help="What encoders and attacks were fitted on.  \n"
+            help="The texts that encoders and attacks were fitted on.  \n"
             + "  \n".join(f"{about[:1].upper()}{about[1:]}." for about in DOMAINS.values()),
         )
         st.segmented_control(
-            "Useful for sorting",
+            "Sorted by topic",
             list(VIEWS),
             key=key_of("view"),
             required=True,
             persist_state="session",
             format_func=VIEW_NAMES.__getitem__,
-            help="What of a news article is turned into a vector, from which a linear classifier "
-            "tells the topic: its title, title and first three sentences, or all of it",
+            help="The part of a news article that is turned into a vector: its title, its title "
+            "and first three sentences, or all of it. Utility is how well a linear classifier "
+            "predicts the topic from it.",
         )
         st.toggle(
-            "Figures of Corò (2022)",
+            "Results of Corò (2022)",
             value=True,
             key=key_of("paper"),
             persist_state="session",
-            help="Hollow diamonds: what the thesis that this page repeats measured on Italian "
-            "news. Other texts, other classes: compare the order, not the places.",
+            help="Hollow diamonds: the thesis that this page repeats, on Italian news. Its texts "
+            "and classes differ, so compare only the order of the encoders, not the values.",
         )
 
 
-def standing(address: Address) -> str:
-    """Return what the controls stand at for which the address asked for something else."""
-    return "; ".join(_stands(name) for name in dict.fromkeys(name for name, _ in address.refused))
+def describe_replacements(address: Address) -> str:
+    """Describe the values used instead of invalid URL parameters."""
+    return "; ".join(
+        _describe_value(name) for name in dict.fromkeys(name for name, _ in address.refused)
+    )
 
 
-def _stands(name: str) -> str:
-    value = chosen(name)
-    told = {
+def _describe_value(name: str) -> str:
+    """Describe the current value of a control."""
+    value = control_value(name)
+    describe = {
         "encoder": lambda: ", ".join(map(encoder_title, value)) or "no encoder",
         "attack": lambda: ", ".join(INVERSION_ATTACKS[a].title for a in value) or "no attack",
         "domain": lambda: _DOMAIN_NAMES[value].lower(),
@@ -98,11 +94,11 @@ def _stands(name: str) -> str:
         "corpus": lambda: SOURCES[value].title,
         "n": lambda: f"{value:,} sentences",
     }
-    return told[name]()
+    return describe[name]()
 
 
 def try_pickers() -> None:
-    """Draw the choice of what the encoders are fitted on."""
+    """Draw the choice of the corpus and number of sentences to fit encoders on."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "Fit on",
@@ -110,7 +106,7 @@ def try_pickers() -> None:
             key=key_of("corpus"),
             persist_state="session",
             format_func=lambda name: SOURCES[name].title,
-            help="A collection that comes with Leakscope; the attack takes its words from it, too",
+            help="A bundled collection. The words that the attack can name come from it, too.",
             width=220,
         )
         st.selectbox(
@@ -119,7 +115,7 @@ def try_pickers() -> None:
             key=key_of("n"),
             persist_state="session",
             format_func=lambda n: f"{n:,}",
-            help="Drawn at random, seed 0. More take longer to fit on, and give more words that "
-            "can be found.",
+            help="Drawn at random with seed 0. More sentences take longer to fit, and the "
+            "attack can name more words.",
             width=130,
         )

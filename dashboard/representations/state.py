@@ -1,4 +1,4 @@
-"""What one visitor has chosen on the page of representations."""
+"""The visitor's choices on the representations page."""
 
 from __future__ import annotations
 
@@ -8,26 +8,17 @@ from typing import Any
 
 import streamlit as st
 
-from core.encoders.registry import preparable
-from core.studies.classification import VIEWS
-from core.studies.domains import DOMAINS
-from core.studies.prepared import CORPORA, COUNTS
-from core.studies.representation_summary import Representations
-from dashboard.address import Address, Parameter
-from dashboard.state import text_parameter
-
-__all__ = [
-    "TryRequest",
-    "address",
-    "chosen",
-    "encoder_options",
-    "key_of",
-    "restore_try",
-    "try_request",
-]
+from leakscope.core.encoders.registry import preparable
+from leakscope.core.findings.representations import EncoderChoice
+from leakscope.core.studies.domains import DOMAINS
+from leakscope.core.studies.inversion.classification import VIEWS
+from leakscope.core.studies.inversion.prepared import CORPORA, COUNTS
+from leakscope.core.studies.inversion.representation_summary import Representations
+from leakscope.dashboard.address import Address, Parameter
+from leakscope.dashboard.ui.state import text_parameter
 
 _SINGLE = {"domain": tuple(DOMAINS), "view": VIEWS, "corpus": CORPORA, "n": COUNTS}
-"""Choices of one of several, and what there is."""
+"""The options of the controls with a single choice."""
 
 _MANY = ("encoder", "attack")
 _DEFAULTS: dict[str, Any] = {
@@ -40,7 +31,7 @@ _DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TryRequest:
-    """What is to be fitted for the sentence, without the sentence."""
+    """The request of the job: the encoders to fit, and their texts; without the sentence."""
 
     encoders: tuple[str, ...]
     corpus: str
@@ -48,24 +39,35 @@ class TryRequest:
 
 
 def key_of(name: str) -> str:
-    """Return the key of a control of the page."""
+    """Return the session key of a control."""
     return f"rep_{name}"
 
 
-def chosen(name: str) -> Any:
-    """Return what a control of the page stands at: a value, or a list of encoders or attacks."""
+def control_value(name: str) -> Any:
+    """Return the current value of a control; a list for encoders and attacks."""
     if name in _MANY:
         return list(st.session_state.get(key_of(name)) or [])
     return st.session_state.get(key_of(name), _DEFAULTS.get(name))
 
 
+def encoder_comparison() -> EncoderChoice:
+    """Return the comparison that the controls show."""
+    return EncoderChoice(
+        encoders=tuple(control_value("encoder")),
+        attacks=tuple(control_value("attack")),
+        domain=control_value("domain"),
+        view=control_value("view"),
+        has_paper=bool(control_value("paper")),
+    )
+
+
 def encoder_options(found: Representations | None) -> list[str]:
-    """Return the encoders that can be shown, or tried on a sentence, or both."""
+    """Return the encoders that have results or can be fitted."""
     return list(dict.fromkeys([*(found.encoders if found else ()), *preparable()]))
 
 
 def address(found: Representations | None) -> Address:
-    """Return what an address may ask for.
+    """Return the page's address parameters.
 
     `?encoder=tfidf&encoder=minilm&attack=msp&domain=in&view=text&corpus=lee&n=1000&text=…`, or
     `encoder=tfidf,minilm`.
@@ -75,8 +77,8 @@ def address(found: Representations | None) -> Address:
     return Address(
         "representations",
         (
-            _many("encoder", encoders, encoder_options(found)),
-            _many("attack", attacks, attacks),
+            _list_parameter("encoder", encoders, encoder_options(found)),
+            _list_parameter("attack", attacks, attacks),
             *(
                 Parameter(name=name, key=key_of(name), default=_DEFAULTS[name], options=options)
                 for name, options in _SINGLE.items()
@@ -86,21 +88,22 @@ def address(found: Representations | None) -> Address:
     )
 
 
-def _many(name: str, default: Sequence[str], options: Sequence[str]) -> Parameter:
+def _list_parameter(name: str, default: Sequence[str], options: Sequence[str]) -> Parameter:
+    """Return an address parameter that takes a list."""
     return Parameter(
         name=name, key=key_of(name), default=list(default), options=options, is_many=True
     )
 
 
 def try_request() -> TryRequest:
-    """Return what is to be fitted as the controls stand."""
-    encoders = tuple(name for name in preparable() if name in chosen("encoder"))
-    return TryRequest(encoders=encoders, corpus=chosen("corpus"), n_texts=chosen("n"))
+    """Return the request that the controls show."""
+    encoders = tuple(name for name in preparable() if name in control_value("encoder"))
+    return TryRequest(encoders=encoders, corpus=control_value("corpus"), n_texts=control_value("n"))
 
 
 def restore_try(request: TryRequest) -> None:
-    """Set the controls to what a job was asked for: the page was reloaded meanwhile."""
-    others = [name for name in chosen("encoder") if name not in preparable()]
+    """Set the controls to the request of a job, after a reload."""
+    others = [name for name in control_value("encoder") if name not in preparable()]
     st.session_state[key_of("encoder")] = [*request.encoders, *others]
     st.session_state[key_of("corpus")] = request.corpus
     st.session_state[key_of("n")] = request.n_texts

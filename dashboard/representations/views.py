@@ -1,49 +1,52 @@
-"""What was measured, as the page of representations shows it: figure, order, tables."""
+"""The views of the representations page: figure, ordering and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import streamlit as st
 
-from core.attacks.inversion import INVERSION_ATTACKS
-from core.figures.representations import (
-    encoder_title,
-    own_leaks_figure,
-    representations_figure,
-)
-from core.spreadsheets import table_csv
-from core.studies.own_encoder import OwnLeak
-from core.studies.representation_order import (
+from leakscope.core.attacks.inversion import INVERSION_ATTACKS
+from leakscope.core.figures.representations import encoder_title
+from leakscope.core.findings.finding import Finding
+from leakscope.core.findings.prose import plain
+from leakscope.core.findings.representations import EncoderChoice, encoders_at, own_encoder
+from leakscope.core.findings.shared import F1_EXPLAINED
+from leakscope.core.formatting import join_words
+from leakscope.core.spreadsheets import table_csv
+from leakscope.core.studies.inversion.own_encoder import OwnLeak
+from leakscope.core.studies.inversion.representation_order import (
     Comparison,
     PaperPoint,
     Verdict,
     compare_pairs,
     paper_points,
 )
-from core.studies.representation_summary import AttackScore, Point, Representations
-from dashboard.calm import plain
-from dashboard.charts import chart_config
-from dashboard.downloads import save_csv
-from dashboard.representations.controls import VIEW_NAMES
-from dashboard.representations.finding import title_of
-from dashboard.representations.state import chosen
-
-__all__ = ["most_read", "order", "own_picture", "picture", "shown_points", "table"]
+from leakscope.core.studies.inversion.representation_summary import (
+    YOURS,
+    AttackScore,
+    Point,
+    Representations,
+)
+from leakscope.dashboard.representations.state import control_value
+from leakscope.dashboard.story.pinning import OWN_ROWS, PinnedView
+from leakscope.dashboard.ui.downloads import save_csv
+from leakscope.dashboard.ui.finding import show_finding
 
 _MARKS = {
-    Verdict.HOLDS: "✓ holds",
-    Verdict.FAILS: "✕ does not hold",
-    Verdict.OPEN: "≈ not resolved",
+    Verdict.HOLDS: "✓ agrees",
+    Verdict.FAILS: "✕ contradicts",
+    Verdict.OPEN: "≈ undecided",
 }
 
 _ALL_WORDS = "F1, every word"
 
 _SCORES = (
-    "useful, macro-F1",
-    "Corò 2022: useful",
-    "leaks, F1",
-    "Corò 2022: leaks under MSP",
+    "utility, macro-F1",
+    "Corò 2022: utility",
+    "leakage, F1",
+    "Corò 2022: leakage under MSP",
     "guessing",
     "precision",
     "recall",
@@ -54,115 +57,143 @@ _SCORES = (
 )
 
 
-def shown_points(found: Representations) -> list[Point]:
-    """Return the points of the chosen encoders and attacks."""
-    return found.points(chosen("encoder"), chosen("attack"), chosen("domain"), chosen("view"))
+def show_comparison(
+    slot: Any, finding: Finding, points: Sequence[Point], below: Any, **how: Any
+) -> None:
+    """Draw a comparison's finding and its captions, or a hint if nothing is chosen."""
+    if finding.table is None:  # nothing to compare
+        slot.title(plain(finding.title), anchor=False)
+        slot.info(finding.body, icon=":material/ads_click:")
+    else:
+        show_finding(slot, finding, "encoders", below=below, **how)
+    for line in _captions(finding, points):
+        slot.caption(line)
 
 
-def most_read(found: Representations | None) -> dict[str, AttackScore]:
-    """Return the most that was read from each chosen encoder, whichever attack is chosen."""
+def pinned(found: Representations, choice: EncoderChoice, with_names: bool) -> PinnedView:
+    """Return the finding as it is pinned; own encoders are named only if `with_names`."""
+    finding = encoders_at(found, choice, hides_own=not with_names)
+    if not has_own(choice):
+        return PinnedView(finding=finding)
+    return PinnedView(finding=finding, opens=OWN_ROWS, is_live=False)
+
+
+def has_own(choice: EncoderChoice) -> bool:
+    """Return whether a comparison contains the visitor's own rows."""
+    return any(name.startswith(YOURS) for name in choice.encoders)
+
+
+def pinned_own_encoder(found: Sequence[OwnLeak], with_name: bool) -> PinnedView:
+    """Return the own encoder's finding as it is pinned, without its name unless `with_name`."""
+    return PinnedView(
+        finding=own_encoder(found, hides_own=not with_name),
+        opens="not possible: the page measures an encoder only on request",
+        is_live=False,
+    )
+
+
+def strongest_scores(found: Representations | None) -> dict[str, AttackScore]:
+    """Return the strongest attack's score on each chosen encoder, over all attacks."""
     if found is None:
         return {}
-    best = {name: found.most_read(name, chosen("domain")) for name in chosen("encoder")}
+    best = {
+        name: found.most_read(name, control_value("domain")) for name in control_value("encoder")
+    }
     return {name: score for name, score in best.items() if score is not None}
 
 
-def picture(points: Sequence[Point]) -> None:
-    """Draw the figure, and say what it leaves out."""
-    paper = paper_points(chosen("encoder"), chosen("domain"), chosen("view"))
-    view = VIEW_NAMES[chosen("view")]
-    if any(point.useful for point in points):
-        st.plotly_chart(
-            representations_figure(points, paper if chosen("paper") else (), view=f"{view} "),
-            key="representations",
-            config=chart_config(),
-            alt=f"Words recovered against usefulness for sorting {view}, a point for each of "
-            f"{len({p.leak.encoder for p in points})} encoders and each attack; the table "
-            "below holds the same numbers",
+def _captions(finding: Finding, points: Sequence[Point]) -> Iterator[str]:
+    """Yield an explanation of the figure, and the encoders that are not in it."""
+    if finding.figure is not None:
+        yield (
+            "Lower points leak less; points further right are more useful. Each encoder's name is "
+            "beside the result of the strongest attack on it. Bars are 95 % intervals. The dotted "
+            f"line is an attacker who never sees the vector. {F1_EXPLAINED}. Leakage is a lower "
+            "bound: another attack, or more training texts, may recover more."
         )
-        st.caption(
-            "Down is private, right is useful. The name stands at the attack that reads most. Bars "
-            "are 95 % intervals; the dotted line is an attacker who never sees the vector."
-        )
-    without = [title_of(p) for p in points if p.useful is None]
-    if without:
-        names = "; ".join(dict.fromkeys(without))
-        st.caption(f"Not in the figure, for want of a measured usefulness: {names}.")
+        if control_value("paper"):
+            yield (
+                "Hollow diamonds are results of Corò (2022) on other texts. Compare only the order "
+                "of the encoders, not the values."
+            )
+    titles = {name: plain(encoder_title(name)) for name in control_value("encoder")}
+    if without := dict.fromkeys(p.leak.encoder for p in points if p.useful is None):
+        names = join_words([titles[name] for name in without])
+        yield f"The comparison leaves out {names}, because utility was not measured."
     measured = {p.leak.encoder for p in points}
-    missing = [plain(encoder_title(n)) for n in chosen("encoder") if n not in measured]
-    if missing and points:
-        st.caption(f"Not measured: {'; '.join(missing)}. They can be tried on a sentence below.")
+    if points and (missing := [title for name, title in titles.items() if name not in measured]):
+        yield (
+            f"The comparison leaves out {join_words(missing)}, because leakage under these "
+            "attacks was not measured. You can try them on a sentence below."
+        )
 
 
-def own_picture(found: Sequence[OwnLeak]) -> None:
-    """Draw what a quick attack reads from an encoder of the visitor's own and the bundled one."""
-    st.plotly_chart(
-        own_leaks_figure(found),
-        key="own-leaks",
-        config=chart_config("leakscope-own-encoder"),
-        alt="F1 of the words read: "
-        + ", ".join(f"{encoder_title(leak.encoder)} {leak.f1.value:.0f}" for leak in found)
-        + f"; guessing {found[0].f1.chance:.0f}",
-    )
-
-
-def order(points: Sequence[Point]) -> None:
-    """Draw the ordering of Corò (2022), checked step by step on the rows shown."""
+def thesis_ordering(points: Sequence[Point]) -> None:
+    """Draw the ordering of Corò (2022), with a verdict on each pair of neighbours."""
     st.markdown(
-        "Corò (2022), a thesis on Italian news, finds that the more complex the model, the less "
-        "can be read: tf-idf ≥ hashing ≥ LSA ≥ Doc2Vec ≥ Sentence-BERT, the first two close "
-        "together (its own F1 of hashing is the higher one). Here MiniLM stands in for its "
-        "Sentence-BERT. Each step on the rows shown:"
+        "Corò (2022), a thesis on Italian news, finds that more complex models leak less. Its "
+        "order from most to least leakage is: tf-idf, hashing, LSA, Doc2Vec, Sentence-BERT. The "
+        "first two are close: in the thesis's own numbers, hashing even has the higher F1. We use "
+        "MiniLM instead of Sentence-BERT. We compare each encoder shown with the next one in this "
+        "order. LSA has two variants, and each is compared."
     )
-    steps = compare_pairs(points, chosen("domain"))
+    steps = compare_pairs(points, control_value("domain"))
     if not steps:
         st.info(
-            "Choose two encoders that stand next to each other in this order.",
+            "Choose two encoders that follow each other in this order.",
             icon=":material/ads_click:",
         )
         return
     for attack in dict.fromkeys(step.more.attack for step in steps):
         own = [s.verdict for s in steps if s.more.attack == attack]
-        counts = [f"{own.count(v)} {_plural(v, own.count(v))}" for v in Verdict if own.count(v)]
+        counts = [
+            f"{own.count(v)} {_verdict_verb(v, own.count(v))}" for v in Verdict if own.count(v)
+        ]
         st.markdown(
             f"- **{INVERSION_ATTACKS[attack].title}**: of {len(own)} "
-            f"step{'s' if len(own) > 1 else ''}, {', '.join(counts)}."
+            f"comparison{'s' if len(own) > 1 else ''}, {join_words(counts)}."
         )
-    st.dataframe([_step(s) for s in steps], key="order", hide_index=True)
+    st.dataframe([_step_row(s) for s in steps], key="order", hide_index=True)
     if len({p.leak.n_fitted_on for p in points}) > 1:
-        st.caption("These rows were not all fitted on as many sentences: the table says on which.")
+        st.caption("These rows were fitted on different numbers of sentences; see *The numbers*.")
     st.caption(
-        "Resolved where the two 95 % intervals share no value, which is stricter than a paired "
-        "test. With several steps and attacks, one in many may be resolved by chance."
+        "A comparison counts as decided only if the two 95 % intervals do not overlap. This rule "
+        "is cautious: a more sensitive (paired) test would decide more comparisons. With many "
+        "comparisons, chance alone can make a few look decided."
     )
 
 
-def _plural(verdict: Verdict, n: int) -> str:
+def _verdict_verb(verdict: Verdict, n: int) -> str:
+    """Return a verdict's verb for n comparisons."""
     if verdict is Verdict.OPEN:
-        return "are not resolved" if n > 1 else "is not resolved"
-    stem = "hold" if n > 1 else "holds"
-    return stem if verdict is Verdict.HOLDS else f"do{'' if n > 1 else 'es'} not hold"
+        return f"{'are' if n > 1 else 'is'} undecided"
+    end = "" if n > 1 else "s"
+    return f"agree{end} with the thesis" if verdict is Verdict.HOLDS else f"contradict{end} it"
 
 
-def _step(step: Comparison) -> dict[str, object]:
+def _step_row(step: Comparison) -> dict[str, object]:
+    """Return a step of the ordering as a table row."""
     more, less = step.more, step.less
     return {
         "leaks more": encoder_title(more.encoder),
         "leaks less": encoder_title(less.encoder),
         "attack": INVERSION_ATTACKS[more.attack].title,
         "here": _MARKS[step.verdict],
-        "F1 of the first": more.f1.said(),
-        "F1 of the second": less.f1.said(),
+        "F1 of the first": more.f1.format(),
+        "F1 of the second": less.f1.format(),
         "Corò 2022 (MSP)": f"{step.paper[0]:.1f} and {step.paper[1]:.1f}",
     }
 
 
-def table(points: Sequence[Point]) -> None:
-    """Draw all numbers behind the figure, those of Corò (2022) too, and the file of them."""
+def points_table(points: Sequence[Point]) -> None:
+    """Draw the table of all points, with those of Corò (2022), and its download."""
     paper = {
-        p.encoder: p for p in paper_points(chosen("encoder"), chosen("domain"), chosen("view"))
+        p.encoder: p
+        for p in paper_points(
+            control_value("encoder"), control_value("domain"), control_value("view")
+        )
     }
-    rows = [_row(point, paper.get(point.leak.encoder)) for point in points]
+    rows = [_point_row(point, paper.get(point.leak.encoder)) for point in points]
     st.dataframe(
         rows,
         key="numbers",
@@ -173,29 +204,30 @@ def table(points: Sequence[Point]) -> None:
             _ALL_WORDS: st.column_config.NumberColumn(
                 _ALL_WORDS,
                 format="%.1f",
-                help="The same attack, and words that it cannot name count as missed",
+                help="The same attack; words that it cannot name count as missed.",
             ),
         },
     )
     save_csv(
         lambda: table_csv(rows),
         "representations",
-        about="The table as it stands, for spreadsheets",
+        about="The table as shown, for spreadsheets",
         is_disabled=not rows,
     )
 
 
-def _row(point: Point, paper: PaperPoint | None) -> dict[str, object]:
+def _point_row(point: Point, paper: PaperPoint | None) -> dict[str, object]:
+    """Return a point as a table row, with that of Corò (2022) if there is one."""
     leak, useful = point.leak, point.useful
     return {
         "encoder": encoder_title(leak.encoder),
         "attack": INVERSION_ATTACKS[leak.attack].title,
-        "useful, macro-F1": float(useful.parts()[0]) if useful else None,
-        "useful, 95 %": useful.parts()[1] if useful else None,
-        "Corò 2022: useful": round(paper.useful, 1) if paper else None,
-        "leaks, F1": float(leak.f1.parts()[0]),
-        "leaks, 95 %": leak.f1.parts()[1],
-        "Corò 2022: leaks under MSP": round(paper.leak, 1) if paper else None,
+        "utility, macro-F1": float(useful.parts()[0]) if useful else None,
+        "utility, 95 % CI": useful.parts()[1] if useful else None,
+        "Corò 2022: utility": round(paper.useful, 1) if paper else None,
+        "leakage, F1": float(leak.f1.parts()[0]),
+        "leakage, 95 % CI": leak.f1.parts()[1],
+        "Corò 2022: leakage under MSP": round(paper.leak, 1) if paper else None,
         "guessing": round(leak.f1.chance, 1),
         "precision": round(leak.precision, 1),
         "recall": round(leak.recall, 1),
@@ -203,7 +235,7 @@ def _row(point: Point, paper: PaperPoint | None) -> dict[str, object]:
         _ALL_WORDS: None if leak.all_words is None else round(leak.all_words, 1),
         "F1, attack's own words": round(leak.own_vocabulary_f1, 1),
         "largest class alone": round(useful.chance, 1) if useful else None,
-        "useful, n": useful.n if useful else None,
-        "leaks, n": leak.f1.n,
+        "utility, n": useful.n if useful else None,
+        "leakage, n": leak.f1.n,
         "fitted on": leak.n_fitted_on,
     }

@@ -1,4 +1,4 @@
-"""A story as files, and from one: what is saved is made when it is asked for."""
+"""Save a story as a report or a story file, and open a story file."""
 
 from __future__ import annotations
 
@@ -7,62 +7,62 @@ from functools import lru_cache, partial
 
 import streamlit as st
 
-from core.browser import NO_BROWSER, has_browser
-from core.errors import CoreError
-from core.story.deck import Deck, make_deck, today
-from core.story.files import print_job, report_bytes
-from core.story.format import Slide, Story
-from core.story.reading import MOST_BYTES, parse_story
-from core.story.views import told
-from dashboard.apart import answered, printers
-from dashboard.calm import show_error
-from dashboard.story import state
-from dashboard.visitor import share, visitor
-
-__all__ = ["deck_of", "open_file", "save_buttons"]
+from leakscope.core.browser import NO_BROWSER, has_browser
+from leakscope.core.errors import CoreError
+from leakscope.core.findings.finding import Finding
+from leakscope.core.findings.registry import build_view
+from leakscope.core.story.deck import Deck, make_deck, today
+from leakscope.core.story.files import print_job, report_bytes
+from leakscope.core.story.format import Story
+from leakscope.core.story.reading import MOST_BYTES, parse_story
+from leakscope.dashboard.server.reader_processes import printers, run_and_wait
+from leakscope.dashboard.server.visitor import share, visitor
+from leakscope.dashboard.story import state
+from leakscope.dashboard.ui.errors import show_error
 
 _UPLOAD, _REFUSED = "upload_story", "_story_refused"
 
 _KINDS = {
-    ".pdf": ("PDF", "application/pdf", "picture_as_pdf", "Printed pages, a slide each"),
+    ".pdf": ("PDF", "application/pdf", "picture_as_pdf", "Printed pages, one slide each"),
     ".pptx": (
         "PowerPoint",
         "application/vnd.openxmlformats-officedocument.presentationml.presentation",
         "co_present",
-        "Text and tables to be edited, figures as pictures, notes for the speaker",
+        "Editable text and tables, figures as pictures, speaker notes",
     ),
     ".html": (
         "HTML",
         "text/html",
         "html",
-        "One file that opens offline, with figures to point at, and is presented by itself; your "
-        "notes for the speaker are in it",
+        "One file that opens and presents offline, with interactive figures and your speaker notes",
     ),
 }
 
 
-def deck_of(story: Story, date: str = "") -> Deck:
-    """Return the slides of a story, told from what is measured now."""
+def build_deck(story: Story, date: str = "") -> Deck:
+    """Build the slides of a story from the current results."""
     return make_deck(
-        story, date or today(), tell=lambda name, asked: _told(name, tuple(asked.items()))
+        story, date or today(), tell=lambda name, asked: _cached_finding(name, tuple(asked.items()))
     )
 
 
 @lru_cache(maxsize=64)
-def _told(name: str, asked: tuple[tuple[str, str], ...]) -> Slide:
-    return told(name, dict(asked))
+def _cached_finding(name: str, asked: tuple[tuple[str, str], ...]) -> Finding:
+    """Return the finding of a view with the given parameters, cached."""
+    return build_view(name, dict(asked))
 
 
 @st.cache_resource(show_spinner=False)
-def _has_browser() -> bool:
+def can_print() -> bool:
+    """Return whether a browser that can print reports is installed; cached."""
     return has_browser()
 
 
 def save_buttons(story: Story) -> None:
-    """Draw the buttons that save a story, as reports and as a file that is opened again."""
+    """Draw the buttons that download a story as PDF, PowerPoint, HTML or story file."""
     for suffix, (label, kind, icon, about) in _KINDS.items():
         needs_browser = suffix != ".html"
-        is_possible = not needs_browser or _has_browser()
+        is_possible = not needs_browser or can_print()
         st.download_button(
             label,
             partial(_report, story, suffix, (visitor(), share())),
@@ -70,7 +70,7 @@ def save_buttons(story: Story) -> None:
             kind,
             key=f"story-save{suffix.replace('.', '-')}",
             icon=f":material/{icon}:",
-            help=(f"{about}. Takes some seconds." if needs_browser else f"{about}.")
+            help=(f"{about}. Takes a few seconds." if needs_browser else f"{about}.")
             if is_possible
             else NO_BROWSER,
             on_click="ignore",
@@ -78,44 +78,50 @@ def save_buttons(story: Story) -> None:
         )
     st.download_button(
         "Story file",
-        partial(_stored, story),
+        partial(_story_json, story),
         "leakscope-story.json",
         "application/json",
         key="story-save-json",
         icon=":material/save:",
-        help="To open it here again, or for a colleague: what is on its slides is in it",
+        help="Open it here again, or share it: it contains everything on the slides",
         on_click="ignore",
     )
 
 
 def _report(story: Story, suffix: str, whose: tuple[str, str]) -> bytes:
-    deck = deck_of(story)
+    """Return a story's report as a file, for a download button."""
+    return report_file(build_deck(story), suffix, whose)
+
+
+def report_file(deck: Deck, suffix: str, whose: tuple[str, str]) -> bytes:
+    """Return a deck as HTML, or as PDF or PowerPoint made in another process."""
     if suffix == ".html":
         return report_bytes(deck, suffix)
-    found: bytes = answered(printers(), whose, print_job, deck, suffix)
+    found: bytes = run_and_wait(printers(), whose, print_job, deck, suffix)
     return found
 
 
-def _stored(story: Story) -> str:
+def _story_json(story: Story) -> str:
+    """Return a story file's content: the story as JSON."""
     return json.dumps(story.to_dict(), ensure_ascii=False, indent=1)
 
 
-def open_file() -> None:
-    """Draw where a story is opened from a file, and why the last one was refused."""
+def story_upload() -> None:
+    """Draw the upload that opens a story file, and why the last file was refused."""
     st.file_uploader(
         "Open a story",
         type="json",
         key=_UPLOAD,
         max_upload_size=MOST_BYTES // 2**20,
-        help="A story file; it takes the place of yours. It stays in the memory of this computer.",
-        on_change=_take,
+        help="A story file. It replaces your story and stays in the memory of this computer.",
+        on_change=_open_upload,
     )
     if (error := st.session_state.get(_REFUSED)) is not None:
-        show_error(error, title="This file is no story that can be opened")
+        show_error(error, title="This file cannot be opened as a story")
 
 
-def _take() -> None:
-    """Take the story of the file, in the callback of the uploader."""
+def _open_upload() -> None:
+    """Replace the session's story with the uploaded one, from a callback."""
     file = st.session_state.get(_UPLOAD)
     st.session_state.pop(_REFUSED, None)
     if file is None:
@@ -125,4 +131,4 @@ def _take() -> None:
     except CoreError as error:
         st.session_state[_REFUSED] = error
         return
-    state.start_with(found)
+    state.replace_story(found)

@@ -1,8 +1,7 @@
-"""The presentation as a document of its own: served from memory, to whoever made it alone.
+"""Serve presentations as HTML documents from memory, each only to the visitor who made it.
 
-A page of Streamlit is drawn by Streamlit's program; a presentation has its own, for keys, clock and
-the window with the notes. So it is a document beside the pages, under an address that nobody can
-guess, and gone with the session that made it.
+A presentation needs its own scripts for keys, clock and speaker notes, which a Streamlit page
+cannot have. So it is a separate document under an unguessable address, and ends with the session.
 """
 
 from __future__ import annotations
@@ -18,75 +17,73 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dashboard.guard import base_path
-from dashboard.visitor import COOKIE, owner_of
-
-__all__ = ["ServeStories", "base", "show_at"]
+from leakscope.dashboard.server.guard import base_path
+from leakscope.dashboard.server.visitor import COOKIE, owner_of
 
 _PATH = "story-shown"
-_GONE = "This presentation is not here any more. Open it again from the page of stories.\n"
+_GONE = "This presentation has ended. Open it again from the page Story.\n"
 
 
 @dataclass(eq=False)
-class _Shown:
-    """What an address stands for; a session holds it, and with the session it goes."""
+class _Presentation:
+    """A presentation with its secret address and its owner; it lives as long as the session."""
 
     token: str
     owner: str
     make: Callable[[str], tuple[str, str]]
 
 
-_SHOWN: WeakValueDictionary[str, _Shown] = WeakValueDictionary()
+_PRESENTATIONS: WeakValueDictionary[str, _Presentation] = WeakValueDictionary()
 
 
-def show_at(name: str, make: Callable[[str], tuple[str, str]]) -> str:
-    """Return the address of a presentation, which is made when it is opened.
+def presentation_address(name: str, make: Callable[[str], tuple[str, str]]) -> str:
+    """Register a presentation and return its address; the document is built on request.
 
     Parameters
     ----------
     name : str
-        Of the presentation within the session: the same name keeps its address.
+        The presentation's name within the session: the same name keeps its address.
     make : callable
-        Given where the pages are served, returns the document and its content security policy.
+        Given the URL path of the pages, returns the document and its content security policy.
     """
-    held: dict[str, _Shown] = st.session_state.setdefault("_stories_shown", {})
-    if name in held:
-        held[name].make = make
+    own: dict[str, _Presentation] = st.session_state.setdefault("_presentations", {})
+    if name in own:
+        own[name].make = make
     else:
-        held[name] = _Shown(secrets.token_urlsafe(24), _owner(), make)
-    _SHOWN[held[name].token] = held[name]
-    return f"{base()}/{_PATH}/{held[name].token}#present"
+        own[name] = _Presentation(secrets.token_urlsafe(24), _owner(), make)
+    _PRESENTATIONS[own[name].token] = own[name]
+    return f"{root_path()}/{_PATH}/{own[name].token}#present"
 
 
 def _owner() -> str:
-    """Return whose cookie opens it; nobody's where a browser keeps none, as then it sends none."""
+    """Return the visitor token of this session's cookie; empty if the browser sends no cookie."""
     return owner_of(f"{COOKIE}={st.context.cookies.get(COOKIE, '')}")
 
 
-def base() -> str:
-    """Return where the pages are served, without a slash at the end."""
+def root_path() -> str:
+    """Return the URL path of the pages, without a slash at the end."""
     root = base_path()
     return f"/{root}" if root else ""
 
 
-class ServeStories:
-    """Answers requests for presentations, and passes on all others."""
+class ServePresentations:
+    """Middleware that answers requests for presentations and forwards all others."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the document, if it is this visitor's."""
-        head = f"{base()}/{_PATH}/"
+        """Answer with the presentation's document if the visitor owns it, else 404."""
+        head = f"{root_path()}/{_PATH}/"
         if scope["type"] != "http" or not str(scope["path"]).startswith(head):
             await self.app(scope, receive, send)
             return
-        found = _SHOWN.get(str(scope["path"]).removeprefix(head))
+        found = _PRESENTATIONS.get(str(scope["path"]).removeprefix(head))
         asked_by = owner_of(Headers(scope=scope).get("cookie", ""))
         if found is None or scope["method"] not in ("GET", "HEAD") or found.owner != asked_by:
             answer: Response = PlainTextResponse(_GONE, 404)
         else:
-            document, policy = await run_in_threadpool(found.make, base())
+            document, policy = await run_in_threadpool(found.make, root_path())
             answer = Response(
                 document,
                 media_type="text/html",

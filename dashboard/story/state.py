@@ -1,4 +1,4 @@
-"""The story of one visitor: in the memory of their session, until they save it."""
+"""The visitor's story: its pins, title, audience and duration, in the session until saved."""
 
 from __future__ import annotations
 
@@ -7,25 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.story.format import Pin, Story
-from core.story.reading import MOST_PINS
-from core.story.views import VIEWS
-from dashboard.state import forget_widgets
-
-__all__ = [
-    "AUDIENCE_KEY",
-    "TITLE_KEY",
-    "Placed",
-    "add",
-    "add_all",
-    "is_full",
-    "move",
-    "placed",
-    "remove",
-    "start_with",
-    "story",
-    "write",
-]
+from leakscope.core.findings.registry import VIEWS
+from leakscope.core.story.format import Pin, Story
+from leakscope.core.story.reading import MOST_PINS
+from leakscope.dashboard.ui.state import forget_widgets
 
 TITLE_KEY = "story_title"
 AUDIENCE_KEY = "story_audience"
@@ -34,53 +19,54 @@ _TITLE = "My story"
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A pin, and what tells it from others while its order changes."""
+class NumberedPin:
+    """A pin with a number that identifies it while the order changes."""
 
     number: int
     pin: Pin
 
 
-def placed() -> list[Placed]:
-    """Return the pins in their order."""
-    found: list[Placed] = st.session_state.setdefault(_PINS, [])
+def numbered_pins() -> list[NumberedPin]:
+    """Return the story's pins in order."""
+    found: list[NumberedPin] = st.session_state.setdefault(_PINS, [])
     return found
 
 
 def story() -> Story:
-    """Return the story as it stands."""
+    """Return the visitor's story."""
     return Story(
         title=str(st.session_state.get(TITLE_KEY, _TITLE)) or _TITLE,
         audience=str(st.session_state.get(AUDIENCE_KEY, "")),
         minutes=int(st.session_state.get(_MINUTES, 0)),
-        pins=tuple(each.pin for each in placed()),
+        pins=tuple(each.pin for each in numbered_pins()),
     )
 
 
 def is_full() -> bool:
-    """Return whether no further pin is taken."""
-    return len(placed()) >= MOST_PINS
+    """Return whether the story has the most pins allowed."""
+    return len(numbered_pins()) >= MOST_PINS
 
 
 def add(pin: Pin) -> None:
-    """Put a pin at the end, before a slide that closes the story."""
+    """Append a pin to the story, but before a closing slide at the end."""
     if is_full():
         return
     number = int(st.session_state.get(_NEXT, 0))
     st.session_state[_NEXT] = number + 1
-    pins = list(placed())
+    pins = list(numbered_pins())
     at = len(pins) - 1 if pins and _closes(pins[-1].pin) and not _closes(pin) else len(pins)
-    pins.insert(at, Placed(number, pin))
+    pins.insert(at, NumberedPin(number, pin))
     st.session_state[_PINS] = pins
 
 
 def _closes(pin: Pin) -> bool:
+    """Return whether a pin shows a view that closes a story."""
     return pin.shows in VIEWS and VIEWS[pin.shows].closes
 
 
 def add_all(found: Story) -> None:
-    """Put the pins of a story at the end; a story without pins takes its title as well."""
-    if not placed():
+    """Append the pins of a story; an empty story also takes over its title and audience."""
+    if not numbered_pins():
         st.session_state[TITLE_KEY] = found.title
         st.session_state[AUDIENCE_KEY] = found.audience
         st.session_state[_MINUTES] = found.minutes
@@ -88,8 +74,8 @@ def add_all(found: Story) -> None:
         add(pin)
 
 
-def start_with(found: Story | None) -> None:
-    """Begin anew, with the pins of a story or with none."""
+def replace_story(found: Story | None) -> None:
+    """Replace the session's story with another, or with an empty one."""
     for key in (_PINS, TITLE_KEY, AUDIENCE_KEY, _MINUTES):
         st.session_state.pop(key, None)
     forget_widgets("story-")
@@ -98,8 +84,8 @@ def start_with(found: Story | None) -> None:
 
 
 def move(number: int, by: int) -> None:
-    """Move a pin up or down."""
-    pins = list(placed())
+    """Move a pin by a number of places, within the story's ends."""
+    pins = list(numbered_pins())
     here = next(i for i, each in enumerate(pins) if each.number == number)
     there = min(max(here + by, 0), len(pins) - 1)
     pins.insert(there, pins.pop(here))
@@ -107,13 +93,13 @@ def move(number: int, by: int) -> None:
 
 
 def remove(number: int) -> None:
-    """Take a pin out."""
-    st.session_state[_PINS] = [each for each in placed() if each.number != number]
+    """Remove a pin from the story."""
+    st.session_state[_PINS] = [each for each in numbered_pins() if each.number != number]
 
 
-def write(number: int, **parts: Any) -> None:
-    """Replace what the author says of a pin."""
+def edit_pin(number: int, **parts: Any) -> None:
+    """Replace the heading, remark or notes of a pin."""
     st.session_state[_PINS] = [
-        Placed(each.number, replace(each.pin, **parts)) if each.number == number else each
-        for each in placed()
+        NumberedPin(each.number, replace(each.pin, **parts)) if each.number == number else each
+        for each in numbered_pins()
     ]

@@ -1,4 +1,4 @@
-"""The page of stories: those that ship, the visitor's own pin by pin, and what is made of it."""
+"""The story page: the shipped stories, and the visitor's own story with its pins."""
 
 from __future__ import annotations
 
@@ -9,45 +9,44 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.story.deck import Page, today
-from core.story.format import PAGES, Story
-from core.story.html import content_policy, html_report
-from core.story.prose import Block
-from core.story.shipped import shipped_stories, with_use
-from dashboard import markup
-from dashboard.calm import plain
-from dashboard.charts import chart_config
-from dashboard.story import state
-from dashboard.story.files import deck_of
-from dashboard.story.serving import base, show_at
-from dashboard.story.state import Placed
-from dashboard.tradeoff.state import USE_KEY
-
-__all__ = ["finding", "own_story", "present_button", "shipped"]
+from leakscope.core.findings.prose import Block, plain
+from leakscope.core.pages import PAGES
+from leakscope.core.story.deck import Page, today
+from leakscope.core.story.format import Story
+from leakscope.core.story.html import content_policy, html_report
+from leakscope.core.story.shipped import shipped_stories, with_use
+from leakscope.dashboard.story import state
+from leakscope.dashboard.story.files import build_deck
+from leakscope.dashboard.story.serving import presentation_address, root_path
+from leakscope.dashboard.story.state import NumberedPin
+from leakscope.dashboard.tradeoff.state import USE_KEY
+from leakscope.dashboard.ui import markup
+from leakscope.dashboard.ui.charts import chart_config
 
 
-def finding(slot: Any, found: Story) -> None:
-    """Say what is there to be told."""
+def headline(slot: Any, found: Story) -> None:
+    """Draw the headline: how many stories ship, or how many slides the visitor's story has."""
     n = len(found.pins)
     if not n:
-        slot.title(f"{len(shipped_stories())} stories are ready to be told", anchor=False)
+        slot.title(f"{len(shipped_stories())} stories are ready to present", anchor=False)
         slot.markdown(
-            "Present one as it is, or begin with its slides. **Add to story** on every page pins "
-            "what you see there, with the numbers it rests on; here you put it in order."
+            "Present one as it is, or choose **Use these slides** to change it and download it as "
+            "a report. The button **Add to story** on every page saves the current view, with its "
+            "numbers, as a slide of your own story."
         )
         return
     slides = f"{n} slide{'' if n == 1 else 's'}"
-    slot.title(f"Your story: {slides}, ready to be told", anchor=False)
+    slot.title(f"Your story: {slides}, ready to present", anchor=False)
     slot.markdown(
-        "It is in the memory of this computer alone, and ends with your visit: **save it** to keep "
-        "it. What you typed on other pages is in it only where you said so."
+        "It exists only in the memory of this computer and ends with your visit: **save it** to "
+        "keep it. What you typed on other pages is included only where you chose so."
     )
 
 
-def shipped() -> None:
-    """Draw the stories that ship, each with what can be done with it.
+def shipped_story_cards() -> None:
+    """Draw a card for each shipped story, with buttons to present it and to use its slides.
 
-    Their slides about a use of the vectors follow what was chosen on the page of trade-offs.
+    Slides about a use of the vectors show the use that was chosen on the trade-off page.
     """
     stories = shipped_stories()
     if use := st.session_state.get(USE_KEY):
@@ -58,41 +57,40 @@ def shipped() -> None:
             st.markdown(f"{plain(story.audience)}.")
             st.caption(f"{len(story.pins)} slides and a title, about {story.minutes} minutes")
             with st.container(horizontal=True, gap="xsmall"):
-                present_button(name, story, is_primary=not state.placed())
+                present_button(name, story, is_primary=not state.numbered_pins())
                 st.button(
-                    "Use its slides",
+                    "Use these slides",
                     key=f"story-use-{name}",
                     icon=":material/playlist_add:",
-                    help="Puts its slides at the end of your story, told from what is measured now",
+                    help="Adds these slides to the end of your story, with the current results",
                     on_click=state.add_all,
                     args=(story,),
                 )
 
 
 def present_button(name: str, story: Story, *, is_primary: bool = False) -> None:
-    """Draw the link that opens a presentation in a window of its own."""
+    """Draw the link that opens a story's presentation in another tab."""
     st.link_button(
         f"Present ({story.minutes} min)"
         if story.minutes
-        else "Present",  # told apart where links are listed
-        show_at(name, partial(_document, story, today())),
+        else "Present",  # the minutes give each link of a list its own name
+        presentation_address(name, partial(_document, story, today())),
         key=f"story-present-{name}",
         type="primary" if is_primary else "secondary",
         icon=":material/slideshow:",
-        help="In a tab of its own. Arrows, PageUp and PageDown step; F or Full screen, below the "
-        "slide, fills the screen, N opens your notes in a second window, O opens the view live, "
-        "Escape leaves.",
+        help="Opens in a new tab. Arrow keys, PageUp and PageDown: step. F: full screen. N: your "
+        "notes in a second window. O: the live view. Escape: leave.",
     )
 
 
 def _document(story: Story, date: str, at: str) -> tuple[str, str]:
-    """Return a presentation, and what it may do; in the thread of whoever asks for it."""
-    deck = deck_of(story, date)
+    """Return a story's HTML presentation and its content security policy."""
+    deck = build_deck(story, date)
     return html_report(deck, base=at), content_policy(deck)
 
 
 def own_story() -> None:
-    """Draw the visitor's story: its title, and each pin with what they say of it."""
+    """Draw the visitor's story: its title, its audience and each pin."""
     st.session_state.setdefault(state.TITLE_KEY, state.story().title)
     left, right = st.columns(2)
     left.text_input(
@@ -100,31 +98,32 @@ def own_story() -> None:
         key=state.TITLE_KEY,
         persist_state="session",
         max_chars=300,
-        help="Stands on the first slide",
+        help="Shown on the first slide",
     )
     right.text_input(
-        "For whom",
+        "Audience",
         key=state.AUDIENCE_KEY,
         persist_state="session",
         max_chars=300,
-        help="Stands below the title, such as: for a board",
+        help="Shown below the title, for example: for a board",
     )
-    deck = deck_of(state.story())
+    deck = build_deck(state.story())
     for lack in deck.lacks:
         st.warning(plain(lack), icon=":material/report:")
-    pins = state.placed()
+    pins = state.numbered_pins()
     for i, (each, page) in enumerate(zip(pins, deck.pages, strict=True)):
         with st.container(border=True, key=f"story-pin-{each.number}"):
-            _pin(each, page, i, len(pins))
+            _pin_card(each, page, i, len(pins))
 
 
-def _pin(each: Placed, page: Page, i: int, n: int) -> None:
+def _pin_card(each: NumberedPin, page: Page, i: int, n: int) -> None:
+    """Draw a pin: heading, buttons, text inputs and a preview of the slide."""
     st.subheader(f"{i + 1}. {plain(page.heading)}", anchor=False)
     _buttons(each, page.live, i, n)
     if page.opens:
         st.caption(plain(f"Live: {page.opens}."))
     with st.expander("Heading, remark and notes", icon=":material/edit_note:"):
-        _texts(each)
+        _text_inputs(each)
     shown = st.expander(
         "What the slide shows",
         key=f"story-shown-{each.number}",
@@ -133,13 +132,14 @@ def _pin(each: Placed, page: Page, i: int, n: int) -> None:
     )
     if shown.open:
         with shown:
-            _shown(each, page)
+            _slide_preview(each, page)
 
 
-def _buttons(each: Placed, live: str, i: int, n: int) -> None:
+def _buttons(each: NumberedPin, live: str, i: int, n: int) -> None:
+    """Draw the buttons that move, remove and open a pin."""
     number = each.number
     with st.container(horizontal=True, gap="xsmall"):
-        for label, icon, by, stands in (
+        for label, icon, by, is_possible in (
             ("Up", "arrow_upward", -1, i > 0),
             ("Down", "arrow_downward", 1, i < n - 1),
         ):
@@ -148,7 +148,7 @@ def _buttons(each: Placed, live: str, i: int, n: int) -> None:
                 key=f"story-{label}-{number}",
                 icon=f":material/{icon}:",
                 help=f"Moves slide {i + 1} {label.lower()}",
-                disabled=not stands,
+                disabled=not is_possible,
                 on_click=state.move,
                 args=(number, by),
             )
@@ -156,28 +156,29 @@ def _buttons(each: Placed, live: str, i: int, n: int) -> None:
             "Remove",
             key=f"story-remove-{number}",
             icon=":material/delete:",
-            help=f"Takes slide {i + 1} out of the story",
+            help=f"Removes slide {i + 1} from the story",
             on_click=state.remove,
             args=(number,),
         )
         if live:
             st.link_button(
                 "Open live",
-                f"{base()}{live}",
+                f"{root_path()}{live}",
                 key=f"story-live-{number}",
                 icon=":material/open_in_new:",
-                help=f"Opens the page {PAGES.get(each.pin.page, '')} at this view, in a tab",
+                help=f"Opens this view on the page {PAGES[each.pin.page].title}, in a new tab",
             )
 
 
 _PARTS = (
-    ("heading", "Heading", "Instead of the finding; leave it empty to show that", 300),
-    ("remark", "Remark", "Stands on the slide, above the finding", 4_000),
-    ("notes", "Notes for the speaker", "In the window of notes alone, and in PowerPoint", 20_000),
+    ("heading", "Heading", "Replaces the finding; leave it empty to keep the finding", 300),
+    ("remark", "Remark", "Shown on the slide, above the finding", 4_000),
+    ("notes", "Speaker notes", "Shown only in the notes window, and saved in PowerPoint", 20_000),
 )
 
 
-def _texts(each: Placed) -> None:
+def _text_inputs(each: NumberedPin) -> None:
+    """Draw the inputs of a pin's heading, remark and notes."""
     for part, label, about, most in _PARTS:
         key = f"story-{part}-{each.number}"
         drawn = st.text_input if part == "heading" else st.text_area
@@ -187,17 +188,18 @@ def _texts(each: Placed) -> None:
             key=key,
             max_chars=most,
             help=about,
-            on_change=_write,
+            on_change=_save_text,
             args=(each.number, part, key),
         )
 
 
-def _write(number: int, part: str, key: str) -> None:
-    state.write(number, **{part: str(st.session_state[key])})
+def _save_text(number: int, part: str, key: str) -> None:
+    """Store an edited text of a pin, from a callback."""
+    state.edit_pin(number, **{part: str(st.session_state[key])})
 
 
-def _shown(each: Placed, page: Page) -> None:
-    """Draw a slide as it will be told; nothing in it is taken for markup."""
+def _slide_preview(each: NumberedPin, page: Page) -> None:
+    """Draw a slide's content; its texts are never interpreted as markup."""
     if page.finding:
         st.markdown(f"**{plain(page.finding)}**")
     _prose(page.body)
@@ -209,28 +211,31 @@ def _shown(each: Placed, page: Page) -> None:
         rows = [dict(zip(page.table.columns, row, strict=True)) for row in page.table.rows]
         st.dataframe(rows, key=f"story-table-{each.number}", hide_index=True)
     if page.facts:
-        st.html(markup.facts(dict(page.facts)))
+        st.html(markup.description_list(dict(page.facts)))
     _prose(page.caveat)
 
 
 def _prose(found: Sequence[Block]) -> None:
-    lines = [("- " if block.is_item else "") + _marked(block) for block in found]
+    """Draw blocks of prose as paragraphs and list items."""
+    lines = [("- " if block.is_item else "") + _as_markdown(block) for block in found]
     if lines:
         st.markdown("\n\n".join(lines))
 
 
-def _marked(block: Block) -> str:
-    """Return a block as Markdown in which no letter of it is markup."""
-    told = ""
+def _as_markdown(block: Block) -> str:
+    """Return a block as Markdown, with bold runs and all other characters escaped."""
+    markdown = ""
     for run in block.runs:
         text = run.text
         before, after = " " * text.startswith(" "), " " * text[1:].endswith(" ")
         inner = plain(text)
-        told += f"{before}**{inner}**{after}" if run.is_bold and inner else before + inner + after
-    return told
+        bold = f"{before}**{inner}**{after}"
+        markdown += bold if run.is_bold and inner else before + inner + after
+    return markdown
 
 
 def _figure(page: Page, key: str) -> None:
+    """Draw a slide's figure, or a caption if it cannot be drawn."""
     try:
         figure = go.Figure(dict(page.figure or {}), skip_invalid=True)
     except (TypeError, ValueError):

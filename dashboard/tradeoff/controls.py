@@ -1,59 +1,45 @@
-"""The controls of the page of trade-offs: task, what is read, share to keep, the two settings."""
+"""The controls of the trade-off page: use, task, attack, utility to keep, and two settings."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from core.specs import DefenceSpec
-from core.studies.tradeoff_choice import reads_of, untimed
-from core.studies.tradeoff_files import tradeoff_of
-from core.studies.tradeoff_setting import entry_shown, read_setting
-from core.studies.tradeoff_summary import Tradeoff, strength
-from core.studies.tradeoff_told import KEEPS, point_said
-from core.tasks.names import USES, task_said
-from dashboard.own_study import own_study
-from dashboard.tradeoff import state
-
-__all__ = [
-    "READ_TITLES",
-    "own_rows",
-    "limit_picker",
-    "reads_picker",
-    "setting_picker",
-    "setting_said",
-    "share_picker",
-    "spec_of",
-    "task_picker",
-    "use_picker",
-]
+from leakscope.core.defences.setting import entry_shown, read_setting, strength
+from leakscope.core.findings.tradeoff import KEEPS, describe_point
+from leakscope.core.specs import DefenceSpec
+from leakscope.core.studies.tradeoff.choice import reads_of, untimed
+from leakscope.core.studies.tradeoff.summary import Tradeoff, parse_tradeoff
+from leakscope.core.tasks.names import USES, describe_task
+from leakscope.dashboard.own_study import upload_study
+from leakscope.dashboard.tradeoff import state
 
 READ_TITLES = {"words": "Words", "attribute": "An attribute", "membership": "Membership"}
-"""What attackers are after, as one picks it."""
+"""The attackers' targets, as the menu names them."""
 
 _ABOUT = {
-    "words": "Words: which words stand in a text.",
-    "attribute": "An attribute: a fact about the text or its author that it does not name, such "
-    "as who wrote it.",
+    "words": "Words: which words a text contains.",
+    "attribute": "An attribute: a fact about the text or its author that the text does not state, "
+    "such as who wrote it.",
     "membership": "Membership: whether a text was among those that a model was trained on.",
 }
 
 
-def own_rows() -> Tradeoff | None:
-    """Draw what takes the rows of a study of the visitor's own; return them, None for none."""
+def upload_tradeoff() -> Tradeoff | None:
+    """Draw the upload of the visitor's own study; return its results, None without a file."""
     with st.popover(
         "Your own study",
         icon=":material/upload_file:",
-        help="Rows that you measured, with your encoder or your texts",
+        help="Results that you measured, with your encoder or your texts",
     ):
-        return own_study(
+        return upload_study(
             "own-tradeoff",
-            "The JSON that `python -m core study tradeoff --out FILE` wrote.",
-            lambda files: tradeoff_of(files[-1], "The file"),
+            "The JSON file written by `leakscope study tradeoff --out FILE`.",
+            lambda files: parse_tradeoff(files[-1], "The file"),
         )
 
 
 def use_picker(found: Tradeoff) -> str:
-    """Draw the choice of what the vectors are for, and return it; the only one there is as is."""
+    """Draw the choice of what the vectors are used for, and return it."""
     if len(found.uses) == 1:
         return found.uses[0]
     return str(
@@ -65,35 +51,35 @@ def use_picker(found: Tradeoff) -> str:
             required=True,
             persist_state="session",
             help="Search: finding the stored text that answers a query. Classification: sorting "
-            "texts into classes. Similarity: judging how alike two sentences are. The board's "
-            "story on the page Story is about the same use",
+            "texts into classes. Similarity: judging how similar two sentences are. The board's "
+            "story on the Story page covers the same use",
         )
     )
 
 
 def task_picker(found: Tradeoff, use: str) -> str:
-    """Draw the choice of a task of this use and return it."""
+    """Draw the choice of the use's task, and return it."""
     return str(
         st.pills(
             "Measured on",
             found.tasks_of(use),
             key=state.TASK_KEY,
-            format_func=task_said,
+            format_func=describe_task,
             required=True,
             persist_state="session",
-            help="The texts that usefulness was measured on",
+            help="The texts on which utility was measured",
         )
     )
 
 
 def reads_picker(found: Tradeoff) -> str:
-    """Draw the choice of what the attacker is after, where there is one, and return it."""
+    """Draw the choice of the attacker's target (words, attribute, membership), and return it."""
     kinds = reads_of(found)
     if len(kinds) == 1:
         return kinds[0]
     return str(
         st.segmented_control(
-            "What the attacker is after",
+            "What does the attacker want?",
             kinds,
             key=state.READS_KEY,
             format_func=READ_TITLES.__getitem__,
@@ -105,18 +91,17 @@ def reads_picker(found: Tradeoff) -> str:
 
 
 def share_picker() -> float:
-    """Draw the choice of how much usefulness is to be kept, and return it as a share."""
+    """Draw the slider of the utility to keep, and return it as a share."""
     return (
         int(
             st.slider(
-                "Usefulness to keep",
+                "Utility to keep",
                 state.SHARES[0],
                 state.SHARES[-1],
                 key=state.SHARE_KEY,
                 format="%d %%",
                 persist_state="session",
-                help="Of the way from guessing to no defence. A setting counts as keeping it where "
-                f"{KEEPS}",
+                help=f"Share of the advantage over guessing. {KEEPS}",
             )
         )
         / 100
@@ -124,72 +109,76 @@ def share_picker() -> float:
 
 
 def limit_picker(found: Tradeoff) -> float | None:
-    """Draw the choice of how long a text may take, and return it; None for no limit."""
+    """Draw the choice of the most milliseconds per text, and return it; None for no limit."""
     if len(untimed(found)) == len(found.points):
-        return None  # of none it is known
+        return None  # no point was timed
     chosen = st.select_slider(
-        "A text takes at most",
+        "Most time per text",
         state.LIMITS,
         key=state.LIMIT_KEY,
-        format_func=lambda limit: "any time" if limit == state.NO_LIMIT else f"{limit} ms",
+        format_func=lambda limit: "no limit" if limit == state.NO_LIMIT else f"{limit} ms",
         persist_state="session",
-        help="Encoder and defence together, on the machine that measured it. Slower settings are "
-        "left out of headline, figure and tables; those that were not timed stay, and are marked",
+        help="Encoder and defence together, on the machine of the measurement. Slower settings "
+        "are left out of headline, figure and tables. Settings that were not timed stay, and are "
+        "marked",
     )
     return None if chosen == state.NO_LIMIT else float(chosen)
 
 
-_LABELS = {"A": "A: this defence", "B": "B: against this one"}
+_LABELS = {"A": "A: this defence", "B": "B: compared with"}
 _HELP = {
-    "A": "The same as clicking a point in the figure; what the headline speaks of until you pick "
-    "another",
-    "B": "What A is held against; no defence until you pick one",
+    "A": "Choose a setting here or click a point in the figure. It follows the headline until you "
+    "choose another",
+    "B": "The setting that A is compared with; no defence until you choose one",
 }
 
 
 def setting_picker(found: Tradeoff, side: str) -> str:
-    """Draw the choice of the setting of a side; return its name, or OWN."""
+    """Draw the choice of a side's setting; return its name, or OWN."""
     key = state.SIDES[side]
-    names = [state.name_of(point) for point in found.points]
+    names = [state.setting_name_of(point) for point in found.points]
     here = st.session_state.get(key)
     unmeasured = [] if here in (*names, state.OWN, None) else [str(here)]
     chosen = st.selectbox(
         _LABELS[side],
         [state.OWN, *names, *unmeasured],
         key=key,
-        format_func=lambda name: _option_said(found, name),
-        on_change=state.pick if side == "A" else None,
+        format_func=lambda name: _describe_option(found, name),
+        on_change=state.mark_picked if side == "A" else None,
         help=_HELP[side],
     )
     if side == "A" and state.has_picked():
         st.button(
-            "Show the headline's again",
+            "Follow the headline",
             on_click=state.forget_pick,
             key="forget_pick",
-            help="Lets A follow the headline",
+            help="Sets A to the headline's setting",
         )
     return str(chosen)
 
 
-def _option_said(found: Tradeoff, name: str) -> str:
+def _describe_option(found: Tradeoff, name: str) -> str:
+    """Describe a setting as an option of the menu."""
     if name == state.OWN:
-        return "One of your own, or a chain"
-    place = state.place_of(found, name)
+        return "Your own defence or chain"
+    place = state.point_index(found, name)
     return (
-        f"{setting_said(name)}, not measured" if place is None else point_said(found.points[place])
+        f"{describe_setting(name)}, not measured"
+        if place is None
+        else describe_point(found.points[place])
     )
 
 
-def setting_said(name: str) -> str:
-    """Return a setting in words, by its name."""
+def describe_setting(name: str) -> str:
+    """Describe a setting by its defence's title and its strength."""
     spec = read_setting(name)
     title, label = entry_shown(spec.name).title, strength(spec.name, dict(spec.settings))
     return f"{title}, {label}" if label else title
 
 
 def spec_of(found: Tradeoff, name: str) -> DefenceSpec:
-    """Return the defence of a name, be it measured or not."""
-    place = state.place_of(found, name)
+    """Return the defence spec of a setting's name, measured or not."""
+    place = state.point_index(found, name)
     if place is None:
         return read_setting(name)
     point = found.points[place]

@@ -1,4 +1,4 @@
-"""On what the figure of trade-offs rests, and what it does not say."""
+"""The methods and the caveats behind the trade-off figure."""
 
 from __future__ import annotations
 
@@ -7,79 +7,83 @@ from typing import Any
 
 import streamlit as st
 
-from core.figures.tradeoff import attacker_said
-from core.studies.tradeoff_setting import entry_shown
-from core.studies.tradeoff_summary import Tradeoff, attack_said, use_said
-from core.studies.tradeoff_tables import notes, seeds_said
-from core.studies.tradeoff_told import KEEPS
-from dashboard.calm import plain
-from dashboard.origin import show_origin
+from leakscope.core.defences.setting import entry_shown
+from leakscope.core.figures.tradeoff import format_attacker
+from leakscope.core.findings.prose import plain
+from leakscope.core.findings.tradeoff import KEEPS
+from leakscope.core.studies.tradeoff.captions import describe_attack, describe_use
+from leakscope.core.studies.tradeoff.summary import Tradeoff
+from leakscope.core.studies.tradeoff.tables import describe_seeds, notes
+from leakscope.dashboard.ui.provenance import show_provenance
 
-__all__ = ["caveats", "how_it_is_computed"]
 
-
-def _stay_in(facts: Mapping[str, Any]) -> str:
-    """Return what becomes of test texts that repeat training texts, where `use_said` does not."""
+def _near_duplicates_note(facts: Mapping[str, Any]) -> str:
+    """Return a note that the test texts include near-duplicates; empty if they do not."""
     if "task_near" in facts:
         return ""
-    return " Test texts that nearly repeat a training text stay in, unlike those under attack."
+    return " Test texts may nearly repeat a training text; attacked texts do not."
 
 
 def how_it_is_computed(found: Tradeoff) -> None:
-    """Draw on what the figure rests."""
+    """Draw how utility and leakage were measured, and the method of each defence."""
     facts = found.facts
     with st.expander("How this was measured", icon=":material/function:"):
         st.markdown(
-            f"- **Useful**: the encoder stays as it is, under {seeds_said(found.points)}. "
-            f"{use_said(facts)} Every defence is trained and tested on the same texts."
-            f"{_stay_in(facts)}\n"
-            f"- **Leaks**: what the strongest attacker reads, {_named(found)}; "
-            f"{attack_said(facts)}\n"
-            "- **Intervals**: 95 %, of the mean over seeds: the greater of the error within a seed "
-            "and the spread between seeds.\n"
-            f"- **The headline** counts a setting as useful where {KEEPS}; and leakage by the "
-            "upper end of an interval corrected for the number of settings that "
-            "keep enough (Bonferroni): the least of many upper ends would otherwise be too low, "
-            "in 22 of 100 studies with 10 settings. The strongest attacker of a setting is the one "
-            "with the highest upper end.\n"
-            "- **The dashed line** is the least upper end of leakage at each usefulness, by each "
-            "setting's own interval of usefulness, and corrected for all settings shown. It is of "
-            "the attackers that were tried. **The band** "
-            "reaches from there to the steps through the better ends. A setting is *not beaten* "
-            "where no other, at the worse ends of its intervals, is as useful as it at the better "
-            "ends and leaks no more. Usefulness is not corrected for the number of settings.\n"
-            "- **Time**: training of the defence itself, and encoder and defence for a text; "
-            "“not timed” where it was not.\n"
-            "- Dotted: the most frequent class, and an attacker who never sees the vector."
+            f"- **Utility**: the encoder is frozen; {describe_seeds(found.points)}. "
+            f"{describe_use(facts)} Every defence is trained and tested on the same "
+            f"texts.{_near_duplicates_note(facts)}\n"
+            f"- **Leakage**: what the strongest attacker recovers, {_describe_attackers(found)}; "
+            f"{describe_attack(facts)}\n"
+            "- **Intervals**: 95 % CI of the mean over random seeds, from the greater of the "
+            "error within a seed and the spread between seeds.\n"
+            f"- **The headline** compares the useful settings. {KEEPS} The headline compares "
+            "leakage by the upper end of an interval that is corrected for the number of these "
+            "settings (Bonferroni). "
+            "Without the correction, the lowest of many upper ends would be too low in 22 of 100 "
+            "studies with 10 settings. The strongest attacker of a setting is the one with the "
+            "highest upper end.\n"
+            "- **The dashed line** is the lowest upper end of leakage at each utility. It uses "
+            "each setting's own interval of utility, is corrected for all settings shown, and "
+            "covers the tested attackers only. **The band** reaches from this line to the same "
+            "line through the better ends. A setting is *not beaten* if no other setting is as "
+            "useful and leaks no more, taking the better ends of its own intervals and the worse "
+            "ends of the other's. Utility is not corrected for the number of settings.\n"
+            "- **Time**: training of the defence itself, and encoder and defence per text; “not "
+            "timed” without a measurement.\n"
+            "- Dotted lines: the most frequent class, and an attacker who never sees the vector."
             + "".join(f"\n- {plain(note)}" for note in notes(found.points, facts))
         )
-        show_origin(found.provenances)
+        show_provenance(found.provenances)
         for name in dict.fromkeys(point.defence for point in found.points):
             entry = entry_shown(name)
             source = f" ({entry.reference})" if entry.reference else ""
-            st.markdown(f"**{entry.title}**{source}. {entry.summary} How it is used: {entry.cost}.")
+            st.markdown(f"**{entry.title}**{source}. {entry.summary} {_capitalise(entry.cost)}.")
             if entry.formula:
                 st.latex(entry.formula)
 
 
-def _named(found: Tradeoff) -> str:
-    """Return the attackers in words."""
-    names = [attacker_said(name) for name in found.attackers]
-    return names[0] if len(names) == 1 else f"of {len(names)}: {', '.join(names)}"
+def _capitalise(text: str) -> str:
+    """Return a text with its first letter in upper case."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _describe_attackers(found: Tradeoff) -> str:
+    """Describe the tested attackers in words."""
+    names = [format_attacker(name) for name in found.attackers]
+    return names[0] if len(names) == 1 else f"one of {len(names)}: {', '.join(names)}"
 
 
 def caveats() -> None:
-    """Draw what the figure does not say."""
+    """Draw the limitations of the trade-off figure."""
     with st.expander("What this does not show", icon=":material/info:"):
         st.markdown(
-            "- A point that leaks little *to this attacker* may leak more to a better one. What a "
-            "mechanism promises is a ratio of odds, not a score.\n"
-            "- Words are counted here. Who writes whole sentences is on the page of inversion, "
-            "and comes to this study where it is named (`--attackers reconstruct`).\n"
-            "- The encoder is frozen, and what sorts its vectors a small classifier. A network "
-            "that is trained on what is released can win some usefulness back. Networks fine-tuned "
-            "under noise are points where they were measured; those that were pretrained under "
-            "noise are seen on the page of training alone, since they "
-            "release the same.\n"
+            "- A setting that leaks little *to this attacker* may leak more to a better one. A "
+            "mechanism guarantees a ratio of odds, not a score.\n"
+            "- This study counts words. The Inversion page reconstructs whole sentences; "
+            "`--attackers reconstruct` adds that attack to this study.\n"
+            "- The encoder is frozen, and a small classifier sorts its vectors. A network trained "
+            "on the released texts can regain some utility. The figure includes networks "
+            "fine-tuned under noise if they were measured. Networks pretrained under noise "
+            "release the same, so only the Training page shows them.\n"
             "- One encoder, English, short texts."
         )

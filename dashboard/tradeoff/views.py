@@ -1,235 +1,239 @@
-"""The figure and the tables of the page of trade-offs."""
+"""The figure and the tables of the trade-off page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from core.defences.metric_dp.promise import HARDLY, odds_said
-from core.defences.metric_dp.promised import EXAMPLE
-from core.figures.tradeoff import READABLE, READABLE_MARK, attacker_said, tradeoff_figure
-from core.said import in_a_row, leak_said, percent_said
-from core.spreadsheets import table_csv
-from core.studies.odds import ODDS
-from core.studies.tradeoff_choice import (
+from leakscope.core.defences.metric_dp.encoder_guarantee import EXAMPLE
+from leakscope.core.defences.metric_dp.guarantee import HARDLY, format_odds
+from leakscope.core.defences.setting import entry_shown
+from leakscope.core.figures.tradeoff import (
+    READABLE,
+    READABLE_MARK,
+    format_attacker,
+    tradeoff_figure,
+)
+from leakscope.core.findings.finding import Finding
+from leakscope.core.findings.tradeoff import (
+    KEEPS,
+    best_by_task,
+    describe_missing,
+    describe_point,
+    format_guarantee,
+    guarantees_after_releases,
+)
+from leakscope.core.formatting import format_percent, join_words
+from leakscope.core.spreadsheets import table_csv
+from leakscope.core.studies.deniability.odds import ODDS
+from leakscope.core.studies.tradeoff.captions import attacker_family
+from leakscope.core.studies.tradeoff.choice import (
     Choice,
-    attacked,
+    attacked_settings,
     beside_none,
-    choose,
     is_readable_and_worse,
     leak_of,
     reads_of,
 )
-from core.studies.tradeoff_frontier import frontier
-from core.studies.tradeoff_point import READS
-from core.studies.tradeoff_said import told_of
-from core.studies.tradeoff_setting import entry_shown, milliseconds_said, minutes_said
-from core.studies.tradeoff_summary import Point, Tradeoff
-from core.studies.tradeoff_told import KEEPS, point_said
-from core.tasks.names import task_said
-from dashboard.charts import chart_config
-from dashboard.downloads import save_csv
-from dashboard.promise import is_hardly_any
-from dashboard.tradeoff import state
-from dashboard.tradeoff.finding import missing_said, read_said
-from dashboard.tradeoff.promised import odds_promised, promised
+from leakscope.core.studies.tradeoff.frontier import frontier
+from leakscope.core.studies.tradeoff.point import (
+    READS,
+    Point,
+    describe_milliseconds,
+    describe_minutes,
+)
+from leakscope.core.studies.tradeoff.summary import Tradeoff
+from leakscope.core.tasks.names import describe_task
+from leakscope.dashboard.story.pinning import OWN_ROWS, PinnedView
+from leakscope.dashboard.tradeoff import state
+from leakscope.dashboard.ui.charts import chart_config
+from leakscope.dashboard.ui.downloads import save_csv
+from leakscope.dashboard.ui.guarantee import show_guarantees
 
 _MEASURE_ALL = (
-    "python -m core study tradeoff --spec docs/presets/tradeoff-all.spec.json --files DATA "
+    "leakscope study tradeoff --spec docs/presets/tradeoff-all.spec.json --files DATA "
     "--jobs 2 --out tradeoff-all.json"
 )
-_ODDS_OF = "a token from its nearest neighbour · a median pair of tokens · a whole sentence"
-
-__all__ = ["all_tasks", "figure_key", "picture", "shipped_beside", "table"]
+_ODDS_OF = "a token and its nearest neighbour · two words at the median distance · a whole sentence"
 
 
-def figure_key(task: str, reads: str, most: float | None = None) -> str:
-    """Return the key of the figure of a task: another where other points are drawn."""
+def pinned(
+    answer: Callable[[Tradeoff], Finding], found: Tradeoff, *, is_own: bool, with_typed: bool
+) -> PinnedView:
+    """Return the page's answer as it is pinned; `with_typed=False` hides names in own results."""
+    is_hidden = is_own and not with_typed
+    if is_hidden:
+        found = replace(found, points=tuple(replace(p, provenances=()) for p in found.points))
+    return PinnedView(
+        finding=answer(found),
+        instead=_anonymous_names(found) if is_hidden else {},
+        opens=OWN_ROWS if is_own else "",
+        is_live=not is_own,
+    )
+
+
+def _anonymous_names(found: Tradeoff) -> dict[str, str]:
+    """Return replacements for the names of unknown tasks and attackers: task 1, attacker 1, …."""
+    tasks = [name for name in found.tasks if describe_task(name) == name]
+    attackers = [name for name in found.attackers if format_attacker(name) == name]
+    names = {name: f"task {i}" for i, name in enumerate(tasks, 1)}
+    return names | {name: f"attacker {i}" for i, name in enumerate(attackers, 1)}
+
+
+def figure_name(task: str, reads: str, most: float | None = None) -> str:
+    """Return the key of a figure by its task, attack and time limit."""
     parts = [reads] * (reads != "words") + ([] if most is None else [f"{most:g}ms"])
     return "-".join(["tradeoff", task, *parts])
 
 
-def picture(
-    found: Tradeoff,
-    left: Tradeoff,
-    task: str,
-    reads: str,
-    most: float | None = None,
-) -> None:
-    """Draw the figure; a click in it chooses a setting.
+def show_guarantee(slot: Any, found: Tradeoff, choice: Choice) -> None:
+    """Draw the guarantee of the best setting that has one."""
+    point = choice.promising
+    guarantees = None if point is None else guarantees_after_releases(found, point)
+    if not choice.helps or point is None or guarantees is None:
+        return
+    lead = f"Of the defences with a proven limit, “{describe_point(point)}” leaks least."
+    show_guarantees(guarantees, slot, lead=lead)
+
+
+def figure_notes(left: Tradeoff, task: str, reads: str) -> None:
+    """Draw how to read the figure of the settings within the time limit."""
+    base = left.undefended
+    is_readable = any(
+        is_readable_and_worse(p, base, reads) for p in attacked_settings(left, task, reads)
+    )
+    st.caption(
+        "Lower is more private, further right is more useful. Click a point to try its setting on "
+        f"your sentence. {_describe_rings(left)}" + (_WHY_READABLE if is_readable else "")
+    )
+
+
+def unmeasured_notes(found: Tradeoff, left: Tradeoff, task: str, reads: str) -> None:
+    """Draw what the figure's line means, and which settings were not measured.
 
     Parameters
     ----------
     left : Tradeoff
-        What a limit of time leaves of `found`.
-    most : float, optional
-        Milliseconds a text that a setting may take: those that were not timed are hollow.
+        The points of `found` within the time limit.
     """
-    edge = frontier(left, task, reads)
-    best = ", ".join(point_said(point) for point in edge.members)
-    st.plotly_chart(
-        tradeoff_figure(
-            left,
-            task,
-            reads=reads,
-            chosen=state.shown_places(left),
-            edge=edge,
-            is_timed=most is not None,
-        ),
-        key=figure_key(task, reads, most),
-        on_select="rerun",
-        selection_mode="points",
-        config=chart_config(),
-        alt=f"{READS[reads]} against usefulness for {task_said(task)}, a line for each defence; "
-        f"no setting significantly beats {best}; the table below holds the same numbers",
-    )
-    base = left.undefended
-    is_readable = any(is_readable_and_worse(p, base, reads) for p in attacked(left, task, reads))
     st.caption(
-        "Down is private, right is useful. Click a point to see a sentence at its setting. "
-        f"{_rings_said(left)}"
-        "Dashed: the lowest leakage to the tested attackers at each usefulness, by the worse ends "
-        "of the intervals. If the intervals hold, the best setting lies in the band below it. The "
-        "intervals of leakage are corrected for the number of settings."
-        + (f" {READABLE_MARK}: {READABLE}; {_READABLE_SAID}" if is_readable else "")
+        "The dashed line shows the lowest leakage that a setting reached at each utility, against "
+        "the tested attackers. It uses the worse end of each interval: more leakage, less utility. "
+        "The grey band below the line shows how much lower the best leakage could be, given the "
+        "intervals. The intervals of leakage are corrected for the number of settings."
     )
-    if said := _unmeasured_said(left, task, reads):
-        st.caption(said)
-    if missing := missing_said(found):
-        st.caption(f"{missing} This measures all of it: `{_MEASURE_ALL}`")
+    if unmeasured := _describe_unmeasured(left, task, reads):
+        st.caption(unmeasured)
+    if missing := describe_missing(found):
+        st.caption(f"{missing} To measure everything: `{_MEASURE_ALL}`")
 
 
-_READABLE_SAID = (
-    "the defence releases tokens, or their vectors, which can be read one by one, so it leaks more "
-    "than a vector without a defence."
+_WHY_READABLE = (
+    f"{READABLE_MARK} marks a {READABLE}: the tokens, or one vector per token, are published. "
+    "Anyone can read them one by one, so they leak more than no defence."
 )
 
 
-def _unmeasured_said(found: Tradeoff, task: str, reads: str) -> str:
-    """Return which settings were not measured for a task, by defence; empty where all were."""
-    measured = {id(point) for point in attacked(found, task, reads)}
+def _describe_unmeasured(found: Tradeoff, task: str, reads: str) -> str:
+    """Describe which settings were not measured for a task; empty if all were."""
+    measured = {id(point) for point in attacked_settings(found, task, reads)}
     left_out = [point for point in found.points if id(point) not in measured]
     if not left_out:
         return ""
     names = dict.fromkeys(entry_shown(point.defence).title for point in left_out)
     n = len(left_out)
-    verb = "setting was" if n == 1 else "settings were"
-    return f"{n} {verb} not measured for this, of {in_a_row(list(names))}."
+    if n == 1:
+        return f"1 setting was not measured for this: “{next(iter(names))}”."
+    named = join_words([f"“{name}”" for name in names])
+    return f"{n} settings were not measured for this. They belong to these defences: {named}."
 
 
-def _rings_said(found: Tradeoff) -> str:
-    """Return which settings the letters in the figure ring."""
-    places = state.shown_places(found)
-    told = [f"**{side}** is {point_said(found.points[place])}" for side, place in places.items()]
-    below = "the settings that are set side by side on your sentence below"
-    return f"The rings are {below}: {', '.join(told)}. " if told else ""
+def _describe_rings(found: Tradeoff) -> str:
+    """Describe which settings are ringed in the figure."""
+    places = state.compared_points(found)
+    rings = [
+        f"**{side}** is “{describe_point(found.points[place])}”" for side, place in places.items()
+    ]
+    if not rings:
+        return ""
+    return f"A ring marks each setting that is tried on your sentence below: {join_words(rings)}. "
 
 
-def shipped_beside(found: Tradeoff, task: str, reads: str) -> None:
-    """Draw the shipped rows below rows of the visitor's own, as far as both know the task."""
-    st.header("Beside them, the rows that ship", anchor=False)
+def shipped_figure(found: Tradeoff, task: str, reads: str) -> None:
+    """Draw the shipped results below the visitor's own, if both have the task."""
+    st.header("Shipped results for comparison", anchor=False)
     if task not in found.tasks:
-        st.caption(f"The rows that ship are not of {task_said(task)}.")
+        st.caption(f"The shipped results do not include {describe_task(task)}.")
         return
     reads = reads if reads in reads_of(found) else "words"
     st.plotly_chart(
         tradeoff_figure(found, task, reads=reads, edge=frontier(found, task, reads)),
-        key=f"shipped-{figure_key(task, reads)}",
+        key=f"shipped-{figure_name(task, reads)}",
         config=chart_config(),
-        alt=f"{READS[reads]} against usefulness for {task_said(task)}, of the rows that ship",
+        alt=f"{_capital(READS[reads])} against utility for {describe_task(task)}, shipped results",
     )
 
 
-def all_tasks(found: Tradeoff, share: float, reads: str) -> None:
-    """Draw what the headline would be for each task."""
-    rows = []
-    for task in found.tasks:
-        choice = choose(found, task, share, reads)
-        rows.append(
-            {
-                "task": task_said(task),
-                "plain": choice.base.utility[task].value,
-                "best": _least_said(choice.best, choice),
-                "promising": _least_said(choice.promising, choice),
-                "odds": _odds_said(choice.promising),
-            }
-        )
+def best_settings_table(found: Tradeoff, share: float, reads: str) -> None:
+    """Draw the table of each task's best setting."""
     columns = st.column_config
     st.dataframe(
-        rows,
+        best_by_task(found, share, reads),
         key="all_tasks",
         hide_index=True,
         column_config={
-            "task": columns.TextColumn("Useful for"),
-            "plain": columns.NumberColumn("Without a defence", format="%.1f"),
+            "task": columns.TextColumn("Task"),
+            "plain": columns.NumberColumn("Utility without a defence", format="%.1f"),
             "best": columns.TextColumn(
                 "Leaks least",
-                help=f"To the strongest attacker: {READS[reads]} [95 % interval, corrected for the "
-                "number of settings compared]",
+                help=f"The useful setting that leaks least to the strongest attacker: "
+                f"{READS[reads]} [95 % CI, corrected for the number of settings compared]",
             ),
-            "promising": columns.TextColumn("Leaks least of those that promise something"),
-            "odds": columns.TextColumn(
-                "It promises, odds up to", help=f"{_ODDS_OF}, in “{EXAMPLE}”"
-            ),
+            "promising": columns.TextColumn("Leaks least, with a guarantee"),
+            "odds": columns.TextColumn("Odds of up to", help=f"{_ODDS_OF}, in “{EXAMPLE}”"),
         },
     )
     st.caption(
-        f"Among the settings that keep {percent_said(share)} of the way from guessing to no "
-        f"defence ({KEEPS}), the one with the least upper end of leakage, corrected for their "
-        "number; without a defence: "
-        f"{read_said(leak_of(found.undefended, reads), reads)}. "
-        f"Odds: {_ODDS_OF}; of texts as a whole, the first two."
+        f"A useful setting keeps {format_percent(share)} of the advantage over guessing. {KEEPS} "
+        "For each task, the table shows the useful setting whose interval of leakage has the "
+        "lowest upper end. These intervals are corrected for the number of useful settings. "
+        f"Without a defence, leakage ({READS[reads]}) is "
+        f"{leak_of(found.undefended, reads).in_text(0)}. “Odds of up to” has three limits: for a "
+        "token and its nearest neighbour, for two words at the median distance, and for a whole "
+        "sentence. For whole-text vectors, it has only the first two limits, and they are for "
+        "texts instead of words."
     )
 
 
-def _odds_said(point: Point | None) -> str:
-    """Return the odds of a setting, and whether they are worth anything."""
-    if point is None:
-        return "–"
-    found = promised(point.spec)
-    is_void = found is not None and is_hardly_any(found.after(point.releases))
-    return f"{odds_promised(point.spec, point.releases)}{': almost no promise' * is_void}"
-
-
-def _least_said(point: Point | None, choice: Choice) -> str:
-    if point is None:
-        return "none keeps enough"
-    told = choice.beside_none(point)
-    leak = choice.leak(point)
-    read = leak_said(leak) if choice.reads == "words" else leak.said(0)
-    if told:
-        return f"none significantly less; nearest {point_said(point)}: {read}, {told}"
-    return f"{point_said(point)}: {read}"
-
-
-def table(found: Tradeoff, task: str, reads: str) -> None:
-    """Draw all points as a table, by the strongest attacker; each attacker on demand."""
-    points = attacked(found, task, reads)
+def points_table(found: Tradeoff, task: str, reads: str) -> None:
+    """Draw all measured points as a table, on demand with a column per attacker."""
+    points = attacked_settings(found, task, reads)
     attackers = list(dict.fromkeys(name for point in points for name in point.read_by(reads)))
     shows_each = len(attackers) > 1 and st.toggle(
-        "What each attacker reads",
+        "Show each attacker",
         key="each_attacker",
         persist_state="session",
-        help="Adds a column for each; the strongest one counts",
+        help="Adds a column per attacker; the strongest one counts",
     )
     edge = {id(point) for point in frontier(found, task, reads).members}
     tells_all = reads == "words" and any(point.all_words for point in points)
     rows = [
         {
-            **_row(point, task, reads),
-            **({"of all words": _of_all_words(point)} if tells_all else {}),
-            "beside none": _beside_none(point, found.undefended, reads),
+            **_point_row(found, point, task, reads),
+            **({"of all words": _all_words_f1(point)} if tells_all else {}),
+            "beside none": _compare_with_none(point, found.undefended, reads),
             "unbeaten": id(point) in edge,
-            **(_each(point, attackers, reads) if shows_each else {}),
+            **(_attacker_columns(point, attackers, reads) if shows_each else {}),
         }
         for point in points
     ]
     save_csv(
         lambda: table_csv(rows),
         "tradeoff",
-        about="Every setting that is shown, a row each",
+        about="All settings shown, one per row",
     )
     columns = st.column_config
     st.dataframe(
@@ -239,102 +243,106 @@ def table(found: Tradeoff, task: str, reads: str) -> None:
         column_config={
             "defence": columns.TextColumn("Defence"),
             "strength": columns.TextColumn("Strength"),
-            "useful": columns.NumberColumn(f"Useful for {task_said(task)}", format="%.1f"),
+            "useful": columns.NumberColumn(f"Utility for {describe_task(task)}", format="%.1f"),
             "change": columns.TextColumn(
-                "Beside none",
-                help="The difference from no defence on the same texts [95 % interval]: by its "
-                "lower end a setting counts as useful enough",
+                "Change of utility",
+                help="The difference from no defence on the same texts [95 % CI]: its lower end "
+                "decides whether a setting is useful enough",
             ),
             "leaks": columns.NumberColumn(_capital(READS[reads]), format="%.1f"),
             "by": columns.TextColumn("Strongest attacker"),
             "needs": columns.TextColumn(
-                "Which needs", help="Beside what is released, and to know the defence"
+                "Needs", help="In addition to the release and knowledge of the defence"
             ),
-            "n": columns.NumberColumn(
-                "n", help="Texts that it attacked, those of all seeds together where they differ"
-            ),
+            "n": columns.NumberColumn("n", help="Attacked texts, summed over seeds if they differ"),
             "seeds": columns.NumberColumn(
-                "Seeds", help="Runs that the figures are a mean of, each with texts of its own"
+                "Seeds", help="Number of runs in the mean, each with its own texts"
             ),
             "of all words": columns.NumberColumn(
-                "Of all words, F1",
+                "F1, all words",
                 format="%.1f",
-                help="The same attacker, and words that it cannot name count as missed",
+                help="The same attacker; words outside its vocabulary count as missed",
             ),
             "beside none": columns.TextColumn(
-                "Beside no defence", help="By whether the 95 % intervals of leakage share a value"
+                "Compared with none", help="Significant if the 95 % CIs of leakage do not overlap"
             ),
             "promise": columns.TextColumn(
                 ODDS,
-                help=f"By what odds the output may tell two inputs apart: {_ODDS_OF}, in "
-                f"“{EXAMPLE}”, or of texts as a whole the first two; “none”: nothing is promised. "
-                f"Odds above {odds_said(HARDLY)} are almost no promise.",
+                help="The largest odds at which an output may distinguish two inputs: "
+                f"{_ODDS_OF}, in “{EXAMPLE}”. For whole-text vectors, the first two apply to "
+                "texts, and there is no third. “none” means no guarantee. Odds above "
+                f"{format_odds(HARDLY)} are practically no guarantee.",
             ),
             "tokens back": columns.NumberColumn(
-                "Tokens back, %",
+                "Unchanged tokens, %",
                 format="%.1f",
-                help="Where tokens are perturbed: how many of them the nearest token gives back",
+                help="For defences that perturb tokens: how often the nearest token is the "
+                "original",
             ),
             "training": columns.TextColumn(
-                "Training", help="Of the defence itself, on the machine that measured it"
+                "Training", help="Training time of the defence, on the machine of the measurement"
             ),
             "a text": columns.TextColumn(
-                "A text takes", help="Encoder and defence, on the machine that measured it"
+                "Time per text",
+                help="Encoder and defence together, on the machine of the measurement",
             ),
             "unbeaten": columns.CheckboxColumn(
                 "Not beaten",
-                help="No other, at the worse ends of its intervals, is as useful as this one at "
-                "the better ends and leaks no more",
+                help="No other setting is as useful and leaks no more, taking the better "
+                "ends of this setting's intervals and the worse ends of the other's",
             ),
         },
     )
 
 
-def _row(point: Point, task: str, reads: str) -> dict[str, Any]:
+def _point_row(found: Tradeoff, point: Point, task: str, reads: str) -> dict[str, Any]:
+    """Return a point's results as a table row."""
     strongest = point.strongest(reads)
-    assert strongest is not None  # else it is not among those attacked
+    assert strongest is not None  # guaranteed by `attacked_settings`
     by, leak = strongest
     return {
         "defence": entry_shown(point.defence).title,
         "strength": point.label,
         "useful": float(point.utility[task].parts()[0]),
         "useful, 95 %": point.utility[task].parts()[1],
-        "change": point.change[task].said() if task in point.change else "",
+        "change": point.change[task].format() if task in point.change else "",
         "leaks": float(leak.parts()[0]),
         "leaks, 95 %": leak.parts()[1],
-        "by": attacker_said(by),
-        "needs": told_of(by)[1],
+        "by": format_attacker(by),
+        "needs": attacker_family(by)[1],
         "n": leak.n,
         "seeds": leak.n_seeds,
-        "promise": odds_promised(point.spec, point.releases),
+        "promise": format_guarantee(found, point),
         "tokens back": round(point.token_inversion.value, 1) if point.token_inversion else None,
-        "training": minutes_said(point),
-        "a text": milliseconds_said(point),
+        "training": describe_minutes(point),
+        "a text": describe_milliseconds(point),
     }
 
 
-def _beside_none(point: Point, base: Point, reads: str) -> str:
-    """Return in a few words how a setting leaks beside none, and why where it is more."""
+def _compare_with_none(point: Point, base: Point, reads: str) -> str:
+    """Describe whether a setting leaks less than no defence, and why if it leaks more."""
     if point is base:
         return ""
-    told = beside_none(leak_of(point, reads), leak_of(base, reads)) or "significantly less"
+    difference = beside_none(leak_of(point, reads), leak_of(base, reads)) or "significantly less"
     is_readable = is_readable_and_worse(point, base, reads)
-    return f"{told}: {READABLE}" if is_readable else told
+    return f"{difference}: {READABLE}" if is_readable else difference
 
 
-def _of_all_words(point: Point) -> float | None:
+def _all_words_f1(point: Point) -> float | None:
+    """Return F1 with words outside the vocabulary counted as missed; None if unknown."""
     score = point.leakage_of_all_words
     return None if score is None else round(score.value, 1)
 
 
 def _capital(text: str) -> str:
+    """Return a text with its first letter in upper case."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _each(point: Point, attackers: Sequence[str], reads: str) -> dict[str, str]:
-    """Return what each attacker reads, with its interval."""
+def _attacker_columns(point: Point, attackers: Sequence[str], reads: str) -> dict[str, str]:
+    """Return each attacker's score with its interval, as table columns."""
     found = point.read_by(reads)
     return {
-        f"by: {attacker_said(name)}": found[name].said() if name in found else ""
+        f"by: {format_attacker(name)}": found[name].format() if name in found else ""
         for name in attackers
     }

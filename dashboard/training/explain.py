@@ -1,4 +1,4 @@
-"""The formulas behind each part of the page of training, and what its numbers do not say."""
+"""The methods, formulas and limitations of each part of the training page."""
 
 from __future__ import annotations
 
@@ -6,53 +6,56 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from core.attacks.membership.classifiers.targets.registry import TARGETS
-from core.defences.registry import DEFENCES
-from core.defences.trained.registry import TRAINED_DEFENCES
-from core.defences.trained.under_noise.registry import OBJECTIVES, READERS
-from dashboard.formulas import draw_entries
-
-__all__ = ["caveats", "how_it_is_computed"]
+from leakscope.core.attacks.membership.classifiers.targets.registry import TARGETS
+from leakscope.core.defences.registry import DEFENCES
+from leakscope.core.defences.trained.registry import TRAINED_DEFENCES
+from leakscope.core.defences.trained.under_noise.registry import OBJECTIVES, READERS
+from leakscope.dashboard.ui.formulas import draw_entries
 
 
 def how_it_is_computed(part: str) -> None:
-    """Draw what is computed in a part, each method with its source and its formula."""
+    """Draw the methods of a part, each with its source and its formula."""
     with st.expander("How this is computed", icon=":material/function:"):
         _COMPUTED[part]()
 
 
 def _adversary() -> None:
+    """Draw how adversarial training is measured, and its methods."""
     st.markdown(
-        "Encoder and adversary are trained by one loss. The adversary $A$ learns to read the "
-        "vectors, and its gradient reaches the encoder $f$ turned round, $\\lambda$ times. **In "
-        "training**: what $A$ reads, after each epoch, of texts of the defence's own that were "
-        "held out. **Fresh**: an attacker that is trained afterwards, on other "
-        "texts and the vectors that the finished encoder gives them; its targets were seen by "
-        "neither. **Usefulness**: the accuracy of logistic regression, in points beside the same "
-        "encoder without a defence, mean over the tasks."
+        "Encoder and adversary (the attacker used in training) are trained with one loss. The "
+        "adversary $A$ learns to invert the "
+        "vectors. Its gradient reaches the encoder $f$ with the opposite sign, multiplied by "
+        "$\\lambda$. **In training**: the score of $A$ after each epoch, on texts held out from "
+        "the defence's training. **New attacker**: one trained afterwards, on other texts and "
+        "their vectors from the finished encoder. Neither the defence nor the attacker saw its "
+        "targets. **Utility**: the accuracy of logistic regression, as the change in points from "
+        "the same encoder without a defence, averaged over the tasks."
     )
     draw_entries(TRAINED_DEFENCES.values())
 
 
 def _noise() -> None:
+    """Draw how training under noise is measured, and its methods."""
     st.markdown(
-        "The user's side adds noise, and the network is trained and tested on what it sends: the "
-        "word embeddings stay as they are. The noise of a training text is drawn afresh at each "
-        "step, as in the paper, so that the text is released once per epoch and the odds compose: "
-        "$e^{k \\eta d}$ after $k$ releases; or it is drawn once, and released once. Intervals "
-        "are bootstraps of the test texts, with the spread between seeds."
+        "Users add noise to their texts, and the network is trained and tested on what they send. "
+        "The word embeddings stay fixed. The noise of a training text is drawn in one of two ways. "
+        "Drawn once, the text is released once. Drawn again at each step, as in the paper, the "
+        "text is released once per epoch, and the odds multiply: $e^{k \\eta d}$ after $k$ "
+        "releases. Intervals are bootstraps over the test texts, and include the spread between "
+        "seeds."
     )
     draw_entries(READERS.values())
     _mechanisms()
 
 
 def _pretraining() -> None:
+    """Draw how pretraining under noise is measured, and its methods."""
     st.markdown(
-        "The network goes on from its usual weights and predicts masked tokens of texts under "
-        "noise; each η goes on from the next with less noise. Then it is fine-tuned under the same "
-        "noise. The texts of pretraining are public ones; those of the task are the users'. **Won "
-        "back**: of the accuracy that noise costs, the share that pretraining "
-        "recovers, on the same test texts:"
+        "The network starts from its usual weights and learns to predict masked tokens of noisy "
+        "texts. Each η continues from the next one with less noise. Then the network is fine-tuned "
+        "under the same noise. It is pretrained on public texts and fine-tuned on the users' "
+        "texts. **Recovered**: how much of the accuracy lost to noise pretraining restores, on the "
+        "same test texts:"
     )
     st.latex(
         r"100 \cdot \frac{\text{acc}_\text{adapted} - \text{acc}_\text{noise}}"
@@ -63,17 +66,19 @@ def _pretraining() -> None:
 
 
 def _mechanisms() -> None:
+    """Draw the three mechanisms that add the noise."""
     names = ("sequence_representation", "token_representation", "text_to_text")
     draw_entries(DEFENCES[name] for name in names)
 
 
 def _private() -> None:
+    """Draw how differentially private training is measured, and its method."""
     st.markdown(
-        "The gradient $g_i$ of each text is cut to the length $C$, and noise is added to their "
-        "sum. Whether a text was among those trained on then changes the odds of any outcome by a "
-        "factor of at most $e^\\varepsilon$, but for a chance of $\\delta$. **AUC**: the share of "
-        "pairs of a member and another text that an attack ranks rightly. **Exposure**: how many "
-        "bits of a planted secret the model gives away."
+        "The gradient $g_i$ of each text is clipped to the norm $C$, and noise is added to the "
+        "sum. Adding or removing one training text then changes the odds of any outcome by a "
+        "factor of at most $e^\\varepsilon$, except with probability $\\delta$. **AUC**: how often "
+        "an attack ranks a member above a non-member, from 0 to 100. **Exposure**: how "
+        "many bits of a planted secret the model reveals."
     )
     draw_entries([TARGETS["private"]])
 
@@ -86,43 +91,42 @@ _COMPUTED: dict[str, Callable[[], None]] = {
 }
 
 _NOT_SHOWN = {
-    "adversary": "- The strongest fresh attacker is the strongest of those that were tried; "
-    "another may read more. What it does not read is not thereby safe.\n"
-    "- The strongest is chosen by what it reads of the targets themselves, which is chosen against "
-    "the defence.\n"
-    "- Training against an adversary promises nothing. LEACE promises something of linear "
-    "classifiers alone, and of the texts that it was fitted to.\n"
-    "- A frozen encoder with an adapter has less room to hide words than one that is trained from "
-    "the beginning, as the paper's dual encoders were. Which encoders were measured stands at the "
-    "top.\n"
-    "- For the dual encoders no weights ship from which an attacker could go on: theirs learn from "
-    "the texts that are told here alone. Who asks the encoder about more reads more "
-    "(docs/results/adversarial-dual-few.md holds what attackers with fewer texts read).",
-    "noise": "- The two scales of η differ, since the word embeddings do: the paper's figures "
-    "stand where as many tokens come back, which is one way to compare them.\n"
-    "- Our network is MiniLM and the paper's BERT. Compare the shape of the curves, not their "
-    "height.\n"
-    "- Of the vector of a whole text only a small head is trained, beside a network that is "
-    "fine-tuned as a whole without noise; the table holds apart what the noise alone costs.\n"
-    "- What an attacker reads of what is sent is on the pages of deniability and of the trade-off.",
-    "pretraining": "- Pretraining was run on a small share of the tokens of the paper's. Where the "
-    "loss still falls, more of them would help.\n"
-    "- One run of pretraining: the intervals are of the test texts and of the seeds of "
-    "fine-tuning.\n"
-    "- The share that is won back is uncertain where noise costs little.",
-    "private": "- An AUC near 50 says that these attacks do not tell members; ε bounds every "
-    "attack, also those that nobody thought of.\n"
-    "- The encoder was not trained here: what it learnt from its own texts is promised nothing.\n"
-    "- ε is of one text, which is a row of the file. Of a person who wrote several, or a sentence "
-    "whose phrases are rows, less is promised: *ε of 10 texts* and *ε of all copies* are of all of "
-    "them together, by group privacy at the same δ.\n"
-    "- The number of texts and the names of the classes are public: ε does not protect them.\n"
-    "- Where δ · n is above one tenth, a training that publishes a whole text now and then keeps "
-    "to δ.",
+    "adversary": "- The strongest new attacker is the strongest of those tried. Another may "
+    "recover more, so what it misses is not proven safe.\n"
+    "- It is chosen by its score on the targets themselves, which favours the attacker.\n"
+    "- Training against an attacker guarantees nothing. LEACE guarantees something against linear "
+    "classifiers only, and only for the texts that it was fitted on.\n"
+    "- An adapter on a frozen encoder has less freedom to hide words than an encoder trained from "
+    "the start, such as the paper's dual encoders. The control at the top lists the encoders "
+    "measured.\n"
+    "- No weights are shipped for the dual encoders, so attackers on them learn from the stated "
+    "texts only. An attacker who encodes more texts recovers more "
+    "(results/adversarial-dual-few.md shows attackers with fewer texts).",
+    "noise": "- Our scale of η differs from the paper's, because the word embeddings differ. The "
+    "paper's results are placed where as many tokens stay unchanged, which is one way to compare "
+    "them.\n"
+    "- Our network is MiniLM, the paper's is BERT. Compare the shapes of the curves, not their "
+    "heights.\n"
+    "- For the vector of a whole text, only a small head is trained, but the network without noise "
+    "is fine-tuned as a whole. The table shows separately what the noise alone costs.\n"
+    "- For what an attacker recovers from the sent texts, see *Deniability* and *Trade-off*.",
+    "pretraining": "- Pretraining used a small part of the paper's number of tokens. Where the "
+    "loss is still falling, more tokens would help.\n"
+    "- Pretraining was run once. The intervals cover the test texts and the seeds of fine-tuning.\n"
+    "- The recovered share is uncertain where noise costs little.",
+    "private": "- An AUC near 50 shows that these attacks do not find members. ε bounds every "
+    "attack, including unknown ones.\n"
+    "- The encoder was not trained here. The texts that it was trained on have no guarantee.\n"
+    "- ε holds for one text, which is one row of the file. For a person who wrote several texts, "
+    "or a sentence split into several rows, the guarantee is weaker. *ε for 10 texts* and *ε for "
+    "all copies* cover them together, by group privacy at the same δ.\n"
+    "- The number of texts and the class names are public; ε does not protect them.\n"
+    "- Where δ · n is not small, a training that now and then publishes a whole text would still "
+    "satisfy δ.",
 }
 
 
 def caveats(part: str) -> None:
-    """Draw what a part does not say."""
+    """Draw the limitations of a part."""
     with st.expander("What this does not show", icon=":material/info:"):
         st.markdown(_NOT_SHOWN[part])

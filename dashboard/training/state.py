@@ -1,4 +1,4 @@
-"""What one visitor has chosen on the page of training: the part, and what of it is shown."""
+"""The visitor's choices on the training page."""
 
 from __future__ import annotations
 
@@ -7,35 +7,20 @@ from typing import Any
 
 import streamlit as st
 
-from core.studies.training_points import (
+from leakscope.core.studies.training.points import (
     Adversarial,
     Pretrained,
     Trial,
     TrialRequest,
     UnderNoise,
 )
-from core.studies.training_summary import Summary
-from dashboard.address import Address, Parameter
-from dashboard.kept import Kept
-from dashboard.state import is_presenting, keep_choice
-
-__all__ = [
-    "PARTS",
-    "STUDIES",
-    "USUAL",
-    "WEIGHTS",
-    "address",
-    "chosen",
-    "key_of",
-    "offer",
-    "part_picker",
-    "remember_trial",
-    "restore_trial",
-    "trial_of",
-]
+from leakscope.core.studies.training.summary import Summary
+from leakscope.dashboard.address import Address, Parameter
+from leakscope.dashboard.ui.session_results import SessionCache
+from leakscope.dashboard.ui.state import is_presenting, keep_choice
 
 PARTS = {
-    "adversary": "Against an adversary",
+    "adversary": "Against an attacker",
     "noise": "Under noise",
     "pretraining": "Pretrained under noise",
     "private": "Differential privacy",
@@ -46,15 +31,15 @@ STUDIES = {
     "pretraining": "adaptive",
     "private": "private-training",
 }
-"""Which study measures each part."""
+"""The study of each part."""
 
 WEIGHTS = ("0", "0.3", "1", "3", "10")
-"""λ of the small training that one can start oneself."""
+"""The choices of λ for the live training."""
 
 USUAL = TrialRequest()
-"""What that training is, but for λ."""
+"""The settings of the live training, except λ."""
 
-_TRIALS: Kept[TrialRequest, Trial] = Kept("_training_trials", 5)
+_TRIALS: SessionCache[TrialRequest, Trial] = SessionCache("_training_trials", 5)
 trial_of = _TRIALS.get
 remember_trial = _TRIALS.add
 
@@ -62,25 +47,25 @@ _HIDES = ("words", "attribute")
 
 
 def key_of(name: str) -> str:
-    """Return the key of a control of the page."""
+    """Return the session key of a control."""
     return f"training_{name}"
 
 
-def chosen(name: str) -> Any:
-    """Return what a control of the page stands at."""
+def choice(name: str) -> Any:
+    """Return the current value of a control."""
     return st.session_state.get(key_of(name))
 
 
 def address(found: Mapping[str, Summary]) -> Address:
-    """Return what an address may ask for: `?part=adversary&hides=words&encoder=minilm`.
+    """Return the page's address parameters: `?part=adversary&hides=words&encoder=minilm`.
 
-    Of networks under noise `?part=noise&task=sst2&network=bilstm`, and
+    For networks under noise, `?part=noise&task=sst2&network=bilstm`; for pretraining,
     `?part=pretraining&task=sst2&sends=text_to_text&eta=65`.
 
     Parameters
     ----------
     found : mapping
-        Part to what was measured of it, of those that were.
+        The results of each part that was measured.
     """
     encoders: list[str] = []
     tasks: list[str] = []
@@ -98,10 +83,15 @@ def address(found: Mapping[str, Summary]) -> Address:
             sends += [point.mechanism for point in each.points]
             etas += [point.eta for point in each.points]
     options: dict[str, Sequence[str]] = {
-        "part": list(PARTS), "hides": _HIDES, "encoder": encoders, "task": tasks,
-        "network": networks, "sends": sends, "eta": [f"{eta:g}" for eta in sorted(etas)],
+        "part": list(PARTS),
+        "hides": _HIDES,
+        "encoder": encoders,
+        "task": tasks,
+        "network": networks,
+        "sends": sends,
+        "eta": [f"{eta:g}" for eta in sorted(etas)],
         "weight": WEIGHTS,
-    }  # fmt: skip
+    }
     defaults = {
         "part": next((part for part in PARTS if part in found), "adversary"),
         "weight": "1",
@@ -120,10 +110,10 @@ def address(found: Mapping[str, Summary]) -> Address:
     )
 
 
-def offer(
-    name: str, label: str, options: Sequence[str], said: Callable[[str], str], about: str
+def option_picker(
+    name: str, label: str, options: Sequence[str], format_option: Callable[[str], str], about: str
 ) -> str:
-    """Draw a choice and return it; nothing is drawn of a single option, or presented."""
+    """Draw a choice if there are several options, and return it; hidden in a presentation."""
     key = key_of(name)
     keep_choice(key, options)
     if len(options) > 1 and not is_presenting():
@@ -134,30 +124,30 @@ def offer(
             required=True,
             wrap=True,
             persist_state="session",
-            format_func=said,
+            format_func=format_option,
             help=about,
         )
-    return str(chosen(name))
+    return str(choice(name))
 
 
 def restore_trial(request: TrialRequest) -> None:
-    """Set the controls to what a job was asked for: the page was reloaded meanwhile."""
+    """Set the controls to the request of a job, after a reload."""
     st.session_state[key_of("weight")] = f"{request.weight:g}"
     st.session_state[key_of("part")] = "adversary"
 
 
 def part_picker() -> str:
-    """Draw the choice of the part; return it."""
+    """Draw the choice of the page's part, and return it."""
     keep_choice(key_of("part"), list(PARTS))
     if not is_presenting():
         st.pills(
-            "Trained",
+            "Training",
             list(PARTS),
             key=key_of("part"),
             required=True,
             wrap=True,
             persist_state="session",
             format_func=PARTS.__getitem__,
-            help="Ways of training for privacy, each with what was measured of it",
+            help="Ways of training for privacy, each with its results",
         )
-    return str(chosen("part"))
+    return str(choice("part"))

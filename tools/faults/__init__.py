@@ -1,4 +1,4 @@
-"""Faults of the disk, one by one: each file operation of a command fails, then it runs again.
+"""Inject disk faults into commands: each file operation fails once, then the command is rerun.
 
 What a command asks of the disk is counted by a small library in C that is loaded before it
 (`shim.c`), so that Python, SQLite and Arrow are counted alike. For each operation and

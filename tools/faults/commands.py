@@ -1,4 +1,4 @@
-"""The commands that meet faults, with inputs so small that each ends within a second or two."""
+"""The commands under fault injection, with inputs so small that each takes a second or two."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-__all__ = ["COMMANDS", "write_inputs"]
 
 _WORDS = """
     minister money river doctor garden winter letter bridge market harbour teacher window engine
@@ -38,7 +36,7 @@ COMMANDS: dict[str, str] = {
 
 
 def write_inputs(folder: Path) -> None:
-    """Write texts, tables and a language model of two layers with random weights."""
+    """Write small texts, tables and a random two-layer language model."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng(0)
     texts = [_sentence(rng) for _ in range(240)]
@@ -54,18 +52,21 @@ def write_inputs(folder: Path) -> None:
 
 
 def _sentence(rng: np.random.Generator) -> str:
+    """Return a random sentence of known words."""
     words = rng.choice(_WORDS, size=6, replace=False)
     pairs = zip(rng.choice(_BETWEEN, size=6), words, strict=True)
     return " ".join(f"{between} {word}" for between, word in pairs).capitalize() + "."
 
 
 def _write_parquet(folder: Path) -> None:
+    """Write news.csv as Parquet."""
     import pandas as pd
 
     pd.read_csv(folder / "news.csv").to_parquet(folder / "news.parquet", index=False)
 
 
 def _write_bert(folder: Path) -> None:
+    """Write a BERT model of two layers with random weights."""
     import torch
     import transformers
     from transformers import BertConfig, BertModel, BertTokenizer
@@ -75,7 +76,12 @@ def _write_bert(folder: Path) -> None:
     (folder / "vocab.txt").write_text("\n".join(pieces), encoding="utf-8")
     BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
     torch.manual_seed(0)
-    shape: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
-                             "intermediate_size": 32, "max_position_embeddings": 128}  # fmt: skip
+    shape: dict[str, Any] = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "max_position_embeddings": 128,
+    }
     transformers.utils.logging.disable_progress_bar()
     BertModel(BertConfig(vocab_size=len(pieces), **shape)).save_pretrained(folder)

@@ -1,4 +1,4 @@
-"""What a command left on the disk, without what differs between any two runs: times."""
+"""What a command left on disk, normalised by removing times."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-__all__ = ["results_of"]
-
 _TIMES = {"seconds", "cell_seconds", "begun", "cell_begun", "seal", "log", "n_resumed"}
 _SECONDS_IN_TABLE = re.compile(r"\d+ \|$", re.MULTILINE)
 _NO_RESULT = (".sqlite", "lock")
@@ -17,12 +15,13 @@ _NO_RESULT = (".sqlite", "lock")
 
 
 def results_of(folder: Path) -> dict[str, Any]:
-    """Return the content of every file below a folder, by its place."""
+    """Return the normalised content of every file below a folder, by relative path."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): _content(path) for path in files}
 
 
 def _content(path: Path) -> Any:
+    """Return one file's normalised content."""
     if path.name.endswith(_NO_RESULT):
         return ""
     if path.suffix == ".json":
@@ -38,12 +37,14 @@ def _content(path: Path) -> Any:
 
 
 def _timeless(data: Any) -> Any:
+    """Remove times from nested JSON data."""
     if isinstance(data, dict):
         return {name: _timeless(value) for name, value in data.items() if name not in _TIMES}
     return [_timeless(value) for value in data] if isinstance(data, list) else data
 
 
 def _rows(path: Path) -> Any:
+    """Return a Parquet file's rows without times."""
     import pandas as pd
 
     try:

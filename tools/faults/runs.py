@@ -1,4 +1,4 @@
-"""The tries from outside: a process with the library of faults loaded, and what it tells."""
+"""Run fault injections in processes with the shim library loaded."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from queue import SimpleQueue
 from tools.faults.shim import build
 from tools.faults.tries import SHARE, Outcome, Share
 
-__all__ = ["measure"]
-
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -28,7 +26,7 @@ def measure(
     jobs: int = 1,
     program: str = "",
 ) -> Iterator[Outcome]:
-    """Yield what came of each try, as it ends.
+    """Yield the outcome of each fault injection as it finishes.
 
     Parameters
     ----------
@@ -54,7 +52,7 @@ def measure(
 
     def work(part: int) -> None:
         try:
-            for outcome in _made(Share(tuple(names), most, part, jobs, before), program):
+            for outcome in _share_outcomes(Share(tuple(names), most, part, jobs, before), program):
                 ended.put(outcome)
         finally:
             ended.put(None)
@@ -67,8 +65,8 @@ def measure(
             done.result()
 
 
-def _made(share: Share, program: str) -> Iterator[Outcome]:
-    """Yield the outcomes of a share, from a process of its own."""
+def _share_outcomes(share: Share, program: str) -> Iterator[Outcome]:
+    """Yield the outcomes of one process's share of the injections."""
     # In memory where there is such a place: forcing to disk is counted, but takes no time there.
     memory = Path("/dev/shm")
     near = memory if os.access(memory, os.W_OK) else None
@@ -79,9 +77,12 @@ def _made(share: Share, program: str) -> Iterator[Outcome]:
         more = {"LD_PRELOAD": str(build(folder)), "HF_HUB_OFFLINE": "1", **one_thread}
         chosen = ["-c", program] if program else ["-m", "tools.faults.tries"]
         with subprocess.Popen(
-            [sys.executable, *chosen, place], cwd=_ROOT, env=os.environ | more,
-            stdout=subprocess.PIPE, text=True,
-        ) as process:  # fmt: skip
+            [sys.executable, *chosen, place],
+            cwd=_ROOT,
+            env=os.environ | more,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 yield Outcome(**json.loads(line))

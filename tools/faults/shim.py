@@ -1,4 +1,4 @@
-"""The library that counts file operations and lets one fail: built, loaded, armed."""
+"""The C library that counts file operations and makes one fail: built, loaded and armed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-
-__all__ = ["KINDS", "Operation", "Shim", "build", "why_not"]
 
 KINDS = {"error": 1, "kill": 2, "full disk": 3, "short write": 4, "torn write": 5}
 """How an operation fails: the numbers of shim.c.
@@ -24,20 +22,20 @@ _TAKES_NO_SPACE = ("read", "unlink", "rmdir", "chmod", "rename", "link", "trunca
 
 @dataclass(frozen=True)
 class Operation:
-    """What was asked of the disk, and of which file."""
+    """One file operation, and the file that it acts on."""
 
     what: str
     path: str
 
     def can(self, kind: str) -> bool:
-        """Return whether it can fail so."""
+        """Return whether the operation can fail in this way."""
         if kind in _OF_WRITES:
             return self.what == "write"
         return kind != "full disk" or self.what not in _TAKES_NO_SPACE
 
 
 class Shim:
-    """The library as it is loaded in this process.
+    """The fault-injection library as loaded into this process.
 
     Raises
     ------
@@ -55,17 +53,17 @@ class Shim:
         self._log.restype = ctypes.c_char_p
 
     def arm(self, folder: Path, kind: str = "", at: int = 0) -> None:
-        """Count from here what happens below a folder; let operation `at`, from 1, fail."""
+        """Start counting operations below a folder; make operation `at` (from 1) fail."""
         self._arm(f"{folder}".encode(), KINDS.get(kind, 0), at)
 
     def log(self) -> list[Operation]:
-        """Return what was counted."""
+        """Return the operations counted so far."""
         lines = self._log().decode(errors="replace").splitlines()
         return [Operation(*line.split(" ", 1)) for line in lines]
 
 
 def why_not() -> str:
-    """Return why no faults can be made here, or nothing."""
+    """Return why faults cannot be injected on this machine, or ""."""
     if not sys.platform.startswith("linux"):
         return "faults of the disk are made on Linux alone"
     if shutil.which("cc") is None:
@@ -79,6 +77,8 @@ def build(folder: Path) -> Path:
     source = Path(__file__).with_name("shim.c")
     subprocess.run(
         ["cc", "-O1", "-shared", "-fPIC", "-o", built, source, "-ldl"],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return built

@@ -1,4 +1,4 @@
-"""What came of the tries, as a table: commands by kinds of fault."""
+"""Table of fault-injection outcomes: commands by kinds of fault."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from core.durable import write_whole
-from core.store import write_json
-from core.studies.tables import markdown_table
+from leakscope.core.results.tables import markdown_table
+from leakscope.core.storage.artifacts import write_json
+from leakscope.core.storage.atomic_files import atomic_write
 from tools.faults.shim import KINDS
 from tools.faults.tries import Outcome
-
-__all__ = ["UPLOADS", "in_order", "markdown", "told_of", "write"]
 
 UPLOADS = (
     "Uploads have no row: what a visitor uploads is kept in memory alone, so that no file "
@@ -25,14 +23,14 @@ UPLOADS = (
 
 
 def write(path: Path, outcomes: Sequence[Outcome], most: int | None = None) -> None:
-    """Write the counts as JSON, and beside it the table in Markdown."""
-    told = told_of(outcomes, most)
+    """Write the outcome counts as JSON, and the Markdown table beside it."""
+    told = summarise_outcomes(outcomes, most)
     write_json(path, told, is_public=True)
-    write_whole(path.with_suffix(".md"), markdown(told).encode(), is_public=True)
+    atomic_write(path.with_suffix(".md"), markdown(told).encode(), is_public=True)
 
 
-def told_of(outcomes: Sequence[Outcome], most: int | None = None) -> dict[str, Any]:
-    """Return what a file tells of tries: all that there are, or so many a command."""
+def summarise_outcomes(outcomes: Sequence[Outcome], most: int | None = None) -> dict[str, Any]:
+    """Return a JSON-serialisable summary of outcomes."""
     names = list(dict.fromkeys(outcome.command for outcome in outcomes))
     return {
         "command": "python -m tools.faults" + ("" if most is None else f" --most {most}"),
@@ -45,6 +43,7 @@ def told_of(outcomes: Sequence[Outcome], most: int | None = None) -> dict[str, A
 
 
 def _counts(outcomes: Sequence[Outcome], name: str, kind: str) -> dict[str, str | int]:
+    """Count the outcomes of one command and one kind of fault."""
     chosen = [each for each in outcomes if (each.command, each.kind) == (name, kind)]
     ends = {how: sum(each.first == how for each in chosen) for how in ("done", "refused", "killed")}
     wrong = sum(bool(each.problem) for each in chosen)
@@ -52,52 +51,59 @@ def _counts(outcomes: Sequence[Outcome], name: str, kind: str) -> dict[str, str 
 
 
 def _tried(most: int | None) -> str:
+    """Return a sentence that says how many operations were tried."""
     if most is None:
         return "All of these were tried."
     return f"Of these, {most} a command were tried, spread evenly over them."
 
 
 def _operations(told: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many operations each command has: where all were tried, as many as had errors."""
+    """Return the number of file operations of each command."""
     counted = {each["command"]: each["tries"] for each in told["counts"] if each["kind"] == "error"}
     return {**counted, **told.get("operations", {})}
 
 
 def markdown(told: Mapping[str, Any]) -> str:
-    """Return the table: of each command, how many tries ended as if there had been no fault.
+    """Render the table: per command and fault, how many tries lost nothing.
 
     Parameters
     ----------
     told : mapping
-        What the file beside it holds (see `told_of`).
+        What the file beside it holds (see `summarise_outcomes`).
     """
     lines = []
     for name, n in _operations(told).items():
         counts = [each for each in told["counts"] if each["command"] == name]
         cells = [f"{c['tries'] - c['lost']} of {c['tries']}" if c["tries"] else "–" for c in counts]
         lines.append((name, n, *cells))
-    return "\n".join([
-        "# What a fault of the disk costs",
-        "",
-        "Each file operation of a command (opening, writing, forcing to disk, renaming, removing, "
-        "making a folder; by Python, SQLite and Arrow alike) can fail in turn: with an "
-        "error, with the process killed there, with a disk that is full from there on, with half "
-        "of a write taken, and with half of a write taken and the process killed. Then the same "
-        f"command ran again. {_tried(told.get('most'))} "
-        "A cell says how often all files were then as without a fault, times aside, with nothing "
-        "left over; and the run that met the fault had told it in one line.",
-        "",
-        *markdown_table(("command", "operations", *KINDS), lines),
-        "",
-        UPLOADS,
-        "",
-        f"{told['n_tries']:,} tries; {len(told['lost'])} lost something. "
-        f"Repeat it: `{told['command']}`.",
-        "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "# What a fault of the disk costs",
+            "",
+            "Each file operation of a command (opening, writing, forcing to disk, renaming, "
+            "removing, "
+            "making a folder; by Python, SQLite and Arrow alike) can fail in turn: with an "
+            "error, with the process killed there, with a disk that is full from there on, with "
+            "half "
+            "of a write taken, and with half of a write taken and the process killed. Then the "
+            "same "
+            f"command ran again. {_tried(told.get('most'))} "
+            "A cell says how often all files were then as without a fault, times aside, with "
+            "nothing "
+            "left over; and the run that met the fault had told it in one line.",
+            "",
+            *markdown_table(("command", "operations", *KINDS), lines),
+            "",
+            UPLOADS,
+            "",
+            f"{told['n_tries']:,} tries; {len(told['lost'])} lost something. "
+            f"Repeat it: `{told['command']}`.",
+            "",
+        ]
+    )
 
 
 def in_order(outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Outcome]:
-    """Return the outcomes of commands, command by command, as their operations follow."""
+    """Return the outcomes sorted by command and operation."""
     chosen = [each for each in outcomes if each.command in names]
     return sorted(chosen, key=lambda each: (names.index(each.command), each.at))

@@ -1,4 +1,4 @@
-"""Try after try in processes of their own: a command that meets a fault, and the same without one.
+"""Run a command with an injected fault and again without it, forking a process per try.
 
 Run as a process with the library of faults loaded. It imports what the commands need, once, and
 forks for each try, so that a try takes no longer than the command's own work.
@@ -24,8 +24,6 @@ from tools.faults.commands import COMMANDS, write_inputs
 from tools.faults.results import results_of
 from tools.faults.shim import KINDS, Operation, Shim
 
-__all__ = ["SHARE", "Outcome", "Share", "main", "spread"]
-
 SHARE = "share.json"
 """In the folder of a process: the tries that it is to make."""
 
@@ -38,7 +36,7 @@ _WAITED = 600
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a try.
+    """Outcome of one fault injection.
 
     Attributes
     ----------
@@ -64,24 +62,25 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Run:
-    """How one run of a command ended."""
+    """Exit status and output of one run of a command."""
 
     status: int
     said: str
 
     @property
     def how(self) -> str:
+        """How it ended: killed, hanging, done, refused or faulty."""
         if self.status == -signal.SIGKILL:
             return "killed"
         if self.status in (-signal.SIGPROF, -signal.SIGALRM):
             return "hanging"
-        if self.status in (0, 2) and "fault of ours" not in self.said:
+        if self.status in (0, 2) and "bug in Leakscope" not in self.said:
             return "done" if self.status == 0 else "refused"
         return "faulty"
 
 
 class _Bench:
-    """A folder in which a command runs again and again from the same start."""
+    """A folder in which a command is run repeatedly from the same start."""
 
     def __init__(self, shim: Shim, folder: Path, command: str) -> None:
         self.shim, self.folder, self.command = shim, folder, command
@@ -89,25 +88,26 @@ class _Bench:
         self.said = folder / "said.txt"
         self.log = folder / "log.json"
 
-    def fresh(self) -> None:
-        """Begin anew: nothing was written yet."""
+    def reset(self) -> None:
+        """Reset the working folder."""
         shutil.rmtree(self.work, ignore_errors=True)
         (self.work / "out").mkdir(parents=True)
 
     def run(self, kind: str = "", at: int = 0) -> _Run:
-        """Run the command in a process of its own, letting operation `at` fail."""
+        """Run the command in a forked process, making operation `at` fail."""
         child = os.fork()
         if child == 0:
             try:
-                self._be_the_command(kind, at)
+                self._run_and_exit(kind, at)
             finally:
                 os._exit(1)
         _, status = os.waitpid(child, 0)
         said = self.said.read_text(encoding="utf-8", errors="replace")
         return _Run(os.waitstatus_to_exitcode(status), said)
 
-    def _be_the_command(self, kind: str, at: int) -> None:
-        from core.cli import main
+    def _run_and_exit(self, kind: str, at: int) -> None:
+        """Run the command in the forked child and exit."""
+        from leakscope.core.cli import main
 
         # By its own computing: a machine that is busy with other work makes no command hang.
         signal.setitimer(signal.ITIMER_PROF, _SECONDS)
@@ -134,12 +134,12 @@ class _Bench:
             os._exit(status)
 
     def reference(self) -> tuple[list[Operation], dict[str, Any]]:
-        """Run without a fault; return what was asked of the disk and what came of it.
+        """Run without faults; return its file operations and the files it wrote.
 
         Twice: the first run imports what the later ones find imported.
         """
         for _ in range(2):
-            self.fresh()
+            self.reset()
             run = self.run()
             if run.status != 0:
                 raise SystemExit(f"{self.command} does not end without a fault: {run.said}")
@@ -149,24 +149,24 @@ class _Bench:
                     importlib.import_module(module)
         return [Operation(**each) for each in known["log"]], results_of(self.work)
 
-    def problem_of(self, first: _Run, wanted: dict[str, Any]) -> str:
-        """Run the command again after one that met a fault; say what is wrong, or nothing."""
+    def rerun_problem(self, first: _Run, wanted: dict[str, Any]) -> str:
+        """Rerun the command after a fault; return what is wrong, or ""."""
         if first.how in ("faulty", "hanging"):
             return f"the fault is not told ({first.how}): {first.said[-300:]}"
         found = results_of(self.work)
         # What could not be removed is no fault of a run that is done; the next run removes it.
         kept = {name: content for name, content in found.items() if name in wanted}
-        if first.how == "done" and (wrong := _difference(kept, wanted)):
+        if first.how == "done" and (wrong := _compare_results(kept, wanted)):
             return f"said to be done, but {wrong}"
         again = self.run()
         is_there = self.command.startswith("privatize") and "is not overwritten" in again.said
         if again.how != "done" and not is_there:
             return f"does not go on ({again.how}): {again.said[-300:]}"
-        return _difference(results_of(self.work), wanted)
+        return _compare_results(results_of(self.work), wanted)
 
 
-def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str:
-    """Say which files are missing, left over or other than they should be."""
+def _compare_results(found: dict[str, Any], wanted: dict[str, Any]) -> str:
+    """Return which files are missing, left over or different."""
     missing, more = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
     other = sorted(name for name in wanted.keys() & found.keys() if wanted[name] != found[name])
     told = [("is missing", missing), ("is left over", more), ("is another", other)]
@@ -174,14 +174,15 @@ def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str:
 
 
 def spread(operations: Sequence[Operation], most: int | None) -> Iterator[tuple[int, str]]:
-    """Yield which operation is to fail and how: all, or so many spread over all of them.
+    """Yield (operation, kind of fault) pairs: all, or `most` spread evenly.
 
     Each kind of fault has its turn, and begins at another place. Operations of a kind follow as
     i·φ beyond whole numbers grows (φ the golden ratio): the first so many, however many, lie far
     from each other.
     """
-    kinds = [[(i, kind) for i, each in enumerate(operations, 1) if each.can(kind)]
-             for kind in KINDS]  # fmt: skip
+    kinds = [
+        [(i, kind) for i, each in enumerate(operations, 1) if each.can(kind)] for kind in KINDS
+    ]
     if most is None or sum(map(len, kinds)) <= most:
         yield from itertools.chain(*kinds)
         return
@@ -196,7 +197,7 @@ def spread(operations: Sequence[Operation], most: int | None) -> Iterator[tuple[
 
 @dataclass(frozen=True)
 class Share:
-    """Which of the tries a process makes: every `of`-th from `part` on, without the known ones."""
+    """The part of the injections that one process runs."""
 
     names: tuple[str, ...]
     most: int | None = None
@@ -206,37 +207,37 @@ class Share:
     """Command, operation and kind of the tries that were made before."""
 
     def of_command(self, name: str, operations: Sequence[Operation]) -> Iterator[tuple[int, str]]:
-        """Yield which operation of a command is to fail and how."""
+        """Yield this share's (operation, kind of fault) pairs of a command."""
         for at, kind in itertools.islice(spread(operations, self.most), self.part, None, self.of):
             if (name, at, kind) not in self.known:
                 yield at, kind
 
     def to_json(self) -> str:
-        """Return it as text, for a process."""
+        """Return the share as JSON, for a process."""
         return json.dumps(asdict(self) | {"known": sorted(self.known)})
 
     @classmethod
     def from_json(cls, text: str) -> Share:
-        """Return what was written by `to_json`."""
+        """Restore a share from `to_json`."""
         told = json.loads(text)
         names, known = tuple(told.pop("names")), frozenset(map(tuple, told.pop("known")))
         return cls(names, known=known, **told)
 
 
 def tried(shim: Shim, folder: Path, name: str, share: Share) -> Iterator[Outcome]:
-    """Yield what came of each try of a command."""
+    """Yield the outcome of each injection into a command."""
     bench = _Bench(shim, folder, COMMANDS[name])
     operations, wanted = bench.reference()
     for at, kind in share.of_command(name, operations):
-        bench.fresh()
+        bench.reset()
         first = bench.run(kind, at)
-        problem = bench.problem_of(first, wanted)
+        problem = bench.rerun_problem(first, wanted)
         asked = operations[at - 1]
         yield Outcome(name, asked.what, asked.path, kind, at, len(operations), first.how, problem)
 
 
 def main(folder: Path, share: Share) -> None:
-    """Try commands, writing each outcome as a line of JSON to standard output."""
+    """Inject faults into commands, printing each outcome as a JSON line."""
     shim = Shim()
     write_inputs(folder / "inputs")
     for name in share.names:

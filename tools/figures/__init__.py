@@ -1,1 +1,1 @@
-"""The figures of the documentation, written from the files that hold what was measured."""
+"""Write the documentation's measured numbers from the result files."""

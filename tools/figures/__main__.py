@@ -9,34 +9,36 @@ import argparse
 import sys
 from pathlib import Path
 
-from core.errors import CoreError
-from tools.figures.sources import ROOT, render
-from tools.figures.spans import rewritten
+from leakscope.core.errors import CoreError
+from tools.figures.sources import ROOT
 from tools.figures.tables import whole
-
-__all__ = ["documents", "main", "outcome"]
+from tools.figures.templates import render, templates, typed
 
 
 def documents() -> list[Path]:
-    """Return the texts whose figures come from files: those that are no whole tables."""
-    others = whole()
-    found = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [path for path in found if path not in others]
+    """Return the documents that are rendered from a template or plain, not whole tables."""
+    found = [ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")]
+    return sorted({*found, *templates()} - whole().keys())
 
 
 def outcome(path: Path) -> tuple[str, list[str]]:
-    """Return what a document should hold, and what is wrong with what it says of its figures."""
+    """Return a document's correct text, and the faults of its figures."""
     make = whole().get(path)
     if make is not None:
         try:
             return make(), []
         except CoreError as error:
             return path.read_text(encoding="utf-8") if path.exists() else "", [str(error)]
-    return rewritten(path.read_text(encoding="utf-8"), render)
+    template = templates().get(path)
+    if template is None:
+        text = path.read_text(encoding="utf-8")
+        return text, typed(text)
+    made = render(template)
+    return made.text, made.faults
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write or check all documents; the status is 1 where one is not what its files say."""
+    """Write or check all documents; exit status 1 if one differs from its sources."""
     parser = argparse.ArgumentParser(prog="python -m tools.figures", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; say what differs")
     chosen = parser.parse_args(arguments)
@@ -48,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         for fault in faults:
             print(f"{name}: {fault}", file=sys.stderr)
         n_wrong += len(faults)
-        if new == text:
+        if new == text or faults:
             continue
         if chosen.check:
             lines = zip(text.splitlines(), new.splitlines(), strict=False)
@@ -56,11 +58,14 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{name} says\n  {first[0]}\nand its files\n  {first[1]}", file=sys.stderr)
             n_wrong += 1
         else:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(new, encoding="utf-8")
-            print(f"{name} is written anew")
+            print(f"{name} is written again")
     if n_wrong:
-        print("Run `make figures`, and name the source of each figure below its block.",
-              file=sys.stderr)  # fmt: skip
+        print(
+            "Run `make figures`, and write each figure as an expression of a template.",
+            file=sys.stderr,
+        )
     return int(n_wrong > 0)
 
 

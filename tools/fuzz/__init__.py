@@ -1,1 +1,1 @@
-"""Damaged inputs of every kind, and whether each is answered in words."""
+"""Fuzzing: damaged inputs of every kind must be answered with a clear error."""

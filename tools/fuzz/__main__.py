@@ -1,4 +1,4 @@
-"""Give every command and reader damaged input, and write the table: `python -m tools.fuzz`."""
+"""Fuzz every command and reader, and write the table: `python -m tools.fuzz`."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from core.compiled import machine_code_folder
-from core.errors import InvalidInputError
-from core.store import prepared_place
+from leakscope.core.compiled import machine_code_folder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.storage.artifacts import output_folder
 from tools.fuzz.play import PATIENCE, Case, Verdict, bound_memory, no_long_work, play
 
-RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "fuzz.json"
+RESULTS = Path(__file__).resolve().parents[2] / "results" / "fuzz.json"
 N_CASES = 10_000
 _KIT = "the kit"
 """What is told of a process that died before its first case."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play the cases and write JSON and Markdown; the status is 1 where one was wrong."""
+    """Run the fuzzing cases and write JSON and Markdown; exit status 1 if one failed."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = parser().parse_args(given)
     if options.worker:
         return _work(options)
-    with prepared_place(options.out):
-        return _played(given, options.out)
+    with output_folder(options.out):
+        return _run_cases(given, options.out)
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return what reads the words of the command."""
+    """Return the command's argument parser."""
     made = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
     cases = f"shared out, one a target at least (default: {N_CASES})"
     made.add_argument("--cases", type=int, default=N_CASES, help=cases)
@@ -46,8 +46,8 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def _played(given: Sequence[str], out: Path) -> int:
-    """Play the cases in another process and write what it tells; return the status."""
+def _run_cases(given: Sequence[str], out: Path) -> int:
+    """Run the cases in worker processes and write the results; return the exit status."""
     from tools.fuzz.table import write
 
     verdicts = []
@@ -67,7 +67,7 @@ def _played(given: Sequence[str], out: Path) -> int:
 
 
 def _verdicts(given: Sequence[str]) -> Iterator[Verdict]:
-    """Yield what processes of their own tell of each case; where one dies, another goes on.
+    """Yield verdicts from worker processes; if one dies, the next continues after it.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def _verdicts(given: Sequence[str]) -> Iterator[Verdict]:
     after: list[str] = []
     while True:
         last = None
-        for verdict in _of_process([*given, *after]):
+        for verdict in _worker_verdicts([*given, *after]):
             yield verdict
             last = verdict
         if last is None or last.end != "died" or last.target == _KIT:
@@ -85,11 +85,18 @@ def _verdicts(given: Sequence[str]) -> Iterator[Verdict]:
         after = ["--after", last.target]
 
 
-def _of_process(given: Sequence[str]) -> Iterator[Verdict]:
+def _worker_verdicts(given: Sequence[str]) -> Iterator[Verdict]:
+    """Yield the verdicts of one worker process."""
     command = [sys.executable, "-m", "tools.fuzz", *given, "--worker"]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(machine_code_folder())}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment,
-                          encoding="utf-8", errors="replace") as worker:  # fmt: skip
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        encoding="utf-8",
+        errors="replace",
+    ) as worker:
         assert worker.stdout is not None
         begun = ""
         for line in worker.stdout:
@@ -106,7 +113,7 @@ def _of_process(given: Sequence[str]) -> Iterator[Verdict]:
 
 
 def _work(options: argparse.Namespace) -> int:
-    """Play the cases, each told on a line before and after."""
+    """Run the cases in this worker, printing each as JSON before and after."""
     from tools.fuzz.kit import make_kit
     from tools.fuzz.targets import chosen, run_target, shares, targets
 

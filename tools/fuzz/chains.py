@@ -1,4 +1,4 @@
-"""Chains of defences, as the commands that take one are given them: right, wrong and damaged."""
+"""Strategies for defence chains: valid, invalid and damaged."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from core.defences.registry import DEFENCES, all_defences
-from core.specs import settings_of
+from leakscope.core.defences.registry import DEFENCES, all_defences
+from leakscope.core.specs import settings_of
 from tools.fuzz.damage import WORDS
 from tools.fuzz.kit import Kit
 from tools.fuzz.play import Case
-
-__all__ = ["RIGHT", "chains", "told_chains"]
 
 RIGHT = (
     "int8",
@@ -29,20 +27,28 @@ _NUMBERS = ("0.1", "1", "2", "8", "60", "1e3", "0", "-1", "nan", "inf", "1e308",
 _JOINTS = ("+", "+", "+", "+", "+", "++", "+ ", " ", ",", "")
 
 _OPTIONS: Mapping[str, str] = {
-    "invert": "--defence", "evaluate": "--defence", "attributes": "--defence",
-    "train": "--defence", "list": "--defence", "privatize": "--mechanism",
+    "invert": "--defence",
+    "evaluate": "--defence",
+    "attributes": "--defence",
+    "train": "--defence",
+    "list": "--defence",
+    "privatize": "--mechanism",
     "study tradeoff": "--defences",
-}  # fmt: skip
+}
 """Each command that takes a chain, and by what."""
 
 
 @st.composite
-def told_chains(draw: Callable[..., Any]) -> str:
-    """Draw one to four stages, trained ones and what is no defence among them, with settings."""
+def defence_chains(draw: Callable[..., Any]) -> str:
+    """Draw a chain of one to four stages, some of them no defence, with settings."""
     known = all_defences()
     by_name, others = sorted(DEFENCES), sorted(known.keys() - DEFENCES.keys())
-    names = st.one_of(st.sampled_from(by_name), st.sampled_from(by_name),
-                      st.sampled_from(others), st.sampled_from(WORDS))  # fmt: skip
+    names = st.one_of(
+        st.sampled_from(by_name),
+        st.sampled_from(by_name),
+        st.sampled_from(others),
+        st.sampled_from(WORDS),
+    )
     told = ""
     for i in range(draw(st.integers(1, 4))):
         name = draw(names)
@@ -57,8 +63,12 @@ def _settings(draw: Callable[..., Any], kind: type[Any] | None) -> str:
     if draw(st.integers(0, 2)) == 0:
         return ""
     own = sorted(settings_of(kind)) if kind is not None else []
-    value = st.one_of(st.sampled_from(_NUMBERS), st.sampled_from(_NUMBERS), st.sampled_from(WORDS),
-                      st.floats().map(str))  # fmt: skip
+    value = st.one_of(
+        st.sampled_from(_NUMBERS),
+        st.sampled_from(_NUMBERS),
+        st.sampled_from(WORDS),
+        st.floats().map(str),
+    )
     name = st.sampled_from([*own, *own, "seed", "eta", ""])
     pairs = draw(st.lists(st.tuples(name, st.sampled_from("===:"), value), min_size=1, max_size=2))
     return ":" + ",".join("".join(pair) for pair in pairs)
@@ -66,7 +76,7 @@ def _settings(draw: Callable[..., Any], kind: type[Any] | None) -> str:
 
 @st.composite
 def chains(draw: Callable[..., Any], kit: Kit, lines: Mapping[str, list[str]]) -> Case:
-    """Draw a chain, or one that is right with nothing else changed, and a command that takes it.
+    """Draw a case: a command with a valid or random defence chain.
 
     Parameters
     ----------
@@ -75,7 +85,7 @@ def chains(draw: Callable[..., Any], kit: Kit, lines: Mapping[str, list[str]]) -
     """
     command = draw(st.sampled_from(sorted(_OPTIONS)))
     is_right = draw(st.integers(0, 3)) == 0
-    told = draw(st.sampled_from(RIGHT)) if is_right else draw(told_chains())
+    told = draw(st.sampled_from(RIGHT)) if is_right else draw(defence_chains())
     line = lines[command]
     if command == "privatize":  # its own option for the noise stands aside
         line = [word for word in line if word not in ("--eta", "20")]

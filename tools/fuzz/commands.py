@@ -1,4 +1,4 @@
-"""Command lines: each command as it should be, and with words of it changed."""
+"""Command lines: a valid one for each command, and mutations of it."""
 
 from __future__ import annotations
 
@@ -9,61 +9,166 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from core.cli import COMMANDS, build_parser
-from core.studies.registry import STUDIES
-from dashboard import command as command_of_server
+from leakscope.core.cli import COMMANDS, build_parser
+from leakscope.core.studies.registry import STUDIES
+from leakscope.dashboard.server import command as command_of_server
 from tools.fuzz.damage import TEXTS, WORDS, bytes_from, json_from
 from tools.fuzz.kit import Kit
 from tools.fuzz.play import Case
-
-__all__ = ["CLASSIFIER", "classifiers", "command_lines", "given_files", "lines_of",
-           "specifications"]  # fmt: skip
 
 _SENTENCE = "The minister met the doctor near the market."
 
 
 def lines_of(kit: Kit) -> dict[str, list[str]]:
-    """Return one right line of each command and of each study."""
+    """Return one valid command line for each command and study."""
     bert, prior = kit.encoder, ["--attack", "prior"]
     weights = kit.weights
     lines = {
         "invert": ["invert", *bert, *weights, "--text", _SENTENCE, "--json"],
         "evaluate": ["evaluate", *bert, *weights, "--texts", "texts.txt", "--json"],
-        "audit": ["audit", "rows.jsonl", "--encoder", kit.encoder[1], "--attack", "prior",
-                  "--max-f1", "100", "--json", "-"],
-        "attributes": ["attributes", *bert, "--texts", "news.csv", "--label-column", "label",
-                       "--n-per-label", "3", "--n-targets", "4", "--json"],
-        "train": ["train", *bert, *prior, "--corpus", "texts.txt", "--min-words", "4",
-                  "--out", "out", "--json"],
+        "audit": [
+            "audit",
+            "rows.jsonl",
+            "--encoder",
+            kit.encoder[1],
+            "--attack",
+            "prior",
+            "--max-f1",
+            "100",
+            "--json",
+            "-",
+        ],
+        "presence": [
+            "presence",
+            "rows.jsonl",
+            "--encoder",
+            kit.encoder[1],
+            "--texts",
+            "texts.txt",
+            "--references",
+            "absent.txt",
+            "--json",
+        ],
+        "attributes": [
+            "attributes",
+            *bert,
+            "--texts",
+            "news.csv",
+            "--label-column",
+            "label",
+            "--n-per-label",
+            "3",
+            "--n-targets",
+            "4",
+            "--json",
+        ],
+        "train": [
+            "train",
+            *bert,
+            *prior,
+            "--corpus",
+            "texts.txt",
+            "--min-words",
+            "4",
+            "--out",
+            "out",
+            "--json",
+        ],
         "fit": ["fit", "--encoder", "tfidf", "--corpus", "texts.txt", "--out", "out", "--json"],
-        "defend": ["defend", *bert, "--defence", "leace", "--texts", "news.csv",
-                   "--label-column", "label", "--out", "out", "--json"],
-        "train-private": ["train-private", *bert, "--texts", "news.csv", "--label-column", "label",
-                          "--delta", "0.001", "--out", "out", "--json"],
-        "deniability": ["deniability", *bert, "--text", _SENTENCE, "--eta", "20",
-                        "--n-draws", "20", "--json"],
-        "privatize": ["privatize", *bert, "--eta", "20", "--in", "news.csv",
-                      "--text-column", "text", "--out", "out.csv", "--json"],
+        "defend": [
+            "defend",
+            *bert,
+            "--defence",
+            "leace",
+            "--texts",
+            "news.csv",
+            "--label-column",
+            "label",
+            "--out",
+            "out",
+            "--json",
+        ],
+        "train-private": [
+            "train-private",
+            *bert,
+            "--texts",
+            "news.csv",
+            "--label-column",
+            "label",
+            "--delta",
+            "0.001",
+            "--out",
+            "out",
+            "--json",
+        ],
+        "deniability": [
+            "deniability",
+            *bert,
+            "--text",
+            _SENTENCE,
+            "--eta",
+            "20",
+            "--n-draws",
+            "20",
+            "--json",
+        ],
+        "privatize": [
+            "privatize",
+            *bert,
+            "--eta",
+            "20",
+            "--in",
+            "news.csv",
+            "--text-column",
+            "text",
+            "--out",
+            "out.csv",
+            "--json",
+        ],
         "audit-mechanism": ["audit-mechanism", "--no-processes", "--json"],
         "membership": ["membership", "--probabilities", "answers.csv", "--json"],
-        "memorise": ["memorise", "--corpus", "texts.txt", "--canary", "my pin is {digits:4}",
-                     "--epochs", "2", "--json"],
-        "tune": ["tune", *prior, "--target", "news.csv", "--other", "news.csv",
-                 "--encoder", "hashing", "--out", "out.json", "--json"],
+        "memorise": [
+            "memorise",
+            "--corpus",
+            "texts.txt",
+            "--canary",
+            "my pin is {digits:4}",
+            "--epochs",
+            "2",
+            "--json",
+        ],
+        "tune": [
+            "tune",
+            *prior,
+            "--target",
+            "news.csv",
+            "--other",
+            "news.csv",
+            "--encoder",
+            "hashing",
+            "--out",
+            "out.json",
+            "--json",
+        ],
         "report": ["report", "story.json", "--out", "out.html"],
         "cache list": ["cache", "list", "--json"],
         "cache clear": ["cache", "clear", "--kind", "embeddings", "--older-than", "2", "--json"],
         "list": ["list", "--json"],
         "serve": ["serve", "--allow-host", "leakscope.example.org", "--base-path", "/a"],
-    }  # fmt: skip
+    }
     return lines | {f"study {name}": _line_of_study(name) for name in STUDIES}
 
 
 def _line_of_study(name: str) -> list[str]:
+    """Return a valid command line for a study."""
     files = {"target": "news.csv", "other": "news.csv"}
     kind: Any = STUDIES[name].kind
-    given = [word for setting, file in files.items() if setting in kind.__dataclass_fields__
-             for word in (f"--{setting}", file)]  # fmt: skip
+    given = [
+        word
+        for setting, file in files.items()
+        if setting in kind.__dataclass_fields__
+        for word in (f"--{setting}", file)
+    ]
     if name == "membership-classifiers":
         given += ["--corpora", "news=news.csv:label", "--user-column", "text"]
     elif "corpora" in kind.__dataclass_fields__:
@@ -82,24 +187,28 @@ _Options = dict[str, tuple[str, ...] | None]
 
 
 def options() -> dict[str, _Options]:
-    """Return the options of each command, but those that reach for a network."""
+    """Return the options of each command with plausible values, except those that use a network."""
     parser = build_parser(commands={**COMMANDS, "serve": command_of_server})
-    return dict(_below(parser, ""))
+    return dict(_leaf_parsers(parser, ""))
 
 
-def _below(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, _Options]]:
+def _leaf_parsers(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, _Options]]:
+    """Yield the name and options of each leaf command of a parser."""
     if hasattr(parser, "declare"):
         parser.declare()
     below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
     for action in below:
         for part, child in action.choices.items():
-            yield from _below(child, f"{name} {part}".strip())
+            yield from _leaf_parsers(child, f"{name} {part}".strip())
     if not below:
-        yield name, {o: _values(a) for a in parser._actions for o in a.option_strings
-                     if o != "--ray"}  # fmt: skip
+        yield (
+            name,
+            {o: _values(a) for a in parser._actions for o in a.option_strings if o != "--ray"},
+        )
 
 
 def _values(action: argparse.Action) -> tuple[str, ...] | None:
+    """Return plausible values of an option; None for a flag."""
     if action.nargs == 0:
         return None
     if action.choices:
@@ -110,18 +219,19 @@ def _values(action: argparse.Action) -> tuple[str, ...] | None:
 
 
 def command_lines(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
-    """Return by command: its right line, and that line with some words changed."""
+    """Return, per command, a strategy for its valid line with some words changed."""
     known = options()
     return {
-        name: st.one_of(_changed(name, line, known[name], kit), _texts(name, line, kit))
+        name: st.one_of(_mutated_line(name, line, known[name], kit), _other_texts(name, line, kit))
         for name, line in lines_of(kit).items()
     }
 
 
 @st.composite
-def _changed(
+def _mutated_line(
     draw: Callable[..., Any], name: str, line: list[str], known: _Options, kit: Kit
 ) -> Case:
+    """Draw a command line with up to three words changed."""
     words, first = list(line), len(name.split())
     n_changes = draw(st.sampled_from([0, 1, 1, 1, 2, 3]))
     for _ in range(n_changes):
@@ -145,8 +255,8 @@ def _changed(
 
 
 @st.composite
-def _texts(draw: Callable[..., Any], name: str, line: list[str], kit: Kit) -> Case:
-    """Draw another text where one is typed, and a number where one stands."""
+def _other_texts(draw: Callable[..., Any], name: str, line: list[str], kit: Kit) -> Case:
+    """Draw a command line with its text and numbers replaced."""
     words = list(line)
     for i, word in enumerate(line):
         if word == _SENTENCE:
@@ -170,7 +280,7 @@ _READ_BY = {
 
 @st.composite
 def given_files(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
-    """Draw a damaged file, and a command that reads it."""
+    """Draw a damaged file and a command that reads it."""
     command = draw(st.sampled_from(_READ_BY[name]))
     content = draw(bytes_from(kit.files[name]))
     ending = name.partition(".")[2]
@@ -183,27 +293,39 @@ def given_files(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
 
 @st.composite
 def classifiers(draw: Callable[..., Any], kit: Kit) -> Case:
-    """Draw a damaged model as ONNX, or its vectors or labels."""
+    """Draw a damaged ONNX model, vectors or labels file."""
     name = draw(st.sampled_from(CLASSIFIER))
     content = draw(bytes_from(kit.files[name]))
     model, vectors, labels = CLASSIFIER
     words = ["membership", "--model", model, "--vectors", vectors, "--labels", labels, "--json"]
-    return Case("file onnx", tuple(words), files={**kit.files, name: content},
-                is_whole=content == kit.files[name])  # fmt: skip
+    return Case(
+        "file onnx",
+        tuple(words),
+        files={**kit.files, name: content},
+        is_whole=content == kit.files[name],
+    )
 
 
 CLASSIFIER = ("model.onnx", "vectors.npy", "labels.csv")
 """What `membership --model` reads; in a kit where onnx is installed."""
 
-_SPEC = {"study": "encoders", "target": "news.csv", "other": "news.csv", "encoders": ["tfidf"],
-         "attacks": ["prior", "mlc"], "set": {"epochs": 2}, "n_targets": 5, "json": True,
-         "out": "out.json"}  # fmt: skip
+_SPEC = {
+    "study": "encoders",
+    "target": "news.csv",
+    "other": "news.csv",
+    "encoders": ["tfidf"],
+    "attacks": ["prior", "mlc"],
+    "set": {"epochs": 2},
+    "n_targets": 5,
+    "json": True,
+    "out": "out.json",
+}
 _FIT_SPEC = {"encoder": "tfidf", "corpus": "texts.txt", "out": "out", "limit": 10, "json": True}
 
 
 @st.composite
 def specifications(draw: Callable[..., Any], kit: Kit) -> Case:
-    """Draw a damaged specification, of a study or of `fit`."""
+    """Draw a damaged specification of a study or of `fit`."""
     of_study = draw(st.booleans())
     spec, words = (_SPEC, ["study"]) if of_study else (_FIT_SPEC, ["fit"])
     told = draw(json_from(spec))
@@ -211,5 +333,9 @@ def specifications(draw: Callable[..., Any], kit: Kit) -> Case:
     if draw(st.integers(0, 3)) == 0:
         content = draw(bytes_from(content))
     words += ["--spec", "a.spec.json"]
-    return Case("specification", tuple(words), files={**kit.files, "a.spec.json": content},
-                is_whole=content == json.dumps(spec).encode())  # fmt: skip
+    return Case(
+        "specification",
+        tuple(words),
+        files={**kit.files, "a.spec.json": content},
+        is_whole=content == json.dumps(spec).encode(),
+    )

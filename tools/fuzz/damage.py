@@ -1,4 +1,4 @@
-"""How things are damaged: bytes, JSON, arrays and words of a command line."""
+"""Strategies that damage bytes, JSON, arrays and command-line words."""
 
 from __future__ import annotations
 
@@ -12,43 +12,191 @@ from numpy.typing import NDArray
 
 from tools.fuzz.making import Artefact
 
-__all__ = ["SNIPPETS", "TEXTS", "WORDS", "bytes_from", "damaged_artefact", "json_from"]
-
 SNIPPETS = (
-    b"\0", b"\r", b"\n", b"\r\n", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\xff", b"\xc3",
-    b'"', b"'", b",", b"\t", b";", b"{", b"}", b"[" * 2000, b"]", b'{"a":' * 500, b"null", b"NaN",
-    b"1e999", b"9" * 400, b'"\\ud800"', b"\xed\xa0\x80", b"\\u0000", b"\x1a", b"\x85",
-    b"\xe2\x80\xa8", b"\x0c", b"text", b"text,text", b"PAR1", b"\x1f\x8b", b"PK\x03\x04",
-    b"=1+1", b"x" * 10_000, "\u202e\u0301\U0001f600".encode(), b"-1", b"\xa0", b" " * 300,
-)  # fmt: skip
+    b"\0",
+    b"\r",
+    b"\n",
+    b"\r\n",
+    b"\xef\xbb\xbf",
+    b"\xff\xfe",
+    b"\xfe\xff",
+    b"\xff",
+    b"\xc3",
+    b'"',
+    b"'",
+    b",",
+    b"\t",
+    b";",
+    b"{",
+    b"}",
+    b"[" * 2000,
+    b"]",
+    b'{"a":' * 500,
+    b"null",
+    b"NaN",
+    b"1e999",
+    b"9" * 400,
+    b'"\\ud800"',
+    b"\xed\xa0\x80",
+    b"\\u0000",
+    b"\x1a",
+    b"\x85",
+    b"\xe2\x80\xa8",
+    b"\x0c",
+    b"text",
+    b"text,text",
+    b"PAR1",
+    b"\x1f\x8b",
+    b"PK\x03\x04",
+    b"=1+1",
+    b"x" * 10_000,
+    "\u202e\u0301\U0001f600".encode(),
+    b"-1",
+    b"\xa0",
+    b" " * 300,
+)
 
 TEXTS = (
-    "The minister met the doctor near the market.", "", " ", "a", "\u200b", "😀" * 50, "\ud800",
-    "x" * 5_000, "word " * 2_000, "مرحبا بالعالم", "e\u0301" * 40, "\0", "\r\n", "1 2 3",
-    "[MASK] [SEP]", "</s>", "\u202etxet", "ﬁ", "İ", "0" * 400,
-)  # fmt: skip
+    "The minister met the doctor near the market.",
+    "",
+    " ",
+    "a",
+    "\u200b",
+    "😀" * 50,
+    "\ud800",
+    "x" * 5_000,
+    "word " * 2_000,
+    "مرحبا بالعالم",
+    "e\u0301" * 40,
+    "\0",
+    "\r\n",
+    "1 2 3",
+    "[MASK] [SEP]",
+    "</s>",
+    "\u202etxet",
+    "ﬁ",
+    "İ",
+    "0" * 400,
+)
 
 WORDS = (
-    "0", "1", "2", "3", "-1", "+1", "007", "1.5", "1e3", "1e-300", "1e308", "1e400", "nan", "inf",
-    "-inf", "9" * 20, "-" + "9" * 20, "9" * 5000, "٣", "1_000", "0x10", "true", "none", "None", "",
-    " ", "-", "--", "---", "--nonsense", "-x", "=", "a=", "=b", "a=b", "texts.txt", "news.csv",
-    "news.tsv", "news.jsonl", "news.parquet", "pairs.csv", "searches.csv", "answers.csv",
-    "news.csv#text", "news.csv#nope", "#", "missing.txt", "missing/out.json", ".", "..", "pipe",
-    "/dev/null", "/dev/zero", "/dev/full", "/dev/null/out", "~", "a" * 300, "out", "out.json",
-    "out.csv", "text", "label",
-    "title", "minilmm", "mlm:", "mlm:.", "mlm:pipe", "mlm:texts.txt", "st:", "st:.", "st:no/such",
-    "tfidf", "tfidf:", "tfidf:.", "tfidf:/dev/zero", "prior", "probe", "msp", "priorr", "in",
-    "cross", "cuda", "cpu", "mps", "float16", "bfloat16", "regular", "whole", "all", "openvino",
-    "text_to_text", "token_representation", "sequence_representation", "nltk:", "nltk:nope",
-    "hf:", "hf:no/such", "dev=news.csv", "dev=news.csv:split=dev", "=:=", "a=b=c:d", "😀", "\udcff",
-    "vocabulary_size=-1", "vocabulary_size=x", "epochs=0", "nope=1", "localhost", "*", "http://",
+    "0",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "+1",
+    "007",
+    "1.5",
+    "1e3",
+    "1e-300",
+    "1e308",
+    "1e400",
+    "nan",
+    "inf",
+    "-inf",
+    "9" * 20,
+    "-" + "9" * 20,
+    "9" * 5000,
+    "٣",
+    "1_000",
+    "0x10",
+    "true",
+    "none",
+    "None",
+    "",
+    " ",
+    "-",
+    "--",
+    "---",
+    "--nonsense",
+    "-x",
+    "=",
+    "a=",
+    "=b",
+    "a=b",
+    "texts.txt",
+    "news.csv",
+    "news.tsv",
+    "news.jsonl",
+    "news.parquet",
+    "pairs.csv",
+    "searches.csv",
+    "answers.csv",
+    "news.csv#text",
+    "news.csv#nope",
+    "#",
+    "missing.txt",
+    "missing/out.json",
+    ".",
+    "..",
+    "pipe",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/null/out",
+    "~",
+    "a" * 300,
+    "out",
+    "out.json",
+    "out.csv",
+    "text",
+    "label",
+    "title",
+    "minilmm",
+    "mlm:",
+    "mlm:.",
+    "mlm:pipe",
+    "mlm:texts.txt",
+    "st:",
+    "st:.",
+    "st:no/such",
+    "tfidf",
+    "tfidf:",
+    "tfidf:.",
+    "tfidf:/dev/zero",
+    "prior",
+    "probe",
+    "msp",
+    "priorr",
+    "in",
+    "cross",
+    "cuda",
+    "cpu",
+    "mps",
+    "float16",
+    "bfloat16",
+    "regular",
+    "whole",
+    "all",
+    "openvino",
+    "text_to_text",
+    "token_representation",
+    "sequence_representation",
+    "nltk:",
+    "nltk:nope",
+    "hf:",
+    "hf:no/such",
+    "dev=news.csv",
+    "dev=news.csv:split=dev",
+    "=:=",
+    "a=b=c:d",
+    "😀",
+    "\udcff",
+    "vocabulary_size=-1",
+    "vocabulary_size=x",
+    "epochs=0",
+    "nope=1",
+    "localhost",
+    "*",
+    "http://",
     *TEXTS[:6],
-)  # fmt: skip
+)
 
 
 @st.composite
 def bytes_from(draw: Callable[..., Any], content: bytes) -> bytes:
-    """Draw a damaged content, or bytes that have nothing to do with it."""
+    """Draw damaged content, or unrelated bytes."""
     if draw(st.integers(0, 7)) == 0:
         return bytes(draw(st.binary(max_size=200)))
     for _ in range(draw(st.integers(1, 3))):
@@ -93,7 +241,7 @@ _JSON = st.recursive(
 
 @st.composite
 def json_from(draw: Callable[..., Any], value: Any) -> Any:
-    """Draw JSON that differs from a value at some place: another value, none, or one more."""
+    """Draw JSON that differs from a value in one place: replaced, dropped or added."""
     whole: Any = [json.loads(json.dumps(value))]
     holder, place = whole, 0
     while isinstance(holder[place], dict | list) and holder[place] and draw(st.integers(0, 3)):
@@ -114,7 +262,7 @@ def json_from(draw: Callable[..., Any], value: Any) -> Any:
 
 @st.composite
 def damaged_artefact(draw: Callable[..., Any], whole: Artefact) -> Artefact:
-    """Draw an artefact of which an array or what it says is another, well sealed all the same."""
+    """Draw an artifact with changed arrays or metadata, under a valid checksum."""
     arrays, meta = dict(whole.arrays), whole.meta
     if draw(st.booleans()):
         meta = draw(json_from(meta))
@@ -129,6 +277,7 @@ def damaged_artefact(draw: Callable[..., Any], whole: Artefact) -> Artefact:
 
 @st.composite
 def _array_from(draw: Callable[..., Any], array: NDArray[Any]) -> NDArray[Any] | None:
+    """Draw a changed array; None drops it."""
     how = draw(st.sampled_from(sorted(_CHANGES)))
     with np.errstate(all="ignore"):
         changed = _CHANGES[how](array)
@@ -136,6 +285,8 @@ def _array_from(draw: Callable[..., Any], array: NDArray[Any]) -> NDArray[Any] |
 
 
 def _filled(value: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return a function that puts a value into the middle of an array."""
+
     def fill(array: NDArray[Any]) -> NDArray[Any]:
         is_real = np.issubdtype(array.dtype, np.floating)
         filled = array.copy()

@@ -1,4 +1,4 @@
-"""What is damaged: one small valid thing of every kind that Leakscope reads."""
+"""The fuzzing kit: one small valid input of every kind that Leakscope reads."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ import numpy as np
 from tools.faults.commands import write_inputs
 from tools.fuzz.making import MAKERS, Artefact, Making
 
-__all__ = ["Kit", "Shelf", "make_kit", "opened"]
-
 N_TEXTS = 24
 N_LEARNED = 60
 """Texts of a file, and those that artefacts are made of."""
 
 
 class Shelf(Mapping[str, Artefact]):
-    """Artefacts by what they are, each made when it is first asked for.
+    """Artifacts by kind, each made on first access.
 
     Parameters
     ----------
@@ -45,7 +43,7 @@ class Shelf(Mapping[str, Artefact]):
         return self._made[name]
 
     def place(self, name: str) -> Path:
-        """Return where an artefact is made."""
+        """Return the folder in which an artifact is made."""
         return self._folder / name.replace(" ", "-")
 
     def __iter__(self) -> Iterator[str]:
@@ -57,7 +55,7 @@ class Shelf(Mapping[str, Artefact]):
 
 @dataclass(frozen=True)
 class Kit:
-    """Valid things.
+    """Valid files, artifacts and texts to be damaged.
 
     Parameters
     ----------
@@ -78,89 +76,140 @@ class Kit:
 
     @property
     def encoder(self) -> list[str]:
-        """Arguments that choose the language model."""
+        """Command-line arguments that choose the kit's language model."""
         return ["--encoder", f"mlm:{self.folder / 'bert'}", "--backend", "torch"]
 
     @property
     def weights(self) -> list[str]:
-        """Arguments that choose an attack, trained on that model."""
+        """Command-line arguments that choose an attack trained on the kit's model."""
         assert self.artefacts["attack prior"].meta, "made, so that it has a place"
         return ["--attack", "prior", "--weights", str(self.artefacts.place("attack prior"))]
 
     @property
     def making(self) -> Making:
-        """What artefacts are made of, but for a place."""
+        """Inputs from which artifacts are made, without a place."""
         return Making(self.folder, opened(self.folder), self.texts)
 
 
 def make_kit(folder: Path) -> Kit:
-    """Make one of everything, in some seconds; artefacts are made when they are asked for."""
+    """Make the kit's files and its language model; artifacts are made on demand."""
     write_inputs(folder)
     known = (folder / "texts.txt").read_text(encoding="utf-8").splitlines()[:N_LEARNED]
     texts = known[:N_TEXTS]
-    files = {"texts.txt": "\n".join(texts).encode(), **_tables(texts), **_classifier(),
-             "rows.jsonl": _rows(texts, opened(folder).encode(texts))}  # fmt: skip
+    files = {
+        "texts.txt": "\n".join(texts).encode(),
+        "absent.txt": "\n".join(known[N_TEXTS:]).encode(),
+        **_tables(texts),
+        **_classifier(),
+        "rows.jsonl": _rows(texts, opened(folder).encode(texts)),
+    }
     return Kit(folder, files, Shelf(folder, known), known)
 
 
 def _rows(texts: list[str], vectors: Any) -> bytes:
+    """Return texts with vectors as JSON lines."""
     rows = zip(texts, vectors.tolist(), strict=True)
     return "\n".join(json.dumps({"text": t, "vector": v}) for t, v in rows).encode()
 
 
 def _tables(texts: list[str]) -> dict[str, bytes]:
-    rows = [{"title": f"Report {i}", "text": text, "label": "ab"[i % 2],
-             "label_name": "ab"[i % 2], "split": _split(i)}
-            for i, text in enumerate(texts)]  # fmt: skip
-    pairs = [{"sentence1": text, "sentence2": texts[-1 - i], "score": str(i % 6), "lang": "en",
-              "split": _split(i)} for i, text in enumerate(texts)]  # fmt: skip
-    searches = [{"question1": text, "question2": f"{text} Again.", "style": "natural",
-                 "is_duplicate": "1"} for text in texts]  # fmt: skip
+    """Return the kit's tables by file name."""
+    rows = [
+        {
+            "title": f"Report {i}",
+            "text": text,
+            "label": "ab"[i % 2],
+            "label_name": "ab"[i % 2],
+            "split": _split(i),
+        }
+        for i, text in enumerate(texts)
+    ]
+    pairs = [
+        {
+            "sentence1": text,
+            "sentence2": texts[-1 - i],
+            "score": str(i % 6),
+            "lang": "en",
+            "split": _split(i),
+        }
+        for i, text in enumerate(texts)
+    ]
+    searches = [
+        {"question1": text, "question2": f"{text} Again.", "style": "natural", "is_duplicate": "1"}
+        for text in texts
+    ]
     lines = "\n".join(json.dumps(row) for row in rows).encode()
-    return {"news.csv": _csv(rows, ","), "news.tsv": _csv(rows, "\t"), "news.jsonl": lines,
-            "news.parquet": _parquet(rows), "pairs.csv": _csv(pairs, ","),
-            "searches.csv": _csv(searches, ","), "answers.csv": _csv(_answers(), ","),
-            "story.json": json.dumps(_STORY).encode()}  # fmt: skip
+    return {
+        "news.csv": _csv(rows, ","),
+        "news.tsv": _csv(rows, "\t"),
+        "news.jsonl": lines,
+        "news.parquet": _parquet(rows),
+        "pairs.csv": _csv(pairs, ","),
+        "searches.csv": _csv(searches, ","),
+        "answers.csv": _csv(_answers(), ","),
+        "story.json": json.dumps(_STORY).encode(),
+    }
 
 
-_STORY = {"kind": "leakscope-story", "version": 1, "title": "A story",
-          "pins": [{"page": "overview", "shows": "pages"}]}  # fmt: skip
+_STORY = {
+    "kind": "leakscope-story",
+    "version": 1,
+    "title": "A story",
+    "pins": [{"page": "overview", "shows": "pages"}],
+}
 
 
 def _answers() -> list[dict[str, str]]:
-    """Return what a classifier and two shadow models say of twelve samples of six users."""
-    return [{"member": str(int((i // 2 + model) % 2 == 0)), "label": "ab"[i % 2],
-             "p_a": f"{0.3 + i / 40 + model / 10:.3f}", "p_b": f"{0.7 - i / 40 - model / 10:.3f}",
-             "user": f"u{i // 2}", "shadow": str(model) if model >= 0 else ""}
-            for model in (-1, 0, 1) for i in range(12)]  # fmt: skip
+    """Return a target's and two shadow models' answers on twelve samples of six users."""
+    return [
+        {
+            "member": str(int((i // 2 + model) % 2 == 0)),
+            "label": "ab"[i % 2],
+            "p_a": f"{0.3 + i / 40 + model / 10:.3f}",
+            "p_b": f"{0.7 - i / 40 - model / 10:.3f}",
+            "user": f"u{i // 2}",
+            "shadow": str(model) if model >= 0 else "",
+        }
+        for model in (-1, 0, 1)
+        for i in range(12)
+    ]
 
 
 def _classifier() -> dict[str, bytes]:
-    """Return a model as ONNX, vectors and labels; nothing where onnx is not installed."""
+    """Return an ONNX model, vectors and labels; nothing if onnx is not installed."""
     if find_spec("onnx") is None or find_spec("onnxruntime") is None:
         return {}
     from onnx import TensorProto, helper, numpy_helper
 
     weights = numpy_helper.from_array(np.eye(3, 2, dtype=np.float32), "w")
-    given, told = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, n])
-                   for name, n in (("x", 3), ("y", 2)))  # fmt: skip
-    steps = [helper.make_node("MatMul", ["x", "w"], ["z"]),
-             helper.make_node("Softmax", ["z"], ["y"], axis=-1)]  # fmt: skip
+    given, told = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, n])
+        for name, n in (("x", 3), ("y", 2))
+    )
+    steps = [
+        helper.make_node("MatMul", ["x", "w"], ["z"]),
+        helper.make_node("Softmax", ["z"], ["y"], axis=-1),
+    ]
     graph = helper.make_graph(steps, "classifier", [given], [told], [weights])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 9  # of the runtime, which may be older than what writes
     vectors = io.BytesIO()
     np.save(vectors, np.random.default_rng(0).standard_normal((8, 3)).astype(np.float32))
     labels = [{"member": str(i % 2), "label": str(i // 4), "user": f"u{i}"} for i in range(8)]
-    return {"model.onnx": model.SerializeToString(), "vectors.npy": vectors.getvalue(),
-            "labels.csv": _csv(labels, ",")}  # fmt: skip
+    return {
+        "model.onnx": model.SerializeToString(),
+        "vectors.npy": vectors.getvalue(),
+        "labels.csv": _csv(labels, ","),
+    }
 
 
 def _split(i: int) -> str:
+    """Return the split of row i."""
     return ("train", "dev", "test")[i % 3]
 
 
 def _csv(rows: list[dict[str, str]], delimiter: str) -> bytes:
+    """Return rows as CSV."""
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, list(rows[0]), delimiter=delimiter)
     writer.writeheader()
@@ -169,6 +218,7 @@ def _csv(rows: list[dict[str, str]], delimiter: str) -> bytes:
 
 
 def _parquet(rows: list[dict[str, str]]) -> bytes:
+    """Return rows as Parquet."""
     import pandas as pd
 
     out = io.BytesIO()
@@ -178,9 +228,9 @@ def _parquet(rows: list[dict[str, str]]) -> bytes:
 
 @cache
 def opened(folder: Path) -> Any:
-    """Return the language model of a kit, opened once."""
-    from core.encoders import load_encoder
-    from core.specs import EncoderSpec
+    """Return the kit's language model, loaded once."""
+    from leakscope.core.encoders import load_encoder
+    from leakscope.core.specs import EncoderSpec
 
     return load_encoder(
         EncoderSpec(name=f"mlm:{folder / 'bert'}", precision="float32", device="cpu")

@@ -1,4 +1,4 @@
-"""Small artefacts of every kind that `core.store` keeps, each made in about a second."""
+"""Make a small artifact of every kind that is stored on disk."""
 
 from __future__ import annotations
 
@@ -13,17 +13,6 @@ from numpy.typing import NDArray
 
 from tools.fuzz.resuming import ADAPTED_CELL, ANSWERING, CELL, RUNS, lesson
 
-__all__ = [
-    "LABELS",
-    "LENDER",
-    "MAKERS",
-    "N_VECTORS",
-    "Artefact",
-    "Making",
-    "map_vectors",
-    "stopping",
-]
-
 N_VECTORS = 30
 LABELS = ("a", "b")
 LENDER = "lender"
@@ -32,7 +21,7 @@ LENDER = "lender"
 
 @dataclass(frozen=True)
 class Artefact:
-    """What `core.store` saved: arrays, and what it says of them."""
+    """An artifact's arrays and metadata."""
 
     arrays: dict[str, NDArray[Any]]
     meta: dict[str, Any]
@@ -40,7 +29,7 @@ class Artefact:
 
 @dataclass(frozen=True)
 class Making:
-    """What artefacts are made of.
+    """Inputs from which artifacts are made.
 
     Parameters
     ----------
@@ -58,19 +47,19 @@ class Making:
 
     @property
     def vectors(self) -> NDArray[np.float32]:
-        """Of the texts."""
+        """Vectors of the texts."""
         found: NDArray[np.float32] = self.encoder.encode(self.texts)
         return found
 
     @property
     def labels(self) -> list[str]:
-        """A class of each text."""
+        """A class label for each text."""
         return [LABELS[i % 2] for i in range(len(self.texts))]
 
 
 def stopping(beginning: str) -> Callable[[float, str], None]:
-    """Return a progress that stops a work where it first tells what begins so."""
-    from core.errors import StoppedError
+    """Return a progress callback that stops the work at the first message with this prefix."""
+    from leakscope.core.errors import StoppedError
 
     def report(_: float, told: str) -> None:
         if told.startswith(beginning):
@@ -89,12 +78,25 @@ _ATTACKS: dict[str, dict[str, Any]] = {
     "staged": {"n_steps": 2, "length": 3},
     "sparse": {},
     "probe_mlc": {"vocabulary_size": 30, "epochs": 1, "hidden": 8, "substitutions": 0},
-    "search": {"vocabulary_size": 30, "base_epochs": 1, "base_substitutions": 0,
-               "n_calibration": 20, "n_candidates": 4, "n_later_candidates": 3,
-               "corrector_hidden": 8, "corrector_epochs": 1},
-    "reconstruct": {"vocabulary_size": 30, "base_epochs": 1, "base_substitutions": 0,
-                    "lexicon_size": 30, "n_queries": 10, "width": 4},
-}  # fmt: skip
+    "search": {
+        "vocabulary_size": 30,
+        "base_epochs": 1,
+        "base_substitutions": 0,
+        "n_calibration": 20,
+        "n_candidates": 4,
+        "n_later_candidates": 3,
+        "corrector_hidden": 8,
+        "corrector_epochs": 1,
+    },
+    "reconstruct": {
+        "vocabulary_size": 30,
+        "base_epochs": 1,
+        "base_substitutions": 0,
+        "lexicon_size": 30,
+        "n_queries": 10,
+        "width": 4,
+    },
+}
 _DUAL = {"dimension": 8, "epochs": 1, "n_negatives": 10, "n_candidates": 2, "n_validation": 4}
 _TRANSFORMER = {**_DUAL, "n_layers": 1, "n_heads": 2, "feed_forward": 16}
 _WORDS = {"vector_size": 8, "epochs": 1, "min_count": 1}
@@ -120,15 +122,17 @@ _DEFENCES: dict[str, dict[str, Any]] = {
 
 
 def _loaded(folder: Path) -> Artefact:
-    from core.store import load_artifact
+    """Load a saved artifact."""
+    from leakscope.core.storage.artifacts import load_artifact
 
     return Artefact(*load_artifact(folder))
 
 
 def _attack(making: Making, name: str) -> Artefact:
-    from core.attacks.inversion.registry import make_attack
-    from core.attacks.inversion.shipped import save_attack
-    from core.specs import AttackSpec
+    """Train and save an inversion attack."""
+    from leakscope.core.attacks.inversion.registry import make_attack
+    from leakscope.core.attacks.inversion.shipped import save_attack
+    from leakscope.core.specs import AttackSpec
 
     attack: Any = make_attack(AttackSpec.of(name, _ATTACKS[name]))
     attack.fit(making.encoder, making.texts)
@@ -139,8 +143,9 @@ def _attack(making: Making, name: str) -> Artefact:
 
 
 def _borrower(making: Making) -> Artefact:
-    from core.attacks.inversion.search.attack import SearchAttack
-    from core.attacks.inversion.shipped import save_attack
+    """Train and save a search attack that borrows another's arrays."""
+    from leakscope.core.attacks.inversion.search.attack import SearchAttack
+    from leakscope.core.attacks.inversion.shipped import save_attack
 
     attack = SearchAttack(**_ATTACKS["search"]).fit(making.encoder, making.texts)
     save_attack(attack.base_, making.place.with_name(LENDER))
@@ -149,8 +154,9 @@ def _borrower(making: Making) -> Artefact:
 
 
 def _encoder(making: Making, name: str) -> Artefact:
-    from core.encoders.fitted import make_encoder, save_encoder
-    from core.specs import FittedEncoderSpec
+    """Fit and save an encoder."""
+    from leakscope.core.encoders.fitted import make_encoder, save_encoder
+    from leakscope.core.specs import FittedEncoderSpec
 
     more = {"base": making.encoder.name.removeprefix("mlm:")} if name == "sbert" else {}
     encoder: Any = make_encoder(FittedEncoderSpec.of(name, _ENCODERS[name] | more))
@@ -164,9 +170,10 @@ def _encoder(making: Making, name: str) -> Artefact:
 
 
 def _defence(making: Making, name: str) -> Artefact:
-    from core.defences.stored import save_defence
-    from core.defences.trained.registry import make_trained_defence
-    from core.specs import DefenceSpec
+    """Fit and save a trained defence."""
+    from leakscope.core.defences.stored import save_defence
+    from leakscope.core.defences.trained.registry import make_trained_defence
+    from leakscope.core.specs import DefenceSpec
 
     defence: Any = make_trained_defence(DefenceSpec.of(name, _DEFENCES[name]))
     defence.fit(making.encoder, making.texts, labels=making.labels)
@@ -175,7 +182,8 @@ def _defence(making: Making, name: str) -> Artefact:
 
 
 def _private(making: Making) -> Artefact:
-    from core.defences.trained.private import PrivateTraining, save_training
+    """Train and save a private classifier."""
+    from leakscope.core.defences.trained.private import PrivateTraining, save_training
 
     made = PrivateTraining(delta=1e-3, hidden=4, batch_size=16, steps=3, seed=0)
     save_training(made.fit(making.encoder, making.texts, making.labels), making.place)
@@ -183,21 +191,23 @@ def _private(making: Making) -> Artefact:
 
 
 def map_vectors() -> NDArray[np.float32]:
-    """Return the vectors that the map is of."""
+    """Return the vectors of the kit's map."""
     return np.random.default_rng(0).standard_normal((N_VECTORS, 6)).astype(np.float32)
 
 
 def _map(making: Making) -> Artefact:
-    from core.projection.cached import save_layout
-    from core.projection.layout import project
-    from core.projection.spec import ProjectionSpec
+    """Draw and save a map."""
+    from leakscope.core.projection.layout import project
+    from leakscope.core.projection.layout_cache import save_layout
+    from leakscope.core.projection.spec import ProjectionSpec
 
     save_layout(making.place, project(map_vectors(), ProjectionSpec(method="pca")))
     return _loaded(making.place)
 
 
 def _statistics(making: Making) -> Artefact:
-    from core.defences.deniability.vocabulary import measure_vocabulary, save_vocabulary
+    """Measure and save deniability statistics."""
+    from leakscope.core.defences.deniability.vocabulary import measure_vocabulary, save_vocabulary
 
     found = measure_vocabulary(making.encoder, etas=np.array([10.0, 40.0]), n_draws=20)
     save_vocabulary(making.place, found)
@@ -205,12 +215,14 @@ def _statistics(making: Making) -> Artefact:
 
 
 def _shipped_vectors(making: Making) -> Artefact:
+    """Make an artifact of vectors as they ship."""
     vectors = making.vectors[:N_VECTORS].astype(np.float16)
     return Artefact({"vectors": vectors}, {"kind": "vectors"})
 
 
 def _shape(making: Making) -> Artefact:
-    from core.audit.identification import KnownSpace
+    """Measure and save the shape of a known embedding space."""
+    from leakscope.core.audit.identification import KnownSpace
 
     space = KnownSpace.measure("bert", making.encoder.fingerprint, making.vectors)
     space.save(making.place)
@@ -218,11 +230,12 @@ def _shape(making: Making) -> Artefact:
 
 
 def _names(making: Making) -> Artefact:
-    from core.attacks.inversion.prior import PriorAttack
-    from core.names.experiment import run_experiment
-    from core.names.person import parse_names
-    from core.names.sentences import read_sentences
-    from core.names.shipped import packed
+    """Run and pack a names experiment."""
+    from leakscope.core.attacks.inversion.prior import PriorAttack
+    from leakscope.core.names.experiment import run_experiment
+    from leakscope.core.names.person import parse_names
+    from leakscope.core.names.sentences import read_sentences
+    from scripts.names_example import packed
 
     names = parse_names(["Ada River", "Ben Market", "Eva Winter"])
     sentences, listed = read_sentences(
@@ -233,8 +246,8 @@ def _names(making: Making) -> Artefact:
 
 
 def _resumed(making: Making, run: str) -> Artefact:
-    """Return the checkpoint of a work that was stopped soon after it began."""
-    from core.errors import StoppedError
+    """Return the checkpoint of a run that was stopped soon after it began."""
+    from leakscope.core.errors import StoppedError
 
     try:
         RUNS[run].go(making, stopping(RUNS[run].tells))
@@ -244,23 +257,33 @@ def _resumed(making: Making, run: str) -> Artefact:
 
 
 def _answers(making: Making, kind: str) -> Artefact:
+    """Train a classifier target and return its saved answers."""
     ANSWERING[kind](making)
     return _loaded(making.place / "model-0")
 
 
 def _answers_of_a_cell(making: Making) -> Artefact:
+    """Make an artifact of a study cell's answers."""
     answers = np.full((1, len(making.texts), 2), 0.5, np.float32)
     return Artefact({"answers": answers}, {"lesson": lesson(making.texts).digest})
 
 
 def _tuned(making: Making) -> Artefact:
+    """Make an artifact of a tuned network."""
     told = {"cell": CELL, "chance": 50.0, "n_train": 20, "minutes": 0.5, "n_classes": 2}
     return Artefact({"right": np.arange(10) % 2 == 0}, told)
 
 
 def _adapted(making: Making) -> Artefact:
-    told = {"cell": ADAPTED_CELL, "tokens_seen": 100, "new_tokens": 90, "passed": 12,
-            "minutes": 0.5, "curve": [{"tokens": 100.0, "loss": 2.5}]}  # fmt: skip
+    """Make an artifact of an adapted network."""
+    told = {
+        "cell": ADAPTED_CELL,
+        "tokens_seen": 100,
+        "new_tokens": 90,
+        "passed": 12,
+        "minutes": 0.5,
+        "curve": [{"tokens": 100.0, "loss": 2.5}],
+    }
     return Artefact({"service.words": np.ones((3, 4), np.float16)}, told)
 
 
@@ -280,5 +303,5 @@ MAKERS: dict[str, Callable[[Making], Artefact]] = {
     "answers of a study": _answers_of_a_cell,
     "tuned network": _tuned,
     "adapted network": _adapted,
-}  # fmt: skip
+}
 """By what the report calls them."""

@@ -1,10 +1,9 @@
-"""Readers of artefacts, each given what is damaged: of its bytes, or sealed again."""
+"""Open damaged artifacts with the readers that load them."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,12 @@ from tools.fuzz.making import LABELS, LENDER, N_VECTORS, Artefact, map_vectors
 from tools.fuzz.play import Case
 from tools.fuzz.resuming import ANSWERING, RUNS, kept
 
-__all__ = ["artefacts", "read_artefact"]
-
 _TEXTS = ["The minister met the doctor.", "A letter from the river."]
 
 
 @st.composite
 def artefacts(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
-    """Draw a damaged artefact: of its bytes, or sealed again with other content."""
+    """Draw a case: an artifact with changed content under a valid checksum, or torn bytes."""
     whole = kit.artefacts[name]
     changed = draw(damaged_artefact(whole))
     is_torn = draw(st.integers(0, 3)) == 0
@@ -41,12 +38,13 @@ def artefacts(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
 
 
 def read_artefact(name: str, folder: Path, kit: Kit) -> object:
-    """Read the artefact of a folder as what calls itself so is read, and use it."""
+    """Load an artifact with the reader of its kind, and use it."""
     return _OPENED[name if name in _OPENED else name.partition(" ")[0]](name, folder, kit)
 
 
 def _save(folder: Path, artefact: Artefact) -> None:
-    from core.store import save_artifact, write_json
+    """Save an artifact, valid or not."""
+    from leakscope.core.storage.artifacts import save_artifact, write_json
 
     meta = artefact.meta
     if isinstance(meta, dict):
@@ -56,7 +54,7 @@ def _save(folder: Path, artefact: Artefact) -> None:
 
 
 def _tear(folder: Path, edit: int) -> None:
-    """Change a byte of one of the files, or cut it there."""
+    """Change a byte of one of the folder's files, or truncate it."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     path = files[edit % len(files)]
     content = bytearray(path.read_bytes())
@@ -69,74 +67,79 @@ def _tear(folder: Path, edit: int) -> None:
 
 
 def _attack(name: str, folder: Path, kit: Kit) -> object:
-    from core.attacks.inversion.shipped import load_attack
+    """Load an inversion attack and run it."""
+    from leakscope.core.attacks.inversion.shipped import load_attack
 
     attack, encoder = load_attack(folder), opened(kit.folder)
     return attack.invert(encoder, encoder.encode(_TEXTS))
 
 
 def _encoder(name: str, folder: Path, kit: Kit) -> object:
-    """Read an encoder; where its fingerprint refuses it, as if that had been changed as well."""
-    from core.encoders import bag_of_words, doc2vec, lsa, word_average
-    from core.encoders.fitted import load_fitted
-    from core.errors import ArtifactError
-    from core.store import META, read_json
+    """Load an encoder and encode; retry with a patched fingerprint if that refuses it."""
+    from leakscope.core.encoders import fitted
+    from leakscope.core.errors import ArtifactError
+    from leakscope.core.storage.artifacts import META, read_json
 
     try:
-        return load_fitted(folder).encode(_TEXTS)
+        return fitted.load_fitted(folder).encode(_TEXTS)
     except ArtifactError:
         meta = read_json(folder / META)
     told = meta.get("fingerprint") if isinstance(meta, dict) else None
-    with ExitStack() as stack:
-        for module in (bag_of_words, doc2vec, lsa, word_average):
-            stack.enter_context(patch.object(module, "fingerprint_of", lambda *_: told))
-        return load_fitted(folder).encode(_TEXTS)
+    with patch.object(fitted, "digest_of", lambda *_: told):
+        return fitted.load_fitted(folder).encode(_TEXTS)
 
 
 def _layout(name: str, folder: Path, kit: Kit) -> object:
-    from core.projection.cached import load_layout
-    from core.projection.spec import ProjectionSpec
+    """Load a map."""
+    from leakscope.core.projection.layout_cache import load_layout
+    from leakscope.core.projection.spec import ProjectionSpec
 
     return load_layout(folder, map_vectors(), ProjectionSpec(method="pca"))
 
 
 def _statistics(name: str, folder: Path, kit: Kit) -> object:
-    from core.defences.deniability.vocabulary import load_vocabulary
+    """Load deniability statistics and use them."""
+    from leakscope.core.defences.deniability.vocabulary import load_vocabulary
 
     found = load_vocabulary(folder)
     return found.at(20.0)
 
 
 def _borrower(name: str, folder: Path, kit: Kit) -> object:
+    """Load an attack that borrows another's arrays, and run it."""
     shutil.copytree(kit.artefacts.place(name).with_name(LENDER), folder.with_name(LENDER))
     return _attack(name, folder, kit)
 
 
 def _defence(name: str, folder: Path, kit: Kit) -> object:
-    from core.defences.trained.opening import open_defended
-    from core.specs import EncoderSpec
+    """Load a trained defence and encode."""
+    from leakscope.core.defences.trained.loader import open_defended
+    from leakscope.core.specs import EncoderSpec
 
     spec = EncoderSpec(name=f"defended:{folder}", precision="float32", device="cpu")
     return open_defended(spec, str(folder)).encode(_TEXTS)
 
 
 def _private(name: str, folder: Path, kit: Kit) -> object:
-    from core.defences.trained.private import load_training
+    """Load a private classifier and use it."""
+    from leakscope.core.defences.trained.private import load_training
 
     return load_training(folder).answer(opened(kit.folder), _TEXTS)
 
 
 def _shape(name: str, folder: Path, kit: Kit) -> object:
-    from core.audit.identification import KnownSpace, identify
+    """Load a known space's shape and identify vectors with it."""
+    from leakscope.core.audit.identification import KnownSpace, identify
 
     return identify(kit.making.vectors, [KnownSpace.load(folder)], n_rotations=2)
 
 
 def _vectors(name: str, folder: Path, kit: Kit) -> object:
-    from core.projection import shipped
-    from core.projection.layout import project
-    from core.projection.spec import ProjectionSpec
-    from core.store import write_json
+    """Load shipped vectors and draw a map of them."""
+    from leakscope.core.projection import shipped
+    from leakscope.core.projection.layout import project
+    from leakscope.core.projection.spec import ProjectionSpec
+    from leakscope.core.storage.artifacts import write_json
 
     place = folder.with_name("shipped") / "minilm"
     place.mkdir(parents=True)
@@ -152,7 +155,7 @@ def _vectors(name: str, folder: Path, kit: Kit) -> object:
 
 
 class _Points:
-    """As many texts as there are vectors."""
+    """Stands in for Points, with as many texts as there are vectors."""
 
     content_hash = "h"
 
@@ -161,43 +164,48 @@ class _Points:
 
 
 def _names(name: str, folder: Path, kit: Kit) -> object:
-    from core.names.shipped import unpacked
-    from core.store import load_artifact
+    """Load a names experiment and compute its tables."""
+    from leakscope.core.names.shipped import restore_experiment
+    from leakscope.core.storage.artifacts import load_artifact
 
-    found = unpacked(*load_artifact(folder))
+    found = restore_experiment(*load_artifact(folder))
     matrix = found.substitution
-    told = [matrix.diagonal(), matrix.exchanged(), matrix.wrongly_said(), matrix.ranked_first()]
+    told = [matrix.diagonal(), matrix.exchanged(), matrix.false_alarms(), matrix.ranked_first()]
     return found.table(), told, [probing.hits(1) for probing in found.probes.values()]
 
 
 def _checkpoint(name: str, folder: Path, kit: Kit) -> object:
-    from core.protocols import no_progress
+    """Resume a run from its checkpoint."""
+    from leakscope.core.protocols import no_progress
 
     making = replace(kit.making, place=folder)
     return RUNS[name.removeprefix("checkpoint of ")].go(making, no_progress)
 
 
 def _answers(name: str, folder: Path, kit: Kit) -> object:
+    """Load a classifier target's answers."""
     place = folder.with_name("answers")
     place.mkdir()
     folder.rename(place / "model-0")
     making = replace(kit.making, place=place)
-    return _fitting(ANSWERING[name.removeprefix("answers of ")](making), kit)
+    return _check_answers(ANSWERING[name.removeprefix("answers of ")](making), kit)
 
 
-def _fitting(answers: Any, kit: Kit) -> object:
-    """Raise what counts as a fault where answers are not of the texts and classes."""
+def _check_answers(answers: Any, kit: Kit) -> object:
+    """Return answers; raise AssertionError if they are not of the kit's texts and classes."""
     wanted = (1, len(kit.texts), len(LABELS))
     if answers is not None and (answers.shape, answers.dtype.kind) != (wanted, "f"):
         raise AssertionError(f"answers have the shape {answers.shape}, not {wanted}")
     return answers
 
 
-def _kept_answers(name: str, folder: Path, kit: Kit) -> object:
-    return _fitting(kept(name, folder, kit.texts), kit)
+def _study_answers(name: str, folder: Path, kit: Kit) -> object:
+    """Load a study cell's saved answers."""
+    return _check_answers(kept(name, folder, kit.texts), kit)
 
 
 def _network(name: str, folder: Path, kit: Kit) -> object:
+    """Load a tuned or adapted network."""
     found: Any = kept(name, folder, kit.texts)
     return found and (found.hits.score() if name == "tuned network" else found.service)
 
@@ -215,7 +223,7 @@ _OPENED: dict[str, Callable[[str, Path, Kit], object]] = {
     "shape of an encoder's vectors": _shape,
     "checkpoint": _checkpoint,
     "answers": _answers,
-    "answers of a study": _kept_answers,
+    "answers of a study": _study_answers,
     "tuned network": _network,
     "adapted network": _network,
 }

@@ -1,4 +1,4 @@
-"""One case: run in a fresh folder of its own, watched, and judged."""
+"""Run one fuzzing case in a fresh folder, with time and memory limits, and judge it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from core.cli import main
-from core.errors import CoreError, StoppedError
-
-__all__ = [
-    "ENDS",
-    "PATIENCE",
-    "Case",
-    "Hang",
-    "Verdict",
-    "bound_memory",
-    "no_long_work",
-    "play",
-    "watched",
-]
+from leakscope.core.cli import main
+from leakscope.core.errors import CoreError, StoppedError
 
 ENDS = ("done", "refused", "reached the work")
 """How a case may end: status 0, status 2 with a line, or where hours of work would begin."""
@@ -51,12 +39,12 @@ MOST_MEMORY = 3 * 2**29
 
 
 class Hang(BaseException):
-    """A case took too long."""
+    """Raised when a case takes too long."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """An input: a command with its words, or a reader, and the files that lie there.
+    """One fuzzing input: a command line or a reader, and the files in its folder.
 
     Parameters
     ----------
@@ -81,7 +69,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a case ended; `problem` is empty where that is as it should be."""
+    """How a case ended; `problem` is empty if that is correct."""
 
     target: str
     end: str
@@ -89,7 +77,7 @@ class Verdict:
 
 
 def play(case: Case, patience: float = PATIENCE) -> Verdict:
-    """Run a case and judge it."""
+    """Run a case and return its verdict."""
     with _folder() as folder:
         for name, content in case.files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -107,12 +95,12 @@ def play(case: Case, patience: float = PATIENCE) -> Verdict:
             problem = f"it took {grown / 2**20:,.0f} MB"
         if not problem and (left := _leftovers(folder)):
             problem = f"it left {', '.join(left)}"
-    told = f"{problem}\n{_told(case)}" if problem else ""
+    told = f"{problem}\n{_repeatable(case)}" if problem else ""
     return Verdict(case.target, end, told)
 
 
 def _peak(*, is_new: bool = False) -> int:
-    """Return the most memory held so far, or since it was last begun anew (Linux)."""
+    """Return the process's peak memory, after resetting it if `is_new` (Linux)."""
     if is_new:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
@@ -121,7 +109,7 @@ def _peak(*, is_new: bool = False) -> int:
 
 
 def bound_memory() -> None:
-    """Have an endless file end this process's share of the memory, not the computer's."""
+    """Limit this process's address space, so that an endless input cannot exhaust memory."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     most = pages * resource.getpagesize() + 4 * MOST_MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
@@ -129,7 +117,7 @@ def bound_memory() -> None:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """Give a fresh folder, from which the case runs, with a cache of its own."""
+    """Yield a fresh working folder with its own cache."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as place:
         folder = Path(place) / "work"  # not the outermost: a case may write to ".."
@@ -143,12 +131,13 @@ def _folder() -> Iterator[Path]:
 
 
 def _leftovers(folder: Path) -> list[str]:
+    """Return unfinished temporary files left in a folder."""
     return [str(path.relative_to(folder)) for path in folder.rglob("*.unfinished")]
 
 
 @contextmanager
 def watched(seconds: float) -> Iterator[None]:
-    """Raise `Hang` after some seconds; where even that is not heard, end the process.
+    """Raise `Hang` after some seconds, repeatedly; if that is ignored, end the process.
 
     It is raised again each time that as long has passed: where garbage is collected, or a callback
     runs, Python passes over what is raised.
@@ -169,6 +158,7 @@ def watched(seconds: float) -> Iterator[None]:
 
 
 def _command(case: Case) -> tuple[str, str]:
+    """Run a case's command line; return how it ended and the problem."""
     out, err = _Stream(), _Stream()
     with patch.object(sys, "stdout", out), redirect_stderr(err):
         try:
@@ -177,11 +167,13 @@ def _command(case: Case) -> tuple[str, str]:
             status = stop.code
         except Exception:
             return "traceback", traceback.format_exc()
-    return _judged(status, out.text(), err.text(), _wants_json(case.words or ()))
+    if (case.words or ())[:1] == ("presence",) and status in (1, 2) and out.text():
+        return "done", ""  # a verdict: still inferable, or not measured
+    return _judge_command(status, out.text(), err.text(), _wants_json(case.words or ()))
 
 
 def _wants_json(words: Sequence[str]) -> bool:
-    """Return whether standard output has to be JSON: `audit` takes a file after --json, or -."""
+    """Return whether a command line asks for JSON on standard output."""
     if words[:1] == ("audit",):
         files = [file for option, file in pairwise(words) if option == "--json"]
         return files[-1:] == ["-"]
@@ -189,19 +181,20 @@ def _wants_json(words: Sequence[str]) -> bool:
 
 
 def _run(words: Sequence[str]) -> int:
+    """Run the command-line program."""
     if "serve" in words[:1]:
-        from dashboard import command
+        from leakscope.dashboard.server import command
 
         return main(words, more={"serve": command})
     return main(words)
 
 
-def _judged(status: Any, out: str, err: str, is_json: bool) -> tuple[str, str]:
-    """Return how a command ended, and what is wrong with that."""
+def _judge_command(status: Any, out: str, err: str, is_json: bool) -> tuple[str, str]:
+    """Return how a command ended, and what is wrong with that, or ""."""
     ends = {0: "done", 2: "refused", 130: "reached the work"}
     end = ends.get(status, f"status {status}")
     errors = [line for line in err.splitlines() if line.startswith("error: ")]
-    if "Traceback" in out + err or "fault of ours" in err:
+    if "Traceback" in out + err or "bug in Leakscope" in err:
         return "traceback", err
     if status not in ends:
         return end, "no command ends so"
@@ -213,6 +206,7 @@ def _judged(status: Any, out: str, err: str, is_json: bool) -> tuple[str, str]:
 
 
 def _is_json(text: str) -> bool:
+    """Return whether a text is strict JSON."""
     try:
         json.loads(text, parse_constant=_no_json)
     except ValueError:
@@ -221,11 +215,12 @@ def _is_json(text: str) -> bool:
 
 
 def _no_json(constant: str) -> None:
-    """Refuse NaN and Infinity, which Python alone takes for JSON."""
+    """Raise ValueError for NaN and Infinity, which are not JSON."""
     raise ValueError(f"{constant} is no JSON")
 
 
 def _reader(case: Case, folder: Path) -> tuple[str, str]:
+    """Run a case's reader; return how it ended and the problem."""
     assert case.read is not None
     try:
         with redirect_stderr(_Stream()):
@@ -238,27 +233,27 @@ def _reader(case: Case, folder: Path) -> tuple[str, str]:
 
 
 class _Stream(io.TextIOWrapper):
-    """A stream that takes what a terminal takes: text, and bytes below."""
+    """A text stream in memory with a byte buffer, like a terminal's."""
 
     def __init__(self) -> None:
         self._bytes = io.BytesIO()
         super().__init__(self._bytes, encoding="utf-8", errors="backslashreplace")
 
     def text(self) -> str:
-        """Return what was written."""
+        """Return the text written so far."""
         self.flush()
         return self._bytes.getvalue().decode(errors="replace")
 
 
-def _told(case: Case) -> str:
-    """Return a case so that it can be run again."""
+def _repeatable(case: Case) -> str:
+    """Return a case as text that allows it to be repeated."""
     files = {name: content for name, content in case.files.items() if len(content) < 3_000}
     return f"{case.target}: {case.words} {files}"
 
 
 @contextmanager
 def no_long_work() -> Iterator[None]:
-    """Have commands end where hours of work, a server or a network would begin."""
+    """Patch commands to stop where hours of work, a server or network access would start."""
     with ExitStack() as stack:
         for path, stand_in in _stand_ins().items():
             stack.enter_context(patch(path, stand_in))
@@ -267,14 +262,15 @@ def no_long_work() -> Iterator[None]:
 
 
 def _stop(*_: Any, **__: Any) -> Any:
+    """Raise StoppedError."""
     raise StoppedError("reached the work")
 
 
 def _stand_ins() -> dict[str, Any]:
-    from core.attacks.inversion import train
-    from core.cli import fit
+    from leakscope.core.attacks.inversion.train import train_attack
+    from leakscope.core.cli import fit
 
-    train_attack, finished = train.train_attack, fit._finished
+    finished = fit._finished
 
     def quick_training(plan: Any, *rest: Any, **more: Any) -> Any:
         return train_attack(plan, *rest, **more) if plan.attack.name == "prior" else _stop()
@@ -283,13 +279,13 @@ def _stand_ins() -> dict[str, Any]:
         return finished(encoder, *rest, **more) if encoder.name in ("tfidf", "hashing") else _stop()
 
     return {
-        "core.attacks.inversion.train.train_attack": quick_training,
-        "core.cli.fit._finished": quick_fit,
-        "core.attacks.membership.memorisation.memorise.run_planted": _stop,
-        "core.cli.audit_mechanism._audit": _stop,
-        "core.encoders.backends.times_faster": lambda *_, **__: 0.0,
-        "core.studies.registry.run_study": _stop,
-        "core.studies.cluster.ray_workers": _stop,
-        "core.studies.tuning.run": _stop,
+        "leakscope.core.cli.train.train_attack": quick_training,
+        "leakscope.core.cli.fit._finished": quick_fit,
+        "leakscope.core.attacks.membership.memorisation.memorise.run_planted": _stop,
+        "leakscope.core.cli.audit_mechanism._audit": _stop,
+        "leakscope.core.encoders.backends.times_faster": lambda *_, **__: 0.0,
+        "leakscope.core.studies.registry.run_study": _stop,
+        "leakscope.core.studies.cluster.ray_workers": _stop,
+        "leakscope.core.studies.inversion.tuning.run": _stop,
         "streamlit.web.cli.main": _stop,
     }

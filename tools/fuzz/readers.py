@@ -1,4 +1,4 @@
-"""Readers: of texts, of what is stored, and of results, each given what is damaged."""
+"""Cases that give damaged input to readers of texts, stored data and results."""
 
 from __future__ import annotations
 
@@ -15,31 +15,30 @@ from tools.fuzz.damage import bytes_from, json_from
 from tools.fuzz.kit import Kit
 from tools.fuzz.play import Case
 
-__all__ = ["STORY", "corpora", "stored", "tables"]
-
 _PHRASE = "a phrase for the tests"
 _TEXTS = ["The minister met the doctor.", "A letter from the river."]
 
 
 def _pick(case: Case, read: Callable[[Path], object]) -> Case:
+    """Return a case with another reader."""
     return replace(case, read=read)
 
 
 @st.composite
 def corpora(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
-    """Draw a damaged file of texts, read from disk or as an upload."""
+    """Draw a damaged text file, read from disk or as an upload."""
     content = draw(bytes_from(kit.files[name]))
     column = draw(st.sampled_from([None, None, "text", "label", "nope"]))
     as_upload = draw(st.booleans())
 
     def read(folder: Path) -> object:
-        from core.corpora import Columns
-        from core.corpora.files import load_file
-        from core.corpora.memory_file import MemoryFile
-        from core.corpora.uploads import read_upload, upload_facts
+        from leakscope.core.corpora import Columns
+        from leakscope.core.corpora.files import load_file
+        from leakscope.core.corpora.readers.memory_file import MemoryFile
+        from leakscope.core.corpora.uploads import inspect_upload, read_upload
 
         if as_upload:
-            upload_facts(MemoryFile(name, content))
+            inspect_upload(MemoryFile(name, content))
             return read_upload(MemoryFile(name, content), text=column)
         return load_file(folder / name, columns=Columns(text=column)).sentences().texts
 
@@ -48,13 +47,13 @@ def corpora(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
 
 @st.composite
 def tables(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
-    """Draw a damaged table of pairs, of labels or of searches."""
+    """Draw a damaged table of pairs, labels or searches."""
     content = draw(bytes_from(kit.files[name]))
 
     def read(folder: Path) -> object:
-        from core.tasks.labelled import read_labelled
-        from core.tasks.pairs import read_pairs
-        from core.tasks.searches import read_searches
+        from leakscope.core.tasks.labelled import read_labelled
+        from leakscope.core.tasks.pairs import read_pairs
+        from leakscope.core.tasks.searches import read_searches
 
         if name == "pairs.csv":
             return read_pairs("pairs", folder / name)
@@ -66,7 +65,7 @@ def tables(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
 
 
 def stored(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
-    """Return what is stored beside artefacts: cells, rows, vectors, searches for settings."""
+    """Return strategies for damaged stored data: cells, rows, vectors, trials."""
     return {
         "cell": _jsons("cell", _cell, _ROWS),
         "rows of a study": _jsons("rows of a study", _rows, _ROWS),
@@ -76,15 +75,18 @@ def stored(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
         "vectors": _torn("vectors", _shard, "name"),
         "encrypted vectors": _torn("encrypted vectors", _locked, "key"),
         "search for settings": _torn("search for settings", _search, "none"),
-        "key file": st.builds(lambda content: Case("key file", read=_key, files={"key": content}),
-                              bytes_from(_PHRASE.encode())),
-    }  # fmt: skip
+        "key file": st.builds(
+            lambda content: Case("key file", read=_key, files={"key": content}),
+            bytes_from(_PHRASE.encode()),
+        ),
+    }
 
 
 @st.composite
 def _jsons(
     draw: Callable[..., Any], target: str, read: Callable[[Path, Any], object], right: Any
 ) -> Case:
+    """Draw damaged JSON and a reader for it."""
     edit = draw(st.integers(0, 10_000))
     value = draw(json_from(right))
     whole = draw(st.sampled_from([True, True, False]))
@@ -93,14 +95,30 @@ def _jsons(
 
 
 _SCORE = {"value": 3.0, "ci95": [2.0, 4.0], "n": 10, "chance": 1.0}
-_ROWS = {"study": "encoders", "seconds": 1.0,
-         "rows": [{"cell": {"encoder": "tfidf", "n": 3}, "scores": {"token_set_f1": _SCORE},
-                   "facts": {"a": 1}, "seconds": 2.0, "error": ""}]}  # fmt: skip
+_ROWS = {
+    "study": "encoders",
+    "seconds": 1.0,
+    "rows": [
+        {
+            "cell": {"encoder": "tfidf", "n": 3},
+            "scores": {"token_set_f1": _SCORE},
+            "facts": {"a": 1},
+            "seconds": 2.0,
+            "error": "",
+        }
+    ],
+}
 
 
-_GEOMETRY = {"encoder": "a", "fingerprint": "f", "dimension": 3, "n_tokens": 4,
-             "neighbours": [1, 2], "mean_distance": [0.5, 1.0],
-             "sd_distance": [0.1, 0.1]}  # fmt: skip
+_GEOMETRY = {
+    "encoder": "a",
+    "fingerprint": "f",
+    "dimension": 3,
+    "n_tokens": 4,
+    "neighbours": [1, 2],
+    "mean_distance": [0.5, 1.0],
+    "sd_distance": [0.1, 0.1],
+}
 STORY = {
     "kind": "leakscope-story",
     "version": 1,
@@ -126,7 +144,7 @@ STORY = {
                 "table": {"columns": ["Attack", "F1"], "rows": [["msp", "45"]]},
                 "facts": [["n", "500"]],
                 "caveat": "One.",
-                "commands": ["python -m core list"],
+                "commands": ["leakscope list"],
             },
         },
         {"page": "overview", "shows": "pages"},
@@ -137,16 +155,18 @@ _CLOCK = {"identity": {"attack": "mlc"}, "seconds": 3.5}
 
 
 def _geometry(folder: Path, given: Any) -> object:
-    from core.defences.deniability.geometry import load_geometry
+    """Load token distances."""
+    from leakscope.core.defences.deniability.geometry import load_geometry
 
     (folder / "a.json").write_bytes(given[0])
     return load_geometry(folder / "a.json").neighbours_within(20.0)
 
 
 def _story(folder: Path, given: Any) -> object:
-    from core.story.deck import make_deck
-    from core.story.html import html_report
-    from core.story.reading import read_story
+    """Load a story, save and reload it, and render it as HTML."""
+    from leakscope.core.story.deck import make_deck
+    from leakscope.core.story.html import html_report
+    from leakscope.core.story.reading import read_story
 
     (folder / "a.json").write_bytes(given[0])
     story = read_story(folder / "a.json")
@@ -156,27 +176,31 @@ def _story(folder: Path, given: Any) -> object:
 
 
 def _written(path: Path, data: Any) -> Path:
+    """Write JSON to a path and return the path."""
     path.write_text(json.dumps(data), encoding="utf-8")
     return path
 
 
 def _clock(folder: Path, given: Any) -> object:
-    from core.protocols import no_progress
-    from core.training.record import WorkClock
+    """Load a training clock."""
+    from leakscope.core.protocols import no_progress
+    from leakscope.core.training.record import WorkClock
 
     (folder / "a.json").write_bytes(given[0])
     return WorkClock(folder / "a.json", {"attack": "mlc"}, no_progress).seconds
 
 
 def _measured(cell: Any, folder: Path) -> Any:
-    from core.results import Interval, Score
-    from core.studies.rows import Row
+    """Return a fixed row for a cell."""
+    from leakscope.core.results import Interval, Score
+    from leakscope.core.results.rows import Row
 
     return [Row(cell, {"token_set_f1": Score(3.0, Interval(2.0, 4.0), 10)})]
 
 
 def _cell(folder: Path, given: Any) -> object:
-    from core.studies.runner import run_cells
+    """Damage a finished study cell, and check that rerunning restores it."""
+    from leakscope.core.studies.runner import run_cells
 
     before = run_cells([{"a": 1}], _measured, folder)
     (path,) = (folder / "cells").glob("*.json")
@@ -190,14 +214,15 @@ def _cell(folder: Path, given: Any) -> object:
 
 
 def _rows(folder: Path, given: Any) -> object:
-    from core.studies.tables import read_rows
+    """Load a study's rows."""
+    from leakscope.core.results.tables import read_rows
 
     (folder / "a.json").write_bytes(given[0])
     return [row.to_dict() for row in read_rows(folder / "a.json", "encoders")]
 
 
 def _same(found: Any, before: Any) -> Any:
-    """Raise what counts as a fault where damage came back as what was kept."""
+    """Return a value; raise AssertionError if it differs from the one before damage."""
     if repr(found) != repr(before):
         raise AssertionError(f"it gave {found!r:.300}, and kept was {before!r:.300}")
     return found
@@ -205,7 +230,7 @@ def _same(found: Any, before: Any) -> Any:
 
 @st.composite
 def _torn(draw: Callable[..., Any], target: str, make: Callable[[Path], Any], seal: str) -> Case:
-    """Draw a change of what `make` writes; it returns the file and what reads it.
+    """Draw random damage to a file that `make` writes, and reread it.
 
     What is read must be as before or refused, if the file has a seal: its name, unless it is given
     a new one, or a key, without which nobody seals it again.
@@ -234,25 +259,26 @@ def _torn(draw: Callable[..., Any], target: str, make: Callable[[Path], Any], se
 
 
 def _seal_again(path: Path, content: bytes) -> None:
-    """Give a shard the name of its new content, so that the content itself is looked at."""
-    from core.encoders.shards import sealed_name
+    """Rename a shard to the name of its new content, so that the content itself is checked."""
+    from leakscope.core.encoders.shards import shard_name
 
     if path.name.startswith("shard-"):
-        path.rename(path.with_name(sealed_name(content, path.suffix)))
+        path.rename(path.with_name(shard_name(content, path.suffix)))
 
 
 class _Lengths:
-    """An encoder that tells lengths."""
+    """An encoder that returns text lengths."""
 
     name, dimension, fingerprint, precision = "lengths", 2, "e" * 64, "float32"
 
     def encode(self, texts: Any, on_progress: Any = None) -> Any:
-        """Return two numbers a text."""
+        """Return the length of each text, and 1."""
         return np.array([[len(text), 1] for text in texts], np.float32).reshape(-1, 2)
 
 
 def _shard(folder: Path) -> Any:
-    from core.encoders.cache import CachedEncoder
+    """Write an embedding shard; return its path and a reader."""
+    from leakscope.core.encoders.cache import CachedEncoder
 
     cached = CachedEncoder(_Lengths(), folder)
     cached.encode(_TEXTS)
@@ -261,10 +287,11 @@ def _shard(folder: Path) -> Any:
 
 
 def _locked(folder: Path) -> Any:
-    from core.encoders.locked import LockedShelf
-    from core.vault import Lock
+    """Write an encrypted shard; return its path and a reader."""
+    from leakscope.core.encoders.encrypted_shards import EncryptedShards
+    from leakscope.core.storage.encryption import Lock
 
-    shelf = LockedShelf(folder, "a", 2, "lengths", Lock(b"a" * 32, b"b" * 32))
+    shelf = EncryptedShards(folder, "a", 2, "lengths", Lock(b"a" * 32, b"b" * 32))
     path = shelf.write([shelf.key(text) for text in _TEXTS], _Lengths().encode(_TEXTS))
 
     def read() -> Any:
@@ -274,7 +301,8 @@ def _locked(folder: Path) -> Any:
 
 
 def _search(folder: Path) -> Any:
-    from core.studies.trials import open_trials
+    """Create a trials database; return its path and a reader."""
+    from leakscope.core.studies.inversion.trials import open_trials
 
     def read() -> Any:
         with open_trials(folder, {}, 0) as trials:
@@ -285,11 +313,14 @@ def _search(folder: Path) -> Any:
 
 
 def _key(folder: Path) -> object:
+    """Derive the cache's lock from a damaged key file."""
     import os
     from unittest.mock import patch
 
-    from core.vault import KEY_FILE, find_lock
+    from leakscope.core.storage.encryption import KEY_FILE, find_lock
 
-    is_cheap = patch("core.vault.COST", 2**10)  # each damaged key is another one to derive
+    is_cheap = patch(
+        "leakscope.core.storage.encryption.COST", 2**10
+    )  # each damaged key is another one to derive
     with is_cheap, patch.dict(os.environ, {KEY_FILE: str(folder / "key")}):
         return find_lock(folder / "a")

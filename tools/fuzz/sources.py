@@ -1,4 +1,4 @@
-"""Files of vectors, damaged: each kind that an audit reads."""
+"""Damaged vector files of each kind that an audit reads."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from tools.fuzz.play import Case
 
 
 def sources(vectors: NDArray[np.float32]) -> dict[str, st.SearchStrategy[Case]]:
-    """Return each kind of file that holds vectors, by what the report calls it."""
+    """Return strategies for damaged vector files, by name."""
     files = _files(vectors)
     return {f"source {Path(name).suffix[1:]}": _damaged(name, files[name]) for name in files}
 
 
 def _files(vectors: NDArray[np.float32]) -> dict[str, bytes]:
+    """Return valid vector files by name."""
     import pandas as pd
     from safetensors.numpy import save
 
@@ -53,10 +54,11 @@ def _files(vectors: NDArray[np.float32]) -> dict[str, bytes]:
 
 @st.composite
 def _damaged(draw: Callable[..., Any], name: str, whole: bytes) -> Case:
+    """Draw a damaged vector file and read a sample of it."""
     content = draw(bytes_from(whole))
 
     def read(folder: Path) -> object:
-        from core.audit.sources import open_source, read_sample
+        from leakscope.core.audit.sources import open_source, read_sample
 
         return read_sample(open_source(str(folder / name)), 5)
 

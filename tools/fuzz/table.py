@@ -1,4 +1,4 @@
-"""What came of the cases, as a table: targets by how they ended."""
+"""Table of fuzzing results: targets by how their cases ended."""
 
 from __future__ import annotations
 
@@ -6,57 +6,63 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from core.durable import write_whole
-from core.store import write_json
-from core.studies.tables import markdown_table
+from leakscope.core.results.tables import markdown_table
+from leakscope.core.storage.artifacts import write_json
+from leakscope.core.storage.atomic_files import atomic_write
 from tools.fuzz.play import ENDS, Verdict
-
-__all__ = ["counts", "markdown", "write"]
 
 
 def counts(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """Return of each target how many cases ended how, and of how many that was wrong."""
+    """Count each target's cases by how they ended, and the wrong ones."""
     names = list(dict.fromkeys(verdict.target for verdict in verdicts))
     return [_counted(name, [v for v in verdicts if v.target == name]) for name in names]
 
 
 def _counted(name: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Count one target's cases."""
     right = [verdict for verdict in verdicts if not verdict.problem]
     ends = {end: sum(verdict.end == end for verdict in right) for end in ENDS}
     return {"target": name, "cases": len(verdicts), **ends, "wrong": len(verdicts) - len(right)}
 
 
 def write(path: Path, verdicts: Sequence[Verdict], command: str) -> None:
-    """Write the counts as JSON, and beside it the table in Markdown."""
+    """Write the counts as JSON, and the Markdown table beside it."""
     found = counts(verdicts)
     told = {
         "command": command,
         "n_cases": len(verdicts),
         "counts": found,
-        "wrong": [{"target": v.target, "end": v.end, "problem": v.problem}
-                  for v in verdicts if v.problem],
-    }  # fmt: skip
+        "wrong": [
+            {"target": v.target, "end": v.end, "problem": v.problem} for v in verdicts if v.problem
+        ],
+    }
     write_json(path, told, is_public=True)
     content = markdown(found, command).encode(errors="backslashreplace")
-    write_whole(path.with_suffix(".md"), content, is_public=True)
+    atomic_write(path.with_suffix(".md"), content, is_public=True)
 
 
 def markdown(found: Sequence[dict[str, Any]], command: str) -> str:
-    """Return the table."""
+    """Render the table of fuzzing results."""
     n_cases, n_wrong = (sum(each[name] for each in found) for name in ("cases", "wrong"))
     columns = ("target", "cases", *ENDS, "wrong")
-    return "\n".join([
-        "# What damaged input is answered",
-        "",
-        "Each command and each reader was given what is right, and what is damaged: changed words "
-        "of a command line, bytes of a file, JSON, arrays and what is said of them. Right is an "
-        "end with status 0, or a refusal in one line with status 2; a reader returns, or raises "
-        "an error of ours that says what to do. Where hours of work, a server or a network would "
-        "begin, a case ends (“reached the work”). Wrong is a traceback, another status, an end "
-        "that does not come, what is whole and refused, and a file that is left half written.",
-        "",
-        *markdown_table(columns, [tuple(each[name] for name in columns) for each in found]),
-        "",
-        f"{n_cases:,} cases; {n_wrong:,} were answered wrongly. Repeat it: `{command}`.",
-        "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "# What damaged input is answered",
+            "",
+            "Each command and each reader was given what is right, and what is damaged: changed "
+            "words "
+            "of a command line, bytes of a file, JSON, arrays and what is said of them. Right is "
+            "an "
+            "end with status 0, or a refusal in one line with status 2; a reader returns, or "
+            "raises "
+            "an error of ours that says what to do. Where hours of work, a server or a network "
+            "would "
+            "begin, a case ends (“reached the work”). Wrong is a traceback, another status, an end "
+            "that does not come, what is whole and refused, and a file that is left half written.",
+            "",
+            *markdown_table(columns, [tuple(each[name] for name in columns) for each in found]),
+            "",
+            f"{n_cases:,} cases; {n_wrong:,} were answered wrongly. Repeat it: `{command}`.",
+            "",
+        ]
+    )

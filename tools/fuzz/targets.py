@@ -1,4 +1,4 @@
-"""All that is fuzzed, by what the report calls it, and how cases are drawn."""
+"""All fuzzing targets, and how their cases are drawn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import count
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from core.errors import InvalidInputError
+from leakscope.core.errors import InvalidInputError
 from tools.fuzz.chains import chains
 from tools.fuzz.commands import (
     CLASSIFIER,
@@ -26,33 +26,42 @@ from tools.fuzz.readers import corpora, stored, tables
 from tools.fuzz.sources import sources
 from tools.fuzz.uploads import hostile_uploads
 
-__all__ = ["chosen", "run_target", "shares", "targets"]
-
 _FILES = ("texts.txt", "news.csv", "news.tsv", "news.jsonl", "news.parquet")
 _MOST_ROUNDS = 5
 
 
 def targets(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
-    """Return every command and every reader, with the cases that there are of each."""
-    of_models = {"file of answers": given_files(kit, "answers.csv"),
-                 "file of a story": given_files(kit, "story.json")}  # fmt: skip
+    """Return the strategy of every command and reader, by target name."""
+    of_models = {
+        "file of answers": given_files(kit, "answers.csv"),
+        "file of a story": given_files(kit, "story.json"),
+    }
     if set(CLASSIFIER) <= set(kit.files):
         of_models["file onnx"] = classifiers(kit)
     files = {f"file {name.partition('.')[2]}": given_files(kit, name) for name in _FILES}
     read = {f"reader {name.partition('.')[2]}": corpora(kit, name) for name in _FILES}
-    of_tasks = {f"reader {name.partition('.')[0]}": tables(kit, name)
-                for name in ("pairs.csv", "searches.csv", "news.csv")}  # fmt: skip
+    of_tasks = {
+        f"reader {name.partition('.')[0]}": tables(kit, name)
+        for name in ("pairs.csv", "searches.csv", "news.csv")
+    }
     opened = {name: artefacts(kit, name) for name in kit.artefacts}
     return {
-        **command_lines(kit), "specification": specifications(kit),
+        **command_lines(kit),
+        "specification": specifications(kit),
         "chain of defences": chains(kit, lines_of(kit)),
-        **files, **of_models, **read, **of_tasks, **opened, **stored(kit),
-        **hostile_uploads(), **sources(kit.making.vectors[:12]),
-    }  # fmt: skip
+        **files,
+        **of_models,
+        **read,
+        **of_tasks,
+        **opened,
+        **stored(kit),
+        **hostile_uploads(),
+        **sources(kit.making.vectors[:12]),
+    }
 
 
 def chosen(every: Collection[str], only: Collection[str] | None) -> list[str]:
-    """Return the targets to play: all of them, or those that are named.
+    """Return the names of the targets to run: all, or those named.
 
     Raises
     ------
@@ -60,13 +69,14 @@ def chosen(every: Collection[str], only: Collection[str] | None) -> list[str]:
         There is no such target.
     """
     if unknown := sorted(set(only or ()) - set(every)):
-        raise InvalidInputError(f"There is no target {', '.join(unknown)}: choose from "
-                                f"{', '.join(every)}.")  # fmt: skip
+        raise InvalidInputError(
+            f"There is no target {', '.join(unknown)}: choose from {', '.join(every)}."
+        )
     return [name for name in every if not only or name in only]
 
 
 def shares(names: list[str], n: int) -> dict[str, int]:
-    """Return how many cases each target gets of n, the first ones one more where it is uneven.
+    """Split n cases among the targets.
 
     Raises
     ------
@@ -89,7 +99,7 @@ def run_target(
     *,
     judge: Callable[[Case], Verdict] = play,
 ) -> Iterator[Verdict]:
-    """Play n cases; drawn in rounds, since a round draws no case twice and may run out of them."""
+    """Yield the verdicts of n cases of a target, drawn in rounds without repetition."""
     n_done = 0
     for i in count(first_seed):
         found: list[Verdict] = []
@@ -101,13 +111,14 @@ def run_target(
 
 
 def _keep(found: list[Verdict], judge: Callable[[Case], Verdict], case: Case) -> None:
+    """Judge a case and append the verdict."""
     found.append(judge(case))
 
 
 def _drawing(
     strategy: st.SearchStrategy[Case], n: int, take: Callable[[Case], None]
 ) -> Callable[[], None]:
-    """Return what draws up to n different cases and hands each over."""
+    """Return a function that draws up to n different cases and passes each on."""
 
     @settings(
         max_examples=n,

@@ -1,5 +1,5 @@
-"""Attribute inference: what a vector says about its text, such as who wrote it (SR20, §4).
+"""Attribute inference: recover what a vector reveals about its text, such as its author (SR20, §4).
 
-Reading order: examples, draw, attack, linear (with program and sparse_program), words, textcnn,
-majority, answers, parts; `registry` lists the attacks, `sources` what needs no file.
+Reading order: examples, draw, attack, linear (with program), words, textcnn, majority, answers,
+parts; `registry` lists the attacks, `sources` the corpora that need no file.
 """

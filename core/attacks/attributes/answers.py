@@ -1,4 +1,4 @@
-"""What came of attribute inference: ranks of the true labels, and what they come to."""
+"""Results of attribute inference: ranks of the true labels, accuracies and confusions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-from core.intervals import balanced_interval, bootstrap_interval, ratio_interval
-from core.results import Interval, Score
-
-__all__ = ["Answers", "Mixed", "difference", "mixed_up", "ranks_of", "ratio", "topic_share"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.intervals import balanced_interval, bootstrap_interval, ratio_interval
+from leakscope.core.results import Interval, Score
 
 _CHUNK = 4096
 
@@ -21,7 +19,7 @@ _UNEQUAL = 1.1
 
 @dataclass(frozen=True)
 class Answers:
-    """At which place an attack has the true label of each target.
+    """The rank that an attack gives to the true label of each target.
 
     Attributes
     ----------
@@ -30,8 +28,8 @@ class Answers:
     truth : ndarray of int64, shape (n,)
         The number of the true label.
     groups : sequence or None
-        The unit of each target (`core.units.units_of`): intervals are of units, since texts of one
-        are alike; None where each target is its own.
+        The sampling unit of each target (`leakscope.core.units.units_of`): intervals resample
+        units, because texts of one unit are similar; None if each target is its own unit.
     """
 
     ranks: NDArray[np.int64]
@@ -39,18 +37,18 @@ class Answers:
     groups: Sequence[Hashable] | None = None
 
     def hits(self, k: int) -> NDArray[np.float64]:
-        """Return 1 for each target whose label is among the k likeliest, else 0."""
+        """Return 1 for each target whose true label is among the k likeliest, else 0."""
         return (self.ranks < k).astype(np.float64)
 
     def chance(self, k: int) -> float:
-        """Return the share that the same k labels for every target would reach at best."""
+        """Return the top-k accuracy of the best constant answer: the k most frequent labels."""
         counts = np.sort(np.bincount(self.truth))[::-1]
         return float(counts[:k].sum() / len(self.truth))
 
     def top(self, k: int, seed: int = 0) -> Score:
-        """Return the top-k accuracy in [0, 1], its interval by a bootstrap of groups.
+        """Return the top-k accuracy in [0, 1] with an interval from a bootstrap of groups.
 
-        Where all targets are of one group, nothing shows how groups differ: NO_INTERVAL.
+        NO_INTERVAL if all targets are of one group, because nothing shows how groups differ.
         """
         hits = self.hits(k)
         found = bootstrap_interval(hits, groups=self.groups, bounds=(0.0, 1.0), seed=seed)
@@ -58,15 +56,15 @@ class Answers:
 
     @property
     def is_unequal(self) -> bool:
-        """Whether one label has over a tenth more of the targets than an equal share."""
+        """Whether labels are unbalanced: one has over 10 % more targets than an equal share."""
         return self.chance(1) * len(np.unique(self.truth)) > _UNEQUAL
 
     def balanced(self, seed: int = 0) -> Score:
-        """Return the balanced accuracy in [0, 1]: the mean over labels of the share found.
+        """Return the balanced accuracy in [0, 1]: the mean over labels of the recall of each.
 
         Implements Brodersen et al. (2010), Eq. 1 with two labels, for any number of them. An
         answer that ignores the text reaches 1 / |S|, however unequal the labels are. The interval
-        is `core.intervals.balanced_interval`, by a bootstrap of groups.
+        is `leakscope.core.intervals.balanced_interval`, by a bootstrap of groups.
         """
         hits = self.hits(1)
         labels, own = np.unique(self.truth, return_inverse=True)
@@ -75,12 +73,12 @@ class Answers:
         return Score(value, found, len(hits), 1 / len(labels))
 
 
-def ranks_of(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many labels score higher than the true one; of equal ones, the first stands first.
+def label_ranks(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rank of the true label in each row of scores, 0 for the best; ties by index.
 
     Examples
     --------
-    >>> ranks_of(np.array([[3.0, 1.0, 2.0], [1.0, 1.0, 0.0]]), np.array([2, 1])).tolist()
+    >>> label_ranks(np.array([[3.0, 1.0, 2.0], [1.0, 1.0, 0.0]]), np.array([2, 1])).tolist()
     [1, 1]
     """
     found = []
@@ -93,30 +91,30 @@ def ranks_of(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> NDArray[n
 
 
 def difference(one: Answers, other: Answers, k: int, seed: int = 0) -> Score:
-    """Return how much more of the same targets one attack finds, by a paired bootstrap of groups.
+    """Return the difference of two attacks' top-k accuracies, with a paired bootstrap interval.
 
     Raises
     ------
     InvalidInputError
         They are not answers to the same targets.
     """
-    _check_same(one, other)
+    _check_same_targets(one, other)
     gained = one.hits(k) - other.hits(k)
     found = bootstrap_interval(gained, groups=one.groups, bounds=(-1.0, 1.0), seed=seed)
     return Score(float(gained.mean()), found, len(gained), 0.0)
 
 
 def ratio(one: Answers, other: Answers, k: int, seed: int = 0) -> Score:
-    """Return how many times as many of the same targets one attack finds as another.
+    """Return the ratio of two attacks' top-k accuracies, with a paired bootstrap interval.
 
-    Both sums are of the same groups in each draw of the bootstrap. NaN where the other finds none.
+    Each draw of the bootstrap uses the same groups for both sums. NaN if the other finds none.
 
     Raises
     ------
     InvalidInputError
         They are not answers to the same targets.
     """
-    _check_same(one, other)
+    _check_same_targets(one, other)
     hits, below = one.hits(k), other.hits(k)
     if not below.any():
         return Score(float("nan"), n=len(hits))
@@ -126,12 +124,12 @@ def ratio(one: Answers, other: Answers, k: int, seed: int = 0) -> Score:
 
 
 def topic_share(same: Answers, other: Answers, k: int = 1, seed: int = 0) -> Score:
-    """Return how much of what an attack gains over chance is gone where groups are others.
+    """Return the share of an attack's gain over chance that is lost on texts of other groups.
 
     1 - (a_other - c) / (a_same - c), a being the accuracy from labelled texts of the targets' own
-    groups and from other groups of the same labels, and c that of guessing: what is gone was what
-    the texts of a group have in common, such as the names and places of a book, and not the author.
-    The interval is that of a paired bootstrap of groups. NaN where a_same is no better than
+    groups and from other groups of the same labels, and c that of guessing. The lost share comes
+    from what the texts of a group have in common, such as the names and places of a book, not from
+    the author. The interval is from a paired bootstrap of groups. NaN if a_same is no better than
     guessing.
 
     Raises
@@ -139,7 +137,7 @@ def topic_share(same: Answers, other: Answers, k: int = 1, seed: int = 0) -> Sco
     InvalidInputError
         They are not answers to the same targets.
     """
-    _check_same(same, other)
+    _check_same_targets(same, other)
     chance = same.chance(k)
     gained, left = same.hits(k) - chance, other.hits(k) - chance
     if gained.mean() <= 0:
@@ -149,23 +147,24 @@ def topic_share(same: Answers, other: Answers, k: int = 1, seed: int = 0) -> Sco
     return Score(1.0 - float(left.mean() / gained.mean()), ends, len(gained), 0.0)
 
 
-def _check_same(one: Answers, other: Answers) -> None:
+def _check_same_targets(one: Answers, other: Answers) -> None:
+    """Raise InvalidInputError unless both results are of the same targets and groups."""
     if not np.array_equal(one.truth, other.truth) or one.groups != other.groups:
         raise InvalidInputError("Answers to different targets cannot be compared.")
 
 
 @dataclass(frozen=True)
-class Mixed:
-    """The labels that are mixed up most.
+class Confusion:
+    """The labels that an attack confuses most often.
 
     Attributes
     ----------
     labels : tuple of str
-        Those most often in a mistake, the worst first.
+        The labels with the most mistakes, the worst first.
     shares : ndarray of float64, shape (k, k + 1)
-        Of the targets of each, the share that is answered with each of them, and with any other.
+        Share of each label's targets that is answered with each of them, and with any other.
     pairs : tuple of (str, str, float)
-        True label, label answered, and of what share of the true label's targets; of all labels.
+        True label, answered label, and share of the true label's targets; over all labels.
     """
 
     labels: tuple[str, ...]
@@ -173,12 +172,12 @@ class Mixed:
     pairs: tuple[tuple[str, str, float], ...]
 
 
-def mixed_up(
-    truth: NDArray[np.int64], said: NDArray[np.int64], labels: Sequence[str], k: int = 12
-) -> Mixed:
-    """Return the k labels most often in a mistake, and the pairs that are confused most often."""
+def most_confused(
+    truth: NDArray[np.int64], predicted: NDArray[np.int64], labels: Sequence[str], k: int = 12
+) -> Confusion:
+    """Return the k labels with the most mistakes, and the k most frequently confused pairs."""
     counts = np.zeros((len(labels), len(labels)))
-    np.add.at(counts, (truth, said), 1)
+    np.add.at(counts, (truth, predicted), 1)
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     wrong = shares * (1 - np.eye(len(labels)))
     worst = np.argsort(-(wrong.sum(0) + wrong.sum(1)), kind="stable")[:k]
@@ -186,7 +185,7 @@ def mixed_up(
     rest = np.maximum(shares[worst].sum(1) - among.sum(1), 0.0)
     places = np.argsort(-wrong, axis=None, kind="stable")[:k]
     pairs = [divmod(int(place), len(labels)) for place in places]
-    return Mixed(
+    return Confusion(
         tuple(labels[i] for i in worst),
         np.column_stack([among, rest]),
         tuple((labels[i], labels[j], float(wrong[i, j])) for i, j in pairs if wrong[i, j] > 0),

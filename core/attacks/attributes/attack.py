@@ -1,4 +1,4 @@
-"""What attribute attacks look like to each other, and the checks that they share."""
+"""The protocol of attribute-inference attacks, and the input checks that they share."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError, NotFittedError
-from core.protocols import OnProgress, no_progress
-from core.vectors import is_sparse, n_rows
-
-__all__ = ["AttributeAttack", "Labels", "check_fitted", "check_labelled", "check_vectors",
-           "probabilities"]  # fmt: skip
+from leakscope.core.errors import InvalidInputError, NotFittedError
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.vectors import is_sparse, n_rows
 
 Labels = NDArray[np.int64]
 """The number of each text's label, shape (n,)."""
@@ -21,7 +18,7 @@ Labels = NDArray[np.int64]
 
 @runtime_checkable
 class AttributeAttack(Protocol):
-    """Learns an attribute from a few labelled texts, or from their vectors."""
+    """An attack that learns an attribute from a few labelled texts or from their vectors."""
 
     def fit(
         self,
@@ -37,12 +34,12 @@ class AttributeAttack(Protocol):
         ...
 
     def scores(self, texts: Sequence[str], vectors: Any = None) -> NDArray[np.float32]:
-        """Return the (n, n_labels) log-probabilities of targets, up to a constant of each row."""
+        """Return the label log-probabilities of targets, (n, n_labels), up to a row constant."""
         ...
 
 
 def check_labelled(texts: Sequence[str], labels: Labels, n_labels: int) -> Labels:
-    """Return the numbers of labels, checked.
+    """Return labels as int64 after checking that each text has one, in [0, n_labels).
 
     Raises
     ------
@@ -52,7 +49,7 @@ def check_labelled(texts: Sequence[str], labels: Labels, n_labels: int) -> Label
     numbers = np.asarray(labels)
     if len(texts) == 0 or numbers.shape != (len(texts),):
         raise InvalidInputError(
-            f"labels must be one a text: got {numbers.shape} for {len(texts)} texts."
+            f"labels must have one entry per text: got {numbers.shape} for {len(texts)} texts."
         )
     if numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= n_labels:
         raise InvalidInputError(f"labels must be whole numbers from 0 to {n_labels - 1}.")
@@ -60,7 +57,7 @@ def check_labelled(texts: Sequence[str], labels: Labels, n_labels: int) -> Label
 
 
 def check_vectors(vectors: Any, n_texts: int, dimension: int | None = None) -> Any:
-    """Return vectors, dense or sparse, one a text.
+    """Return dense or sparse vectors after checking their shape and that all are finite.
 
     Raises
     ------
@@ -68,28 +65,28 @@ def check_vectors(vectors: Any, n_texts: int, dimension: int | None = None) -> A
         None are given, another shape, NaN or infinity.
     """
     if vectors is None:
-        raise InvalidInputError("This attack reads vectors. Give the embeddings of the texts.")
+        raise InvalidInputError("This attack needs vectors. Give the embeddings of the texts.")
     if vectors.ndim != 2 or n_rows(vectors) != n_texts:
         raise InvalidInputError(f"vectors must have shape ({n_texts}, d), got {vectors.shape}.")
     if dimension is not None and vectors.shape[1] != dimension:
         raise InvalidInputError(
-            f"vectors must have {dimension} entries each, as those that the attack was fitted on, "
-            f"got {vectors.shape[1]}."
+            f"vectors must have {dimension} entries each, like those that the attack was fitted "
+            f"on, got {vectors.shape[1]}."
         )
     values = vectors.data if is_sparse(vectors) else vectors
     if not np.isfinite(values).all():
-        raise InvalidInputError("vectors hold NaN or infinity. Remove those rows.")
+        raise InvalidInputError("vectors contain NaN or infinity. Remove those rows.")
     return vectors
 
 
 def check_fitted(attack: Any, attribute: str) -> None:
-    """Raise NotFittedError where an attack has not learned yet."""
+    """Raise NotFittedError unless the attack has the attribute that `fit` sets."""
     if not hasattr(attack, attribute):
         raise NotFittedError(f"{type(attack).__name__} is not fitted: call fit.")
 
 
 def probabilities(scores: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the softmax of each row.
+    """Convert rows of log-scores to probabilities by softmax.
 
     Examples
     --------

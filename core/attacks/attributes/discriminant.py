@@ -1,4 +1,4 @@
-"""A linear classifier in closed form: classes that differ in their mean alone (Fisher 1936)."""
+"""Fisher's linear discriminant: a closed-form classifier, one shared covariance (Fisher 1936)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from core.attacks.attributes.attack import Labels, check_fitted, check_labelled, check_vectors
-from core.attacks.attributes.program import Linear, Problem
-from core.errors import InvalidInputError
-from core.protocols import OnProgress, no_progress
-from core.vectors import is_sparse
-
-__all__ = ["Discriminant", "discriminant_of", "shrinkage_of"]
+from leakscope.core.attacks.attributes.attack import (
+    Labels,
+    check_fitted,
+    check_labelled,
+    check_vectors,
+)
+from leakscope.core.attacks.attributes.program import Linear, Problem
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.vectors import is_sparse
 
 
 @dataclass
 class Discriminant:
-    """Fisher's linear discriminant of dense vectors, its covariance shrunk.
+    """Fisher's linear discriminant on dense vectors, with a shrunken covariance.
 
     Score of label s: m_s·Σ⁻¹(x - μ) - ½ m_s·Σ⁻¹ m_s + log π_s, m_s being the mean of its labelled
     vectors less the mean μ of all, π_s their share, and Σ = (1 - λ) S + λ (tr S / d) I the pooled
     covariance S of vectors around their label's mean, shrunk by Ledoit & Wolf (2004), λ of theirs.
-    Nothing is trained step by step and there is nothing to set, so that a sweep takes seconds.
+    It has no training steps and no settings, so a sweep takes seconds.
     """
 
     def fit(
@@ -42,7 +45,7 @@ class Discriminant:
         """Learn from the vectors of labelled texts; the texts are not read."""
         labels = check_labelled(texts, labels, n_labels)
         vectors = check_vectors(vectors, len(texts))
-        self.linear_ = discriminant_of(vectors, Problem(np.arange(len(labels)), labels, n_labels))
+        self.linear_ = fit_discriminant(vectors, Problem(np.arange(len(labels)), labels, n_labels))
         self.dimension_ = int(vectors.shape[1])
         return self
 
@@ -52,8 +55,8 @@ class Discriminant:
         return self.linear_.scores(check_vectors(vectors, len(texts), self.dimension_))
 
 
-def discriminant_of(features: Any, problem: Problem) -> Linear:
-    """Return the discriminant of a problem's labelled rows.
+def fit_discriminant(features: Any, problem: Problem) -> Linear:
+    """Fit Fisher's discriminant to a problem's labelled rows; return it as a linear classifier.
 
     Raises
     ------
@@ -62,7 +65,7 @@ def discriminant_of(features: Any, problem: Problem) -> Linear:
     """
     if is_sparse(features):
         raise InvalidInputError(
-            "The discriminant reads dense vectors; those of a bag of words are sparse. Use linear."
+            "The discriminant needs dense vectors, but bag-of-words vectors are sparse. Use linear."
         )
     x = np.asarray(features, np.float32)[problem.rows]
     centre = x.mean(0, dtype=np.float64).astype(np.float32)
@@ -75,7 +78,7 @@ def discriminant_of(features: Any, problem: Problem) -> Linear:
     means = (of_label @ x) / np.maximum(counts, 1).astype(np.float32)[:, None]
     x -= means[problem.labels]
     covariance: NDArray[np.float32] = ((x.T @ x) / len(x)).astype(np.float32)
-    share, trace = shrinkage_of(x, covariance), float(np.trace(covariance))
+    share, trace = ledoit_wolf_shrinkage(x, covariance), float(np.trace(covariance))
     shrunk = (1 - share) * covariance.astype(np.float64)
     # More than rounding, whose error is a share of the largest axis: it keeps this invertible where
     # vectors of a label are alike.
@@ -87,8 +90,8 @@ def discriminant_of(features: Any, problem: Problem) -> Linear:
     return Linear(weights.astype(np.float32), bias.astype(np.float32), centre)
 
 
-def shrinkage_of(centred: NDArray[np.float32], covariance: NDArray[np.float32]) -> float:
-    """Return λ in [0, 1]: how far the covariance of n centred vectors is shrunk to a sphere.
+def ledoit_wolf_shrinkage(centred: NDArray[np.float32], covariance: NDArray[np.float32]) -> float:
+    """Return the Ledoit-Wolf shrinkage λ in [0, 1] for the covariance of n centred vectors.
 
     Implements Ledoit & Wolf (2004), §3.3: λ = min(b², d²) / d² with d² = ‖S - m I‖² and
     b² = (1/n²) Σ_i ‖x_i x_iᵀ - S‖², m = tr S / p. Differs from the paper: norms are not divided

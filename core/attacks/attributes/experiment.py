@@ -1,4 +1,4 @@
-"""Attacks on draws of labelled texts: each size and each seed a case, many of them at once."""
+"""Run attribute attacks over a sweep: one case for each training size, source and seed."""
 
 from __future__ import annotations
 
@@ -9,34 +9,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.attributes.answers import Answers, ranks_of
-from core.attacks.attributes.attack import AttributeAttack, probabilities
-from core.attacks.attributes.discriminant import Discriminant, discriminant_of
-from core.attacks.attributes.draw import Draw
-from core.attacks.attributes.examples import Examples
-from core.attacks.attributes.linear import LinearProbe, train_all
-from core.attacks.attributes.majority import MajorityAttack
-from core.attacks.attributes.program import Linear, Problem
-from core.protocols import Encoder, OnProgress, no_progress
-
-__all__ = ["Case", "Found", "Guess", "Shared", "answer_all", "likeliest", "share_vectors"]
+from leakscope.core.attacks.attributes.answers import Answers, label_ranks
+from leakscope.core.attacks.attributes.attack import AttributeAttack, probabilities
+from leakscope.core.attacks.attributes.discriminant import Discriminant, fit_discriminant
+from leakscope.core.attacks.attributes.draw import Draw
+from leakscope.core.attacks.attributes.examples import Examples
+from leakscope.core.attacks.attributes.linear import LinearProbe, train_all
+from leakscope.core.attacks.attributes.majority import MajorityAttack
+from leakscope.core.attacks.attributes.program import Linear, Problem
+from leakscope.core.protocols import Encoder, OnProgress, no_progress
 
 
 @dataclass(frozen=True)
 class Case:
-    """One attack of a sweep.
+    """One attack of a sweep: its seed, source of labelled texts and training size.
 
     Attributes
     ----------
     seed : int
         Of the draw and of the training.
     source : str
-        Where the labelled texts come from, as `Draw.known` tells it.
+        Where the labelled texts come from: a key of `Draw.known`.
     n_labels, n_per_label : int
         |S| and N_s.
     is_shuffled : bool
-        The control: labels are dealt out among the labelled texts by chance, so that there is
-        nothing to learn.
+        The control: labels are permuted among the labelled texts, so there is nothing to learn.
     """
 
     seed: int
@@ -46,7 +43,7 @@ class Case:
     is_shuffled: bool = False
 
     def training(self, drawn: Draw) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the labelled rows, and the number of each one's label."""
+        """Return the rows of the training texts and their labels, permuted in the control."""
         rows, labels = drawn.training(self.source, self.n_labels, self.n_per_label)
         if self.is_shuffled:
             labels = np.random.default_rng([self.seed, 13]).permutation(labels)
@@ -54,14 +51,14 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What came of a case.
+class CaseResult:
+    """The result of one case: ranks, predicted labels and the fitted classifier.
 
     Attributes
     ----------
     answers : Answers
         The rank of each target's label.
-    said : ndarray of int64
+    predicted : ndarray of int64
         The likeliest label of each target.
     linear : Linear or None
         What a linear probe learned.
@@ -69,13 +66,13 @@ class Found:
 
     case: Case
     answers: Answers
-    said: NDArray[np.int64]
+    predicted: NDArray[np.int64]
     linear: Linear | None = None
 
 
 @dataclass(frozen=True)
-class Shared:
-    """Vectors of all texts that any case needs, encoded once.
+class SharedVectors:
+    """The vectors of all texts that any case of a sweep needs, encoded once.
 
     Attributes
     ----------
@@ -89,113 +86,116 @@ class Shared:
     vectors: Any
 
     def places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where the vectors of some rows stand."""
+        """Return the positions in `vectors` of the given example rows."""
         found: NDArray[np.int64] = np.searchsorted(self.rows, rows)
         return found
 
 
-def share_vectors(
+def encode_draws(
     examples: Examples,
     draws: Mapping[int, Draw],
     encoder: Encoder,
     on_progress: OnProgress = no_progress,
-) -> Shared:
-    """Encode the labelled texts and the targets of all draws."""
+) -> SharedVectors:
+    """Encode the labelled texts and the targets of all draws, each text once."""
     parts = [part.ravel() for d in draws.values() for part in (d.targets, *d.known.values())]
     rows = np.unique(np.concatenate(parts))
-    return Shared(rows, encoder.encode([examples.texts[i] for i in rows], on_progress))
+    return SharedVectors(rows, encoder.encode([examples.texts[i] for i in rows], on_progress))
 
 
-def answer_all(
+def run_cases(
     attack: AttributeAttack,
     cases: Sequence[Case],
     examples: Examples,
     draws: Mapping[int, Draw],
-    shared: Shared | None = None,
+    shared: SharedVectors | None = None,
     on_progress: OnProgress = no_progress,
-) -> list[Found]:
-    """Return what an attack finds in each case.
+) -> list[CaseResult]:
+    """Run an attack on every case of a sweep and return the results.
 
-    The linear classifiers of all cases are trained over the vectors that they share, those that
-    take steps together; other attacks one after the other.
+    Linear classifiers of all cases are trained together on shared vectors; other attacks run one
+    after the other.
 
     Parameters
     ----------
     attack : AttributeAttack
         Unfitted; its settings hold for every case.
     draws : mapping of int to Draw
-        By seed, of the largest |S| and N_s that a case asks for.
-    shared : Shared, optional
+        By seed, with the largest |S| and N_s of any case.
+    shared : SharedVectors, optional
         For an attack that reads vectors.
     """
     if shared is not None and isinstance(attack, LinearProbe | Discriminant):
-        return _together(attack, cases, draws, shared, on_progress)
+        return _run_linear_cases(attack, cases, draws, shared, on_progress)
     found = []
     for case in cases:
-        found.append(_alone(attack, case, examples, draws[case.seed]))
+        found.append(_run_case(attack, case, examples, draws[case.seed]))
         on_progress(len(found) / len(cases), f"{len(found)} of {len(cases)} cases")
     return found
 
 
-def _alone(attack: AttributeAttack, case: Case, examples: Examples, drawn: Draw) -> Found:
+def _run_case(attack: AttributeAttack, case: Case, examples: Examples, drawn: Draw) -> CaseResult:
+    """Fit an attack on the texts of one case and score its targets."""
     rows, labels = case.training(drawn)
     texts = [examples.texts[i] for i in rows]
-    if isinstance(attack, MajorityAttack):  # as many texts of each label are labelled: those drawn
+    if isinstance(attack, MajorityAttack):  # labelled texts are balanced: count the targets drawn
         labels = np.repeat(np.arange(case.n_labels), drawn.n_drawn[: case.n_labels])
         texts = [""] * len(labels)
     attack.fit(texts, labels, n_labels=case.n_labels, seed=case.seed)
-    targets = drawn.targets[drawn.tested(case.n_labels)]
-    return _found(case, attack.scores([examples.texts[i] for i in targets]), drawn)
+    targets = drawn.targets[drawn.target_indices(case.n_labels)]
+    return _result(case, attack.scores([examples.texts[i] for i in targets]), drawn)
 
 
-def _together(
+def _run_linear_cases(
     probe: LinearProbe | Discriminant,
     cases: Sequence[Case],
     draws: Mapping[int, Draw],
-    shared: Shared,
+    shared: SharedVectors,
     on_progress: OnProgress,
-) -> list[Found]:
+) -> list[CaseResult]:
+    """Train the linear classifiers of all cases on shared vectors and score their targets."""
     problems = []
     for case in cases:
         rows, labels = case.training(draws[case.seed])
         problems.append(Problem(shared.places(rows), labels, case.n_labels, case.seed))
     if isinstance(probe, Discriminant):
-        fitted = [discriminant_of(shared.vectors, problem) for problem in problems]
+        fitted = [fit_discriminant(shared.vectors, problem) for problem in problems]
     else:
         fitted = train_all(shared.vectors, problems, probe.recipe, on_progress=on_progress)
     found = []
     for case, linear in zip(cases, fitted, strict=True):
         drawn = draws[case.seed]
-        targets = shared.places(drawn.targets[drawn.tested(case.n_labels)])
-        found.append(_found(case, linear.scores(shared.vectors[targets]), drawn, linear))
+        targets = shared.places(drawn.targets[drawn.target_indices(case.n_labels)])
+        found.append(_result(case, linear.scores(shared.vectors[targets]), drawn, linear))
     return found
 
 
-def _found(
+def _result(
     case: Case, scores: NDArray[np.float32], drawn: Draw, linear: Linear | None = None
-) -> Found:
-    tested = drawn.tested(case.n_labels)
+) -> CaseResult:
+    """Turn label scores of a case's targets into its result: ranks and predicted labels."""
+    tested = drawn.target_indices(case.n_labels)
     truth = drawn.truth[tested]
     units = None if drawn.units is None else tuple(drawn.units[i] for i in tested)
-    answers = Answers(ranks_of(scores, truth), truth, units)
-    return Found(case, answers, scores.argmax(1).astype(np.int64), linear)
+    answers = Answers(label_ranks(scores, truth), truth, units)
+    return CaseResult(case, answers, scores.argmax(1).astype(np.int64), linear)
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A label with its probability."""
+    """A predicted label with its probability."""
 
     label: str
     probability: float
 
 
-def likeliest(
+def top_labels(
     linear: Linear, labels: Sequence[str], vector: NDArray[np.float32], k: int = 5
 ) -> tuple[Guess, ...]:
-    """Return the k likeliest labels of one vector (d,), the likeliest first.
+    """Return a classifier's k likeliest labels of one vector (d,), the likeliest first.
 
-    The probabilities are the probe's own, of the labels that it was trained on: the true one may be
-    none of them.
+    The probabilities are the probe's, over its training labels; the true label may not be one of
+    them.
     """
     shares = probabilities(linear.scores(vector[None]))[0]
     order = np.argsort(-shares, kind="stable")[:k]

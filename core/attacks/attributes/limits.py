@@ -1,6 +1,4 @@
-"""How much is told apart at once: light to import, as helps name it."""
-
-__all__ = ["MOST_LABELS"]
+"""The limit on the number of labels, apart from the attacks so that it is quick to import."""
 
 MOST_LABELS = 2_000
-"""Labels that are told apart at once; the paper's most are 800."""
+"""The most labels that one attack distinguishes; the paper tests up to 800."""

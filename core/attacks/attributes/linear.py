@@ -1,4 +1,4 @@
-"""A linear classifier on the vectors of any encoder (Song & Raghunathan 2020, Alg. 3)."""
+"""A linear probe: softmax regression on frozen vectors (Song & Raghunathan 2020, Alg. 3)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.attributes.attack import Labels, check_fitted, check_labelled, check_vectors
-from core.attacks.attributes.program import Linear, Problem, Recipe, train_many
-from core.attacks.attributes.sparse_program import train_sparse
-from core.protocols import OnProgress, no_progress
-from core.specs import setting
-from core.vectors import is_sparse
-
-__all__ = ["LinearProbe", "train_all"]
+from leakscope.core.attacks.attributes.attack import (
+    Labels,
+    check_fitted,
+    check_labelled,
+    check_vectors,
+)
+from leakscope.core.attacks.attributes.program import (
+    Linear,
+    Problem,
+    Recipe,
+    train_many,
+    train_sparse,
+)
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.specs import setting
+from leakscope.core.vectors import is_sparse
 
 
 @dataclass
@@ -24,18 +32,18 @@ class LinearProbe:
     """Softmax regression on frozen vectors, dense or sparse.
 
     Implements Song & Raghunathan (2020), Alg. 3 with the settings of §6.3.
-    Differs from the paper: vectors are centred and scaled to a mean variance of 1 an entry first
-    (sparse ones scaled alone), as those of today's encoders are of unit length, and weights start
-    from zero, so that a seed decides the order of batches and nothing else.
+    Differs from the paper: vectors are first centred and scaled to a mean variance of 1 per entry
+    (sparse vectors are only scaled), because today's encoders return unit vectors. Weights start
+    from zero, so a seed decides only the order of batches.
     """
 
     rate: float = setting(1e-3, "Learning rate of Adam", low=1e-6, high=1.0, paper="SR20")
-    epochs: int = setting(30, "Times that all labelled texts are seen", low=1, paper="SR20")
-    batch_size: int = setting(128, "Texts a step", low=1, high=2**16, paper="SR20")
+    epochs: int = setting(30, "Passes over all labelled texts", low=1, paper="SR20")
+    batch_size: int = setting(128, "Texts per step", low=1, high=2**16, paper="SR20")
 
     @property
     def recipe(self) -> Recipe:
-        """The settings, as the tensor program takes them."""
+        """The training settings as a `Recipe`."""
         return Recipe(self.rate, self.epochs, self.batch_size)
 
     def fit(
@@ -57,7 +65,7 @@ class LinearProbe:
         return self
 
     def scores(self, texts: Sequence[str], vectors: Any = None) -> NDArray[np.float32]:
-        """Return W (x - μ) s + b of each target."""
+        """Return the label scores of each target, W (x - μ) s + b."""
         check_fitted(self, "linear_")
         return self.linear_.scores(check_vectors(vectors, len(texts), self.dimension_))
 
@@ -69,14 +77,14 @@ def train_all(
     *,
     on_progress: OnProgress = no_progress,
 ) -> list[Linear]:
-    """Return a classifier a problem, all of them on shared vectors, dense or sparse."""
+    """Train one linear classifier for each problem on shared vectors, dense or sparse."""
     if not is_sparse(vectors):
-        from core.training.devices import pick_device
+        from leakscope.core.training.devices import pick_device
 
         dense = np.asarray(vectors, np.float32)
         return train_many(dense, problems, recipe, device=pick_device(), on_progress=on_progress)
     found = []
     for problem in problems:
         found.append(train_sparse(vectors, problem, recipe))
-        on_progress(len(found) / len(problems), f"{len(found)} of {len(problems)} are trained")
+        on_progress(len(found) / len(problems), f"Trained {len(found)} of {len(problems)}")
     return found

@@ -1,4 +1,4 @@
-"""The most frequent labels, whatever the text."""
+"""The majority baseline: answer the most frequent labels without reading the text."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.attributes.attack import Labels, check_fitted, check_labelled
-from core.protocols import OnProgress, no_progress
-
-__all__ = ["MajorityAttack"]
+from leakscope.core.attacks.attributes.attack import Labels, check_fitted, check_labelled
+from leakscope.core.protocols import OnProgress, no_progress
 
 
 @dataclass
 class MajorityAttack:
-    """Answers labels by how often they occur among the texts that it is fitted on; reads no target.
+    """A baseline that ranks labels by their frequency in the fitted texts and reads no target.
 
-    Fit it on labels that are as frequent as among the targets: where as many texts of each label
-    are labelled, these say nothing of it.
+    Fit it on labels as frequent as among the targets: labelled texts, which are equally many per
+    label, do not show these frequencies.
     """
 
     def fit(
@@ -33,7 +31,7 @@ class MajorityAttack:
         seed: int = 0,
         on_progress: OnProgress = no_progress,
     ) -> Self:
-        """Count the labels, each once more than it stands there."""
+        """Count the labels with add-one smoothing."""
         labels = check_labelled(texts, labels, n_labels)
         counts = np.bincount(labels, minlength=n_labels) + 1
         self.log_shares_ = np.log(counts / counts.sum()).astype(np.float32)

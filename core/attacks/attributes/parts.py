@@ -1,10 +1,10 @@
-"""Which of a vector's information tells the label: what the text is about, or the rest.
+"""Separate what a vector reveals through the text's topic from the rest, such as style.
 
-A vector is taken apart in two that add up to it: the part that the content words of its text
-predict by a linear map (its topic), and what they do not predict (the rest: function words,
-punctuation, order, how things are said, and whatever else no linear map of words reaches). A linear
-probe is linear in both, so that what each part adds to its decision is told exactly. How much of a
-vector the first part is hangs on the texts that the map was learned from; `r2_` tells it.
+A vector is the sum of two parts: the part that a linear map predicts from the content words of its
+text (its topic), and the residual (the rest: function words, punctuation, order, style, and
+whatever else no linear map of words reaches). A linear probe is linear in both, so the contribution
+of each part to its decision is exact. The size of the first part depends on the texts that the map
+was learned from; `r2_` is the share of the variance that it explains.
 docs/decisions/0018-topic-or-style.md
 """
 
@@ -19,23 +19,21 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from core.attacks.attributes.attack import check_fitted, check_vectors
-from core.attacks.attributes.program import Linear
-from core.errors import InvalidInputError
-from core.specs import setting
-from core.text import STOP_WORDS, words
-
-__all__ = ["TopicMap", "Why", "content_words", "cross_fitted", "why"]
+from leakscope.core.attacks.attributes.attack import check_fitted, check_vectors
+from leakscope.core.attacks.attributes.program import Linear
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.specs import setting
+from leakscope.core.text import STOP_WORDS, words
 
 _PENALTIES = (0.1, 1.0, 10.0)
 _LEAST = 20
-"""Texts that a map is learned from at least."""
+"""The fewest texts that a map is learned from."""
 
 Floats = NDArray[np.float32]
 
 
 def content_words(text: str) -> list[str]:
-    """Return what a text is about: its words but for stop words; names and numbers are content.
+    """Return the content words of a text: all but stop words, names and numbers included.
 
     Examples
     --------
@@ -47,27 +45,27 @@ def content_words(text: str) -> list[str]:
 
 @dataclass
 class TopicMap:
-    """The linear map from the content words of a text to its vector, by ridge regression.
+    """Ridge regression from the content words of a text (tf-idf) to its vector.
 
     x̂ = μ + A t(x), t being the tf-idf of content words, and A = argmin ‖X - μ - T A‖² + ρ ‖A‖².
-    The penalty ρ is the one of three that predicts a tenth of the texts best, by groups where they
-    have groups. A ridge draws what it predicts towards the mean; on the same tenth it is drawn back
-    by the factor that leaves the rest uncorrelated with it.
+    The penalty ρ is the one of three that best predicts a held-out tenth of the texts, by group if
+    they have groups. A ridge shrinks its predictions towards the mean; the shrinkage is undone by
+    the factor that, on the same tenth, leaves the residual uncorrelated with the prediction.
     """
 
     max_words: int = setting(2048, "Content words counted, the most frequent first", low=2)
 
     def fit(self, texts: Sequence[str], vectors: Any, groups: Sequence[str] | None = None) -> Self:
-        """Learn from texts and their dense vectors (n, d); no label is looked at.
+        """Learn from texts and their dense vectors (n, d); labels are not used.
 
         Raises
         ------
         InvalidInputError
-            Fewer than 20 texts, or none of them has a content word twice.
+            Fewer than 20 texts, or no content word occurs in two of them.
         """
         if len(texts) < _LEAST:
             raise InvalidInputError(
-                f"What texts are about is learned from {_LEAST} texts at least, got {len(texts)}."
+                f"Learning a text's topic needs at least {_LEAST} texts, got {len(texts)}."
             )
         vectors = np.asarray(check_vectors(vectors, len(texts)), np.float64)
         self.counter_ = TfidfVectorizer(
@@ -77,14 +75,15 @@ class TopicMap:
             counted = sparse.csr_array(self.counter_.fit_transform(texts))
         except ValueError as error:
             raise InvalidInputError(
-                "No content word stands in two of the texts. Give more texts."
+                "No content word occurs in two of the texts. Give more texts."
             ) from error
-        is_held = _held(len(texts), groups)
+        is_held = _validation_mask(len(texts), groups)
         centre, maps = _ridge(counted[~is_held], vectors[~is_held], _PENALTIES)
         away = vectors[is_held] - centre
-        gains = [_gain(counted[is_held] @ a, away) for a in maps]
-        explained = [_r2(gain * (counted[is_held] @ a), away)
-                     for gain, a in zip(gains, maps, strict=True)]  # fmt: skip
+        gains = [_rescaling(counted[is_held] @ a, away) for a in maps]
+        explained = [
+            _r2(gain * (counted[is_held] @ a), away) for gain, a in zip(gains, maps, strict=True)
+        ]
         best = int(np.argmax(explained))
         self.penalty_, self.r2_ = _PENALTIES[best], float(explained[best])
         self.centre_, (found,) = _ridge(counted, vectors, (self.penalty_,))
@@ -92,28 +91,26 @@ class TopicMap:
         return self
 
     def predict(self, texts: Sequence[str]) -> Floats:
-        """Return x̂, (n, d): what the content words tell of the vectors."""
+        """Return x̂, (n, d): the vectors predicted from the content words of texts."""
         check_fitted(self, "map_")
         found: Floats = (self.centre_ + self.counter_.transform(texts) @ self.map_).astype("f4")
         return found
 
 
-def _units(n: int, groups: Sequence[str] | None) -> NDArray[np.intp]:
-    """Return the number of each text's group; each is one of its own without groups."""
+def _group_numbers(n: int, groups: Sequence[str] | None) -> NDArray[np.intp]:
+    """Return the group number of each of n texts; without groups, each text is its own."""
     if groups is None:
         return np.arange(n)
     found: NDArray[np.intp] = np.unique(np.asarray(groups), return_inverse=True)[1]
     return found
 
 
-def _held(n: int, groups: Sequence[str] | None) -> NDArray[np.bool_]:
-    """Return a tenth of the texts, of whole groups; at least one and not all."""
-    units = (
-        np.arange(n) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-    )
+def _validation_mask(n: int, groups: Sequence[str] | None) -> NDArray[np.bool_]:
+    """Return a mask of a tenth of n texts, in whole groups; at least one text and not all."""
+    units = _group_numbers(n, groups)
     order = np.random.default_rng(0).permutation(int(units.max()) + 1)
     if len(order) == 1:  # one group: its texts stand for themselves
-        return _held(n, None)
+        return _validation_mask(n, None)
     chosen: NDArray[np.bool_] = np.isin(units, order[: max(1, len(order) // 10)])
     return chosen
 
@@ -121,7 +118,7 @@ def _held(n: int, groups: Sequence[str] | None) -> NDArray[np.bool_]:
 def _ridge(
     counted: Any, vectors: NDArray[np.float64], penalties: Sequence[float]
 ) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
-    """Return the mean vector and (TᵀT + ρ I)⁻¹ Tᵀ (X - μ) for each penalty."""
+    """Return the mean vector and, for each penalty ρ, the map (TᵀT + ρ I)⁻¹ Tᵀ (X - μ)."""
     centre = vectors.mean(0)
     right = counted.T @ (vectors - centre)
     gram = (counted.T @ counted).toarray()
@@ -132,30 +129,30 @@ def _ridge(
     return centre, maps
 
 
-def _gain(predicted: NDArray[np.float64], away: NDArray[np.float64]) -> float:
-    """Return the factor by which predictions come nearest, both less the mean; from 1 to 2."""
+def _rescaling(predicted: NDArray[np.float64], away: NDArray[np.float64]) -> float:
+    """Return the least-squares factor from predictions to centred vectors, within [1, 2]."""
     squared = float((predicted**2).sum())
     return float(np.clip((predicted * away).sum() / squared, 1.0, 2.0)) if squared else 1.0
 
 
 def _r2(predicted: NDArray[np.float64], away: NDArray[np.float64]) -> float:
-    """Return the share of the variance that is predicted; both arrays are less the mean."""
+    """Return R², the share of the variance predicted; both arrays are centred."""
     return 1.0 - float(((away - predicted) ** 2).sum()) / max(float((away**2).sum()), 1e-12)
 
 
 def cross_fitted(
     texts: Sequence[str], vectors: Any, groups: Sequence[str] | None = None
 ) -> tuple[Floats, float]:
-    """Return x̂ of each text by a map that was learned from other groups, and the share explained.
+    """Predict each vector from its content words by a map fitted on other groups; also return R².
 
-    Texts are parted in two by group; the map of each half predicts the other.
+    Texts are split in two by group; the map of each half predicts the other.
     """
-    units = _units(len(texts), groups)
+    units = _group_numbers(len(texts), groups)
     order = np.random.default_rng(1).permutation(int(units.max()) + 1)
     is_first = np.isin(units, order[: len(order) // 2])
     vectors = np.asarray(vectors, np.float32)
     if is_first.all() or not is_first.any():
-        raise InvalidInputError("Texts of two groups at least are taken apart, got one.")
+        raise InvalidInputError("Texts of at least two groups are needed, got one.")
     found = np.zeros_like(vectors)
     for own in (is_first, ~is_first):
         known, asked = (np.flatnonzero(rows).tolist() for rows in (~own, own))
@@ -167,17 +164,17 @@ def cross_fitted(
 
 
 @dataclass(frozen=True)
-class Why:
-    """What speaks for one label against the mean of all, in nats of log-odds.
+class LabelEvidence:
+    """The evidence for one label against the mean of all labels, in nats of log-odds.
 
     Attributes
     ----------
     label : int
         Its number.
     topic, rest : float
-        What the part of the vector that content words predict adds, and what the rest adds.
+        The contribution of the part that content words predict, and that of the rest.
     before : float
-        What speaks for it before the vector is looked at.
+        The prior evidence, from the classifier's bias.
     """
 
     label: int
@@ -187,19 +184,19 @@ class Why:
 
     @property
     def topic_share(self) -> float:
-        """Share of what speaks for the label that is its topic; NaN where neither part does.
+        """The topic's share of the evidence for the label; NaN if neither part supports it.
 
-        A part that speaks against it counts nothing.
+        A part with evidence against the label counts as 0.
         """
         spoken = max(self.topic, 0.0) + max(self.rest, 0.0)
         return max(self.topic, 0.0) / spoken if spoken else float("nan")
 
 
-def why(linear: Linear, vector: Floats, predicted: Floats, label: int) -> Why:
-    """Return what each part of a vector (d,) adds to a label's score over the mean of all labels.
+def explain_label(linear: Linear, vector: Floats, predicted: Floats, label: int) -> LabelEvidence:
+    """Split a label's score, less the mean score, into the contributions of topic and rest.
 
     (w_s - w̄)·(x̂ - μ) is the topic's and (w_s - w̄)·(x - x̂) the rest's; with (b_s - b̄) they add up
-    to what the score of s stands above the mean score.
+    to the score of s minus the mean score.
 
     Parameters
     ----------
@@ -209,7 +206,7 @@ def why(linear: Linear, vector: Floats, predicted: Floats, label: int) -> Why:
         x̂, of `TopicMap.predict`.
     """
     own = (linear.weights[:, label] - linear.weights.mean(1)) * linear.scale
-    return Why(
+    return LabelEvidence(
         label,
         float(own @ (predicted - linear.centre)),
         float(own @ (vector - predicted)),

@@ -1,7 +1,8 @@
 """Many linear classifiers trained as one tensor program over shared frozen features.
 
-Each has its own labelled rows of the features, its own order of batches and its own weights; a
-step of all of them is two batched products. What each ends with is what it would end with alone.
+Each classifier has its own labelled rows of the features, its own order of batches and its own
+weights; a step of all of them is two batched products. Each ends with the weights that it would
+have if trained alone. On sparse features, such as words, they are trained one at a time.
 """
 
 from __future__ import annotations
@@ -13,22 +14,21 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 from torch import Tensor
 
-from core.protocols import OnProgress, no_progress
-
-__all__ = ["Linear", "Problem", "Recipe", "adam_step", "batches_of", "scaling_of", "train_many"]
+from leakscope.core.protocols import OnProgress, no_progress
 
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8
-"""Of Adam (Kingma & Ba 2015), as usual."""
+"""Adam's usual constants (Kingma & Ba 2015)."""
 
 _MOST_WEIGHTS = 2**21
-"""Weights that are trained at once: with Adam's moments they stay in the processor's cache."""
+"""The most weights trained at once: with Adam's moments they stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How each is trained; SR20, §6.3: Adam, 0.001, 30 epochs, batches of 128."""
+    """Training settings of a linear classifier; SR20, §6.3: Adam, 0.001, 30 epochs, batch 128."""
 
     rate: float = 1e-3
     epochs: int = 30
@@ -37,7 +37,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Problem:
-    """What one classifier learns from.
+    """The training data of one classifier: labelled rows of shared features.
 
     Attributes
     ----------
@@ -55,24 +55,24 @@ class Problem:
     seed: int = 0
 
     def n_steps(self, recipe: Recipe) -> int:
-        """Return how many batches it is trained on."""
+        """Return the number of training steps under a recipe."""
         return recipe.epochs * -(-len(self.rows) // recipe.batch_size)
 
 
 @dataclass(frozen=True)
 class Linear:
-    """A fitted linear classifier: the log-odds of each label, up to what they have in common.
+    """A fitted linear classifier: label log-odds up to a common constant.
 
     Attributes
     ----------
     weights : ndarray of float32, shape (d, n_labels)
     bias : ndarray of float32, shape (n_labels,)
     centre : ndarray of float32, shape (d,)
-        Taken from each vector first.
+        Subtracted from each vector first.
     scale : float
-        What is left is multiplied by it.
+        Factor applied after centring.
     columns : ndarray of int64 or None
-        Of sparse features, those that the weights are of; all others count nothing.
+        For sparse features, the columns that have weights; all others are ignored.
     """
 
     weights: NDArray[np.float32]
@@ -82,7 +82,7 @@ class Linear:
     columns: NDArray[np.int64] | None = None
 
     def scores(self, vectors: Any) -> NDArray[np.float32]:
-        """Return the score of each label, (n, n_labels): log-probabilities before softmax."""
+        """Return the logits of each label for each vector, (n, n_labels)."""
         found: NDArray[np.float32]
         if self.columns is not None:
             found = self.scale * (vectors[:, self.columns] @ self.weights) + self.bias
@@ -91,8 +91,8 @@ class Linear:
         return found
 
 
-def scaling_of(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
-    """Return the mean, and what makes the mean variance of an entry 1.
+def centre_and_scale(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
+    """Return the mean of vectors and the factor that scales their mean entry variance to 1.
 
     Vectors of unit length have entries of about 1/√d, which 30 epochs of Adam at a rate of 0.001
     hardly move a classifier by.
@@ -102,15 +102,17 @@ def scaling_of(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float32], float
     return centre, 1.0 / max(spread, 1e-6)
 
 
-def batches_of(problem: Problem, recipe: Recipe) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return which of a problem's rows each step takes, and what each counts.
+def batch_schedule(
+    problem: Problem, recipe: Recipe
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the batch schedule of a problem: the row positions of each step and their weights.
 
     Returns
     -------
     places : ndarray of int64, shape (n_steps, batch_size)
-        A permutation of all rows an epoch, cut into batches; the last one of an epoch is filled up.
+        A permutation of all rows per epoch, cut into batches; the last batch is padded.
     weights : ndarray of float32, same shape
-        1 / (rows of the batch), and 0 of what fills up.
+        1 / (rows of the batch), and 0 for padding.
     """
     n, size = len(problem.rows), recipe.batch_size
     n_batches = -(-n // size)
@@ -131,10 +133,10 @@ def train_many(
     device: torch.device | None = None,
     on_progress: OnProgress = no_progress,
 ) -> list[Linear]:
-    """Return the classifier of each problem, trained on the cross-entropy of its labelled rows.
+    """Train a softmax classifier for each problem on shared dense features, many at once.
 
-    Those of equally many labels are trained together. Each starts from zero and ends with its last
-    step; the longest stand first, so that whoever has ended is left out of the products.
+    Problems with equally many labels are trained together. Each starts from zero and ends with its
+    last step; the longest come first, so that finished ones are left out of the products.
 
     Parameters
     ----------
@@ -143,15 +145,15 @@ def train_many(
     """
     shared = torch.from_numpy(np.ascontiguousarray(features, np.float32)).to(device or "cpu")
     found: dict[int, Linear] = {}
-    for together in _together(problems, recipe, features.shape[1]):
-        trained = _train(shared, [problems[i] for i in together], recipe)
+    for together in _group_problems(problems, recipe, features.shape[1]):
+        trained = _train_group(shared, [problems[i] for i in together], recipe)
         found.update(zip(together, trained, strict=True))
-        on_progress(len(found) / len(problems), f"{len(found)} of {len(problems)} are trained")
+        on_progress(len(found) / len(problems), f"Trained {len(found)} of {len(problems)}")
     return [found[i] for i in range(len(problems))]
 
 
-def _together(problems: Sequence[Problem], recipe: Recipe, dimension: int) -> list[list[int]]:
-    """Return which problems are trained at once, the longest first."""
+def _group_problems(problems: Sequence[Problem], recipe: Recipe, dimension: int) -> list[list[int]]:
+    """Group problems that can be trained at once: equal label counts, the longest first."""
     by_size: dict[int, list[int]] = {}
     for i, problem in enumerate(problems):
         by_size.setdefault(problem.n_labels, []).append(i)
@@ -163,10 +165,10 @@ def _together(problems: Sequence[Problem], recipe: Recipe, dimension: int) -> li
     return parts
 
 
-def _train(features: Tensor, problems: Sequence[Problem], recipe: Recipe) -> list[Linear]:
-    """Train problems of equally many labels, sorted by their number of steps."""
+def _train_group(features: Tensor, problems: Sequence[Problem], recipe: Recipe) -> list[Linear]:
+    """Train problems with equal label counts, sorted by number of steps, in one batched loop."""
     device, d, n_labels = features.device, features.shape[1], problems[0].n_labels
-    scalings = [scaling_of(features[p.rows].cpu().numpy()) for p in problems]
+    scalings = [centre_and_scale(features[p.rows].cpu().numpy()) for p in problems]
     centre = torch.tensor(np.stack([c for c, _ in scalings]), device=device)[:, None]
     scale = torch.tensor([s for _, s in scalings], device=device)[:, None, None]
     steps = _Steps(problems, recipe, device)
@@ -182,15 +184,15 @@ def _train(features: Tensor, problems: Sequence[Problem], recipe: Recipe) -> lis
         gradients = torch.bmm(x.transpose(1, 2), error), error.sum(1, keepdim=True)
         adam_step(weights[:n], gradients[0], moments[0][:n], moments[1][:n], t, recipe.rate)
         adam_step(bias[:n], gradients[1], moments[2][:n], moments[3][:n], t, recipe.rate)
-    told = weights.cpu().numpy(), bias.cpu().numpy()
+    all_weights, all_bias = weights.cpu().numpy(), bias.cpu().numpy()
     return [
-        Linear(told[0][i], told[1][i, 0], scalings[i][0], scalings[i][1])
+        Linear(all_weights[i], all_bias[i, 0], scalings[i][0], scalings[i][1])
         for i in range(len(problems))
     ]
 
 
 class _Steps:
-    """The batches of several problems, step by step."""
+    """The training batches of several problems, on a device, indexed by step."""
 
     def __init__(self, problems: Sequence[Problem], recipe: Recipe, device: torch.device) -> None:
         n_steps = [p.n_steps(recipe) for p in problems]
@@ -198,7 +200,7 @@ class _Steps:
         rows, labels = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         counts = np.zeros(shape, np.float32)
         for i, problem in enumerate(problems):
-            places, weights = batches_of(problem, recipe)
+            places, weights = batch_schedule(problem, recipe)
             rows[: len(places), i] = problem.rows[places]
             labels[: len(places), i] = problem.labels[places]
             counts[: len(places), i] = weights
@@ -208,15 +210,53 @@ class _Steps:
         )
 
     def at(self, t: int) -> tuple[int, Tensor, Tensor, Tensor]:
-        """Return how many problems still go on, and their rows, labels and counts."""
+        """Return the batch of step t: the number of unfinished problems, rows, labels, weights."""
         n = self.n_active[t]
         return n, self._rows[t, :n], self._labels[t, :n], self._counts[t, :n]
+
+
+def train_sparse(features: Any, problem: Problem, recipe: Recipe) -> Linear:
+    """Train the classifier of one problem on sparse features, by the steps of `train_many`.
+
+    Differs from dense features: rows are not centred, which would make them dense; they are
+    scaled so that their mean squared length is the number of columns that the labelled rows fill.
+    Other columns have no weight, since no gradient ever reaches them.
+
+    Parameters
+    ----------
+    features : csr_array of float32, shape (n, d)
+    """
+    known = sparse.csr_array(features[problem.rows])
+    columns = np.unique(known.indices).astype(np.int64)
+    if not len(columns):  # no text has a known word
+        nothing = np.zeros((0, problem.n_labels), np.float32)
+        return Linear(nothing, nothing.sum(0), np.zeros(0, np.float32), 1.0, columns)
+    squared = float(known.multiply(known).sum()) / known.shape[0]
+    scale = float(np.sqrt(len(columns) / max(squared, 1e-12)))
+    known = sparse.csr_array(known[:, columns] * np.float32(scale))
+    weights = torch.zeros(len(columns), problem.n_labels)
+    bias = torch.zeros(problem.n_labels)
+    moments = [torch.zeros_like(p) for p in (weights, weights, bias, bias)]
+    at_weights, at_bias = weights.numpy(), bias.numpy()  # the same memory
+    places, counts = batch_schedule(problem, recipe)
+    for t in range(len(places)):
+        n = int((counts[t] > 0).sum())
+        rows = places[t, :n]
+        x = known[rows]
+        error = torch.from_numpy(x @ at_weights + at_bias).softmax(1)
+        error[torch.arange(n), torch.from_numpy(problem.labels[rows])] -= 1
+        error /= n
+        gradient = torch.from_numpy(np.ascontiguousarray(x.T @ error.numpy()))
+        adam_step(weights, gradient, moments[0], moments[1], t, recipe.rate)
+        adam_step(bias, error.sum(0), moments[2], moments[3], t, recipe.rate)
+    centre = np.zeros(len(columns), np.float32)
+    return Linear(at_weights.copy(), at_bias.copy(), centre, scale, columns)
 
 
 def adam_step(
     weights: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, t: int, rate: float
 ) -> None:
-    """Take step t, counted from 0, of Adam (Kingma & Ba 2015, Alg. 1), in place."""
+    """Update weights in place by step t (from 0) of Adam (Kingma & Ba 2015, Alg. 1)."""
     one, two = _BETAS
     mean.lerp_(gradient, 1 - one)
     square.mul_(two).addcmul_(gradient, gradient, value=1 - two)

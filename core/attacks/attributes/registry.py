@@ -1,4 +1,4 @@
-"""The attacks that infer an attribute, in the order in which a reader should meet them."""
+"""Registry of the attribute-inference attacks, simplest first."""
 
 from __future__ import annotations
 
@@ -6,41 +6,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.attacks.attributes.attack import AttributeAttack
-from core.registry import Entry, find, make
-
-__all__ = ["ATTRIBUTE_ATTACKS", "AttributeEntry", "make_attribute_attack"]
+from leakscope.core.attacks.attributes.attack import AttributeAttack
+from leakscope.core.registry import Entry, find, make
 
 
 @dataclass(frozen=True)
 class AttributeEntry(Entry):
-    """What a user should know before choosing an attack, and where its class is."""
+    """The registry entry of an attribute attack: its class and what it needs."""
 
     reads: str
     """`vectors`, `texts` or `nothing` of the target."""
     is_quick: bool = True
-    """Learns in seconds; one that takes minutes is measured size by size."""
+    """Whether it trains in seconds; an attack that takes minutes is measured size by size."""
     reads_sparse: bool = False
-    """Reads the sparse vectors of bags of words, too."""
+    """Whether it also accepts the sparse vectors of bags of words."""
 
     @property
     def is_baseline(self) -> bool:
-        """Whether it does without the vector: what it finds, the vector need not give away."""
+        """Whether the attack does not use the vector, so its accuracy is no leak of the vector."""
         return self.reads != "vectors"
 
     @property
     def cost(self) -> str:
-        """What the attacker has to have."""
+        """What the attacker needs, in words."""
         beside = {"vectors": "with their vectors", "texts": "and the raw target", "nothing": ""}
         return f"needs labelled texts {beside[self.reads]}".strip()
 
 
-_HERE = "core.attacks.attributes"
+_HERE = "leakscope.core.attacks.attributes"
 
 ATTRIBUTE_ATTACKS: dict[str, AttributeEntry] = {
     "majority": AttributeEntry(
         "Majority class",
-        "Answers the labels that are most frequent among the labelled texts.",
+        "Always answers the most frequent labels among the labelled texts.",
         "baseline",
         reads="nothing",
         path=f"{_HERE}.majority:MajorityAttack",
@@ -50,7 +48,7 @@ ATTRIBUTE_ATTACKS: dict[str, AttributeEntry] = {
     ),
     "words": AttributeEntry(
         "Bag of words",
-        "A linear classifier on the words of the raw text, which knows no vector.",
+        "A linear classifier on the words of the raw text; it uses no vectors.",
         "baseline",
         reads="texts",
         is_quick=False,
@@ -61,7 +59,7 @@ ATTRIBUTE_ATTACKS: dict[str, AttributeEntry] = {
     ),
     "textcnn": AttributeEntry(
         "TextCNN",
-        "A convolutional network trained on the raw labelled texts, which knows no vector.",
+        "A convolutional network trained on the raw labelled texts; it uses no vectors.",
         "Song & Raghunathan (2020), §6.3; Kim (2014)",
         reads="texts",
         is_quick=False,
@@ -84,7 +82,7 @@ ATTRIBUTE_ATTACKS: dict[str, AttributeEntry] = {
     ),
     "discriminant": AttributeEntry(
         "Shrunken discriminant",
-        "A linear classifier in closed form, which learns every size of a sweep in seconds.",
+        "A linear classifier in closed form; it fits every size of a sweep in seconds.",
         "ours; Fisher (1936), Ledoit & Wolf (2004)",
         reads="vectors",
         path=f"{_HERE}.discriminant:Discriminant",
@@ -97,7 +95,7 @@ ATTRIBUTE_ATTACKS: dict[str, AttributeEntry] = {
 
 
 def make_attribute_attack(name: str, settings: Mapping[str, Any] | None = None) -> AttributeAttack:
-    """Build an unfitted attack by its name.
+    """Build an unfitted attribute attack from its registry name and settings.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Labelled texts without a file on disk: corpora that carry an attribute, and uploads in memory."""
+"""Labelled texts that need no file on disk: corpora with an attribute, and uploads in memory."""
 
 from __future__ import annotations
 
@@ -6,56 +6,58 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from core.attacks.attributes.examples import Examples
-from core.corpora import Sentences, load_corpus
-from core.corpora.memory_file import MemoryFile
-from core.corpora.nltk_corpora import nltk_folders
-from core.corpora.uploads import read_upload
-from core.errors import InvalidInputError
-
-__all__ = ["ATTRIBUTE_CORPORA", "AttributeCorpus", "is_at_hand", "open_examples", "read_uploaded"]
+from leakscope.core.attacks.attributes.examples import Examples
+from leakscope.core.corpora import Sentences, load_corpus
+from leakscope.core.corpora.nltk_corpora import nltk_folders
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.corpora.uploads import read_upload
+from leakscope.core.errors import InvalidInputError
 
 _WORDS = (3, 60)
-"""Words of a sentence that counts: what people write in a chat is short."""
+"""Fewest and most words of a sentence; the minimum is low for chat messages."""
 
 _OF_FILE = re.compile(r"^\d+-|(-\d+)?\.txt$")
-"""What stands around a president's name: `1991-Bush-2.txt`."""
+"""The parts of a file name around a president's name: `1991-Bush-2.txt`."""
 
 Label = Callable[[Sentences, int], str | None]
 
 
 def _by_file_name(found: Sentences, i: int) -> str | None:
+    """Return the president named in the file name of sentence i."""
     return _OF_FILE.sub("", found.document_ids[i])
 
 
 def _by_document(found: Sentences, i: int) -> str | None:
+    """Return the document of sentence i as its label."""
     return found.document_ids[i]
 
 
 def _by_label(found: Sentences, i: int) -> str | None:
+    """Return the corpus's own label of sentence i."""
     return found.labels[i]
 
 
 def _by_author(found: Sentences, i: int) -> str | None:
+    """Return the author of sentence i as its label."""
     return found.authors[i]
 
 
 @dataclass(frozen=True)
 class AttributeCorpus:
-    """A corpus whose sentences carry an attribute.
+    """A corpus whose sentences have an attribute label.
 
     Attributes
     ----------
     title : str
-        As a control has it: the texts and what is inferred.
+        For a control: the texts and what is inferred.
     attribute : str
-        One label is one of these: `president`.
+        What one label is, such as `president`.
     corpus : str
         As `load_corpus` takes it.
     label : callable
-        From the sentences and a number to the label of that one.
+        Returns the label of a sentence, given all sentences and its number.
     split : str
-        One of `core.attacks.attributes.draw.SPLITS`.
+        One of `leakscope.core.attacks.attributes.draw.SPLITS`.
     summary : str
         What they are.
     """
@@ -75,7 +77,7 @@ ATTRIBUTE_CORPORA = {
         "nltk:state_union",
         _by_file_name,
         "group",
-        "State of the Union addresses, 1945 to 2006; labelled sentences and targets are of "
+        "State of the Union addresses, 1945 to 2006; labelled sentences and targets come from "
         "different speeches",
     ),
     "chat": AttributeCorpus(
@@ -84,7 +86,7 @@ ATTRIBUTE_CORPORA = {
         "nltk:nps_chat",
         _by_author,
         "row",
-        "messages of chat rooms of 2006, users under invented names",
+        "chat-room messages of 2006, with invented user names",
     ),
     "genres": AttributeCorpus(
         "Brown corpus: which genre",
@@ -92,7 +94,7 @@ ATTRIBUTE_CORPORA = {
         "nltk:brown",
         _by_label,
         "group",
-        "American English of 1961; labelled sentences and targets are of different texts",
+        "American English of 1961; labelled sentences and targets come from different texts",
     ),
     "films": AttributeCorpus(
         "Film reviews: which opinion",
@@ -100,7 +102,7 @@ ATTRIBUTE_CORPORA = {
         "nltk:movie_reviews",
         _by_label,
         "group",
-        "for or against a film; labelled sentences and targets are of different reviews",
+        "for or against a film; labelled sentences and targets come from different reviews",
     ),
     "articles": AttributeCorpus(
         "Encyclopaedia: which article",
@@ -108,8 +110,8 @@ ATTRIBUTE_CORPORA = {
         "wikipedia",
         _by_document,
         "run",
-        "Wikipedia articles of 2016; labelled sentences and targets are of different passages. "
-        "What tells an article is its topic, by nature",
+        "Wikipedia articles of 2016; labelled sentences and targets come from different passages. "
+        "What distinguishes articles is their topic",
     ),
     "collections": AttributeCorpus(
         "News or encyclopaedia",
@@ -117,15 +119,15 @@ ATTRIBUTE_CORPORA = {
         "bundled",
         _by_label,
         "group",
-        "the two collections that come with Leakscope; labelled sentences and targets are of "
+        "the two collections that come with Leakscope; labelled sentences and targets come from "
         "different documents",
     ),
 }
-"""What can be attacked without a file; those of NLTK where their data is on this machine."""
+"""Corpora that need no file of the user; those of NLTK need its data on this machine."""
 
 
-def is_at_hand(name: str) -> bool:
-    """Return whether a corpus can be read on this machine; nothing of it is read."""
+def is_available(name: str) -> bool:
+    """Return whether the data of a corpus is on this machine, without reading it."""
     corpus, _, part = ATTRIBUTE_CORPORA[name].corpus.partition(":")
     if corpus != "nltk":
         return True
@@ -133,13 +135,13 @@ def is_at_hand(name: str) -> bool:
     return any((at / part).is_dir() or (at / f"{part}.zip").is_file() for at in places)
 
 
-def open_examples(name: str) -> Examples:
-    """Return the sentences of a corpus of ATTRIBUTE_CORPORA with their labels and documents.
+def load_examples(name: str) -> Examples:
+    """Load the sentences of a corpus of ATTRIBUTE_CORPORA with their labels and documents.
 
     Raises
     ------
     CoreError
-        It is not on this machine, or damaged; the message tells how to get it.
+        It is not on this machine, or damaged; the message says how to get it.
     """
     source = ATTRIBUTE_CORPORA[name]
     found = load_corpus(source.corpus).sentences(*_WORDS)
@@ -157,8 +159,10 @@ def open_examples(name: str) -> Examples:
     )
 
 
-def read_uploaded(file: MemoryFile, *, text: str, label: str, group: str | None = None) -> Examples:
-    """Return the rows of an upload that have a label; nothing of it touches a disk.
+def read_uploaded_examples(
+    file: MemoryFile, *, text: str, label: str, group: str | None = None
+) -> Examples:
+    """Read the labelled rows of an uploaded table in memory; nothing is written to disk.
 
     Raises
     ------
@@ -173,13 +177,13 @@ def read_uploaded(file: MemoryFile, *, text: str, label: str, group: str | None 
     kept = [row for row in rows if row.others[0] is not None]
     if not kept:
         raise InvalidInputError(
-            f"{file}: column {label!r} holds no label. Fill it in, or name another."
+            f"{file}: column {label!r} contains no label. Fill it in, or name another."
         )
     bare = next((row for row in kept if group and row.others[1] is None), None)
     if bare is not None:
         raise InvalidInputError(
-            f"{file}, {bare.place}: has a label and no {group!r}. Fill the cell in, or name no "
-            "column of groups."
+            f"{file}, {bare.place}: has a label but no {group!r}. Fill in the cell, or name no "
+            "group column."
         )
     return Examples(
         str(file),

@@ -1,4 +1,4 @@
-"""A convolutional network on the raw text, the paper's baseline (SR20, §6.3; Kim 2014)."""
+"""TextCNN on the raw text, the paper's baseline (SR20, §6.3; Kim 2014)."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from core.attacks.attributes.attack import Labels, check_fitted, check_labelled
-from core.attacks.attributes.tokens import Alphabet
-from core.protocols import OnProgress, no_progress
-from core.specs import setting
-from core.training.devices import pick_device
-
-__all__ = ["TextCNN"]
+from leakscope.core.attacks.attributes.attack import Labels, check_fitted, check_labelled
+from leakscope.core.attacks.attributes.tokens import TokenNumbers
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.specs import setting
+from leakscope.core.training.devices import pick_device
 
 _AT_ONCE = 512
 
 
 @dataclass
 class TextCNN:
-    """Filters over 3, 4 and 5 tokens, the strongest answer of each, and a linear layer.
+    """A text CNN: filters over 3, 4 and 5 tokens, max-pooled, and a linear layer.
 
-    Implements Kim (2014), §2, trained as Song & Raghunathan (2020), §6.3 say.
-    Differs from the papers: token vectors are learned here from the labelled texts alone, as the
-    attacker of SR20 has no others; SR20 do not tell their size.
+    Implements Kim (2014), §2, trained as in Song & Raghunathan (2020), §6.3.
+    Differs from the papers: token vectors are learned only from the labelled texts, because the
+    attacker of SR20 has no others; SR20 do not give their size.
     """
 
     n_filters: int = setting(128, "Filters of each width", low=1, high=4096, paper="SR20")
@@ -37,13 +35,16 @@ class TextCNN:
         (3, 4, 5), "Tokens that a filter sees", low=1, high=32, paper="Kim 2014"
     )
     dimension: int = setting(300, "Entries of a token's vector", low=1, high=4096, paper="Kim 2014")
-    dropout: float = setting(0.5, "Share left out of the last layer", low=0, high=0.95,
-                             paper="Kim 2014")  # fmt: skip
-    max_tokens: int = setting(64, "Tokens read of a text", low=5, high=4096)
-    vocabulary_size: int = setting(20_000, "Tokens known, the most frequent first", low=2)
+    dropout: float = setting(
+        0.5, "Dropout rate before the last layer", low=0, high=0.95, paper="Kim 2014"
+    )
+    max_tokens: int = setting(64, "Tokens read per text", low=5, high=4096)
+    vocabulary_size: int = setting(
+        20_000, "Size of the vocabulary, the most frequent tokens", low=2
+    )
     rate: float = setting(1e-3, "Learning rate of Adam", low=1e-6, high=1.0, paper="SR20")
-    epochs: int = setting(30, "Times that all labelled texts are seen", low=1, paper="SR20")
-    batch_size: int = setting(128, "Texts a step", low=1, high=2**16, paper="SR20")
+    epochs: int = setting(30, "Passes over all labelled texts", low=1, paper="SR20")
+    batch_size: int = setting(128, "Texts per step", low=1, high=2**16, paper="SR20")
 
     def fit(
         self,
@@ -58,16 +59,17 @@ class TextCNN:
         """Learn from labelled texts; their vectors are not read."""
         labels = check_labelled(texts, labels, n_labels)
         self.device_ = pick_device()
-        self.alphabet_ = Alphabet(texts, self.vocabulary_size)
+        self.tokens_ = TokenNumbers(texts, self.vocabulary_size)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            self.network_ = _Network(self, len(self.alphabet_), n_labels).to(self.device_)
-            self._train(self.alphabet_.read(texts, self.max_tokens), labels, seed, on_progress)
+            self.network_ = _Network(self, len(self.tokens_), n_labels).to(self.device_)
+            self._train(self.tokens_.read(texts, self.max_tokens), labels, seed, on_progress)
         return self
 
     def _train(
         self, tokens: NDArray[np.int64], labels: Labels, seed: int, on_progress: OnProgress
     ) -> None:
+        """Train the network by Adam on the cross-entropy of token rows and labels."""
         optimizer = torch.optim.Adam(self.network_.parameters(), lr=self.rate)
         self.network_.train()
         for epoch in range(self.epochs):
@@ -82,17 +84,17 @@ class TextCNN:
             on_progress((epoch + 1) / self.epochs, f"TextCNN, epoch {epoch + 1} of {self.epochs}")
 
     def _batch(self, tokens: NDArray[np.int64]) -> Tensor:
-        """Return tokens on the device, without columns that no row of them fills."""
+        """Move a batch of token rows to the device, trimmed to its longest row."""
         longest = int(np.flatnonzero((tokens > 0).sum(0)).max(initial=0)) + 1
         kept = tokens[:, : max(longest, *self.widths)]
         return torch.from_numpy(np.ascontiguousarray(kept)).to(self.device_)
 
     def scores(self, texts: Sequence[str], vectors: Any = None) -> NDArray[np.float32]:
-        """Return the logits of each target."""
+        """Return the label logits of each target text."""
         check_fitted(self, "network_")
         self.network_.eval()
-        tokens = self.alphabet_.read(texts, self.max_tokens)
-        # Texts of about one length are read together, so that little is filled up.
+        tokens = self.tokens_.read(texts, self.max_tokens)
+        # Texts of similar length share a batch, to reduce padding.
         order = np.argsort((tokens > 0).sum(1), kind="stable")
         found = np.zeros((len(texts), self.network_.n_labels), np.float32)
         with torch.no_grad():
@@ -103,7 +105,7 @@ class TextCNN:
 
 
 class _Network(nn.Module):
-    """Token vectors, convolutions of several widths, the maximum over places, a linear layer."""
+    """Token embeddings, convolutions of several widths, max over positions, a linear layer."""
 
     def __init__(self, settings: TextCNN, n_tokens: int, n_labels: int) -> None:
         super().__init__()

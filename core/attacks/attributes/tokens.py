@@ -1,4 +1,4 @@
-"""Words and signs of a text, in their order: what attacks on raw text read."""
+"""Tokens of a text (words and punctuation) for attacks on raw text."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-__all__ = ["Alphabet", "tokens_of"]
-
 _TOKEN = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{L}\p{N}\p{M}\s]")
 
 
 def tokens_of(text: str) -> list[str]:
-    """Return the lower-cased words of a text and its signs, one by one.
+    """Split a text into lower-cased words and single punctuation marks.
 
-    Function words and punctuation stay: they are what style is made of.
+    Function words and punctuation are kept, because they carry style.
 
     Examples
     --------
@@ -28,19 +26,19 @@ def tokens_of(text: str) -> list[str]:
     return found
 
 
-class Alphabet:
-    """The tokens of labelled texts, by number; 0 stands for all others."""
+class TokenNumbers:
+    """A token vocabulary counted from texts: each token's number, 0 for unknown tokens."""
 
     def __init__(self, texts: Sequence[str], most: int) -> None:
         counts = Counter(token for text in texts for token in tokens_of(text))
         self.numbers = {t: i for i, (t, _) in enumerate(counts.most_common(most), 1)}
 
     def __len__(self) -> int:
-        """Return how many numbers there are."""
+        """Return the size of the vocabulary, the number 0 included."""
         return len(self.numbers) + 1
 
     def read(self, texts: Sequence[str], n: int) -> NDArray[np.int64]:
-        """Return the numbers of the first n tokens of each text, (n_texts, n), filled with 0."""
+        """Return the numbers of the first n tokens of each text, (n_texts, n), padded with 0."""
         found = np.zeros((len(texts), n), np.int64)
         for i, text in enumerate(texts):
             numbers = [self.numbers.get(token, 0) for token in tokens_of(text)[:n]]

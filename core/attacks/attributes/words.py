@@ -1,4 +1,4 @@
-"""A linear classifier on the words of the raw text: what needs no vector to be found."""
+"""The bag-of-words baseline: a linear classifier on the raw text, which sees no vector."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from core.attacks.attributes.attack import Labels, check_fitted, check_labelled
-from core.attacks.attributes.tokens import tokens_of
-from core.protocols import OnProgress, no_progress
-from core.specs import setting
-
-__all__ = ["WordsAttack"]
+from leakscope.core.attacks.attributes.attack import Labels, check_fitted, check_labelled
+from leakscope.core.attacks.attributes.tokens import tokens_of
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.specs import setting
 
 
 @dataclass
 class WordsAttack:
-    """Logistic regression on the tf-idf of words and signs, counted in the labelled texts alone.
+    """Logistic regression on the tf-idf of words and punctuation, counted in the labelled texts.
 
-    Solved to its end, not trained for thirty epochs as the probe is: so few steps of Adam move the
-    weight of a word that came once as far as that of a word that tells, and a baseline that is
-    weaker than it need be would flatter the probe.
+    Solved to convergence, not trained for thirty epochs like the probe. In so few steps, Adam moves
+    the weight of a word that occurred once as far as that of an informative word, and a weak
+    baseline would make the probe look too strong.
     """
 
     strength: float = setting(10.0, "Inverse of the penalty", low=1e-6, high=1e6)
@@ -49,13 +47,13 @@ class WordsAttack:
         counted = self.counter_.fit_transform(texts)
         self.n_labels_ = n_labels
         self.regression_ = LogisticRegression(C=self.strength, max_iter=200).fit(counted, labels)
-        on_progress(1.0, f"Learnt from {counted.shape[1]:,} words")
+        on_progress(1.0, f"Trained on {counted.shape[1]:,} words")
         return self
 
     def scores(self, texts: Sequence[str], vectors: Any = None) -> NDArray[np.float32]:
-        """Return the log-probabilities by each target's words; those not labelled count nothing."""
+        """Return label log-probabilities from each target's words; -1e9 for labels not trained."""
         check_fitted(self, "regression_")
-        told = self.regression_.predict_log_proba(self.counter_.transform(texts))
+        known = self.regression_.predict_log_proba(self.counter_.transform(texts))
         found = np.full((len(texts), self.n_labels_), -1e9, np.float32)
-        found[:, self.regression_.classes_] = told
+        found[:, self.regression_.classes_] = known
         return found

@@ -1,10 +1,10 @@
-"""Inversion: from a vector back to the words of its text.
+"""Embedding inversion: recover the words of a text from its vector.
 
-`make_attack` builds an attack by name; `open_attack` opens one that is ready to answer.
+`make_attack` builds an unfitted attack by name; `open_attack` loads one that is ready to use.
 """
 
-from core.attacks.inversion.registry import INVERSION_ATTACKS, AttackEntry, make_attack
-from core.attacks.inversion.shipped import load_attack, open_attack, save_attack
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS, AttackEntry, make_attack
+from leakscope.core.attacks.inversion.shipped import load_attack, open_attack, save_attack
 
 __all__ = [
     "INVERSION_ATTACKS",

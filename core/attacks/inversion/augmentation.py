@@ -1,7 +1,7 @@
-"""More training pairs for a black-box attacker: the auxiliary texts with words exchanged.
+"""Data augmentation for a black-box attacker: auxiliary texts with words substituted.
 
-Exchanged words break the habits of the auxiliary domain ("minister" follows "prime"), so that a
-classifier has to read each word from the vector. Ours; neither paper does it.
+Substitution breaks the collocations of the auxiliary domain ("minister" follows "prime"), so that
+a classifier has to read each word from the vector. Ours; neither paper does it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.text import Vocabulary, mark_words
-
-__all__ = ["substitute_words"]
+from leakscope.core.text import Vocabulary, mark_words
 
 _ENDINGS = ("ing", "ed", "ly", "s")
 _Kind = tuple[str, bool]
@@ -23,7 +21,7 @@ _Kind = tuple[str, bool]
 def substitute_words(
     texts: Sequence[str], vocabulary: Vocabulary, *, rate: float = 0.4, seed: int = 0
 ) -> list[str]:
-    """Return each text with a share of its vocabulary words exchanged for others of their kind.
+    """Replace a random share of each text's vocabulary words with other words of the same kind.
 
     A kind is an ending (-ing, -ed, -ly, -s, number, other) and whether the word is mostly
     capitalised. Substitutes are drawn with the square root of their frequency, so that rare
@@ -44,7 +42,7 @@ def substitute_words(
     for i, word in enumerate(vocabulary.words):
         members.setdefault(kinds[word], []).append(i)
     frequency = np.sqrt(np.asarray(vocabulary.document_frequency, dtype=np.float64))
-    draws = {kind: _Draw(np.array(rows), frequency) for kind, rows in members.items()}
+    draws = {kind: _WeightedSampler(np.array(rows), frequency) for kind, rows in members.items()}
 
     def exchange(piece: str, word: str | None) -> str:
         if word not in kinds or rng.random() >= rate:
@@ -55,20 +53,24 @@ def substitute_words(
     return ["".join(exchange(p, w) for p, w in mark_words(text)) for text in texts]
 
 
-class _Draw:
-    """Draws rows with given weights, by inverting the cumulative sum."""
+class _WeightedSampler:
+    """A weighted random sampler of row numbers, by inverting the cumulative sum."""
 
     def __init__(self, rows: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
         self.rows = rows
         self.cumulative = np.cumsum(weights[rows])
 
     def one(self, rng: np.random.Generator) -> int:
+        """Draw one row number in proportion to its weight."""
         at = np.searchsorted(self.cumulative, rng.random() * self.cumulative[-1], side="right")
         return int(self.rows[min(at, len(self.rows) - 1)])
 
 
 def _kinds(texts: Sequence[str], vocabulary: Vocabulary) -> dict[str, _Kind]:
-    """Return the kind of every vocabulary word; sentence starts do not count as capitalised."""
+    """Return the kind of every vocabulary word: its ending, and whether it is mostly capitalised.
+
+    The first word of a text does not count as capitalised.
+    """
     seen: Counter[str] = Counter()
     capital: Counter[str] = Counter()
     for text in texts[:100_000]:
@@ -80,6 +82,7 @@ def _kinds(texts: Sequence[str], vocabulary: Vocabulary) -> dict[str, _Kind]:
 
 
 def _ending(word: str) -> str:
+    """Return "number", the ending of a word (-ing, -ed, -ly, -s), or "" for any other."""
     if word[0].isdigit():
         return "number"
     return next((e for e in _ENDINGS if word.endswith(e) and len(word) > len(e) + 2), "")

@@ -1,4 +1,4 @@
-"""How many words to answer: the count that maximises the expected F1."""
+"""The number of words to answer: the one that maximises the expected F1."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["best_count", "best_counts"]
-
 
 def best_counts(
     probabilities: NDArray[Any], expected_size: NDArray[Any] | None = None
 ) -> NDArray[np.int64]:
-    """Return, for each row of descending probabilities, how many words to answer.
+    """Return the number of words that maximises the expected F1, for each row of probabilities.
 
     Words are taken as independent. Answering the k likeliest has an expected F1 of about
     2 Σ_{i≤k} p_i / (k + m), m being the expected size of the true set; the best k ≥ 1 is returned.
@@ -38,5 +36,5 @@ def best_counts(
 
 
 def best_count(probabilities: NDArray[Any]) -> int:
-    """Return `best_counts` of a single row."""
+    """Return the number of words that maximises the expected F1, for one row of probabilities."""
     return int(best_counts(np.asarray(probabilities)[None])[0])

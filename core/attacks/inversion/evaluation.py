@@ -1,4 +1,4 @@
-"""Score an attack on texts it has not seen, with the prior-only attacker on the same targets."""
+"""Score an inversion attack and the prior-only baseline on the same unseen texts."""
 
 from __future__ import annotations
 
@@ -10,29 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from core.attacks.fitted import check_vectors
-from core.attacks.inversion.prior import PriorAttack
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.attacks.inversion.shipped import shipped_vocabulary
-from core.encoders.white_box import parts_read
-from core.errors import InvalidInputError
-from core.metrics import score_words
-from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
-from core.registry import name_of
-from core.results import EvaluationResult, Recovery
-from core.specs import settings_of
-from core.text import Vocabulary, check_texts, revealing_words, word_set
-
-__all__ = [
-    "attack_name",
-    "attack_vocabulary",
-    "evaluate",
-    "rarer_half",
-    "restrict",
-    "sample_rows",
-    "sample_texts",
-    "score_answers",
-]
+from leakscope.core.attacks.fitted import check_vectors
+from leakscope.core.attacks.inversion.prior import PriorAttack
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.attacks.inversion.shipped import shipped_vocabulary
+from leakscope.core.encoders.white_box import parts_read
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.metrics import score_words
+from leakscope.core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
+from leakscope.core.registry import name_of
+from leakscope.core.results import EvaluationResult, Recovery
+from leakscope.core.specs import settings_of
+from leakscope.core.text import Vocabulary, check_texts, revealing_words, word_set
 
 
 def evaluate(
@@ -48,14 +37,15 @@ def evaluate(
     name: str = "texts",
     on_progress: OnProgress = no_progress,
 ) -> EvaluationResult:
-    """Invert the embeddings of texts and score the answers by their word sets.
+    """Invert the embeddings of texts and score the recovered word sets.
 
     Implements the protocol of Corò (2022): the targets are W(x) ∩ V, V being the attack's
     vocabulary (Table A.2), and V ∩ V' where a second vocabulary V' is given (Table 5.2, with
     V' of the other domain); answers are restricted likewise.
-    Differs from the paper: W(x) holds the words that the encoder reads, and those beyond what it
-    reads are counted as unread; the F1 in which words outside V count as missed stands beside, and
-    so does the prior-only attacker, who picks the best constant answer to the same targets.
+    Differs from the paper: W(x) holds the words that the encoder reads, and words beyond its
+    maximum length are counted as unread. The result also has the F1 in which words outside V count
+    as missed, and the scores of the prior-only attacker, whose answer to the same targets is
+    constant.
 
     Parameters
     ----------
@@ -74,7 +64,7 @@ def evaluate(
         `encoder` makes those of the drawn texts.
     documents : sequence, optional
         The document that each of the n texts comes from, where several come from one: intervals
-        are of documents then, else of distinct texts.
+        cover documents then, else distinct texts.
     name : str
         How the result calls the texts.
 
@@ -93,19 +83,26 @@ def evaluate(
     rows = sample_rows(len(checked), limit, seed)
     sample = [checked[i] for i in rows]
     groups = None if documents is None else [documents[i] for i in rows]
-    if vocabulary is not None:  # refused before the work
+    if vocabulary is not None:  # fails before the work starts
         restrict(attack_vocabulary(attack, encoder), vocabulary.index.keys())
     if vectors is None:
-        chosen = encoder.encode(sample, _part(on_progress, 0.0, 0.5))
+        chosen = encoder.encode(sample, _subprogress(on_progress, 0.0, 0.5))
     else:
-        chosen = _stored(attack, encoder, vectors, len(checked))[rows]
+        chosen = _checked_stored_vectors(attack, encoder, vectors, len(checked))[rows]
     start = time.perf_counter()
-    answers = attack.invert(encoder, chosen, _part(on_progress, 0.5, 1.0))
+    answers = attack.invert(encoder, chosen, _subprogress(on_progress, 0.5, 1.0))
     seconds = time.perf_counter() - start
     return score_answers(
-        attack, encoder, sample, answers,
-        seconds=seconds, seed=seed, vocabulary=vocabulary, documents=groups, name=name,
-    )  # fmt: skip
+        attack,
+        encoder,
+        sample,
+        answers,
+        seconds=seconds,
+        seed=seed,
+        vocabulary=vocabulary,
+        documents=groups,
+        name=name,
+    )
 
 
 def score_answers(
@@ -120,7 +117,7 @@ def score_answers(
     documents: Sequence[Hashable] | None = None,
     name: str = "texts",
 ) -> EvaluationResult:
-    """Score the answers of an attack to the vectors of texts, as `evaluate` does.
+    """Score given answers of an attack on texts, as `evaluate` does.
 
     Parameters
     ----------
@@ -148,26 +145,28 @@ def score_answers(
         seed=seed,
         vocabulary_size=len(scope),
         sentences_per_second=len(texts) / max(seconds, 1e-9),
-        **_machine(encoder),
+        **_encoder_runtime(encoder),
         n_queries_mean=float(np.mean([answer.n_queries for answer in answers])),
         training=dict(getattr(attack, "training_", None) or {}),
-        **_scored(encoder, texts, answers, (known, scope), documents, seed),
+        **_score_fields(encoder, texts, answers, (known, scope), documents, seed),
     )
 
 
-def _stored(attack: InversionAttack, encoder: Encoder, vectors: Vectors, n_texts: int) -> Vectors:
-    """Return vectors that were made before, checked to be those of the texts."""
+def _checked_stored_vectors(
+    attack: InversionAttack, encoder: Encoder, vectors: Vectors, n_texts: int
+) -> Vectors:
+    """Check that stored vectors fit the texts and the encoder; return them."""
     reads_sparse = bool(getattr(attack, "reads_sparse", False))
     return check_vectors(vectors, encoder.dimension, n_texts, reads_sparse=reads_sparse)
 
 
-def _machine(encoder: Encoder) -> dict[str, Any]:
-    """Return what encodes, and how exactly."""
+def _encoder_runtime(encoder: Encoder) -> dict[str, Any]:
+    """Return the encoder's device, precision and backend as result fields."""
     usual = {"device": "cpu", "precision": "float32", "backend": "torch"}
     return {name: str(getattr(encoder, name, value)) for name, value in usual.items()}
 
 
-def _scored(
+def _score_fields(
     encoder: Encoder,
     sample: Sequence[str],
     answers: Sequence[Recovery],
@@ -175,27 +174,28 @@ def _scored(
     groups: Sequence[Hashable] | None,
     seed: int,
 ) -> dict[str, Any]:
-    """Score answers, and the prior-only attacker's, on the words known and those in scope."""
+    """Compute a result's score fields for the answers and for the prior-only baseline."""
     known, scope = vocabularies
     read = parts_read(encoder, sample)
     all_words = [word_set(part) - known.stop_words for part in read]
-    unread = [word_set(text) - known.stop_words - own
-              for text, own in zip(sample, all_words, strict=True)]  # fmt: skip
+    unread = [
+        word_set(text) - known.stop_words - own for text, own in zip(sample, all_words, strict=True)
+    ]
     targets = [scope.targets(part) for part in read]
-    apart: dict[str, Any] = {
+    subsets: dict[str, Any] = {
         "revealing": [revealing_words(text) for text in sample],
         "rare": rarer_half(known),
     }
     blank = np.zeros((1, encoder.dimension), np.float32)
     guesses = PriorAttack().fit_vocabulary(encoder, scope).invert(encoder, blank) * len(sample)
     judge = partial(score_words, texts=sample, groups=groups, seed=seed)
-    blind = judge([guess.word_set - known.stop_words for guess in guesses], all_words)
+    open_baseline = judge([guess.word_set - known.stop_words for guess in guesses], all_words)
     open_scores = judge([answer.word_set - known.stop_words for answer in answers], all_words)
     return {
-        "scores": judge(_within(answers, scope), targets, **apart),
-        "baseline": judge(_within(guesses, scope), targets, **apart),
+        "scores": judge(_answered_in_scope(answers, scope), targets, **subsets),
+        "baseline": judge(_answered_in_scope(guesses, scope), targets, **subsets),
         "vocabulary_coverage": sum(map(len, targets)) / sum(map(len, all_words)),
-        "unrestricted": open_scores.score("token_set_f1", blind.token_set_f1),
+        "unrestricted": open_scores.score("token_set_f1", open_baseline.token_set_f1),
         "n_words": sum(map(len, all_words)) + sum(map(len, unread)),
         "n_unread": sum(map(len, unread)),
         "n_texts_cut": sum(map(bool, unread)),
@@ -203,7 +203,7 @@ def _scored(
 
 
 def sample_texts(texts: Sequence[str], limit: int | None, seed: int) -> list[str]:
-    """Return `limit` checked texts, drawn without replacement, in their original order.
+    """Draw `limit` texts without replacement, in their original order, after checking them.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def sample_texts(texts: Sequence[str], limit: int | None, seed: int) -> list[str
 
 
 def sample_rows(n: int, limit: int | None, seed: int) -> list[int]:
-    """Return which of n texts `sample_texts` draws, ascending.
+    """Return the ascending indices of the texts that `sample_texts` draws out of n.
 
     Raises
     ------
@@ -225,29 +225,29 @@ def sample_rows(n: int, limit: int | None, seed: int) -> list[int]:
     if limit is not None and limit < 1:
         raise InvalidInputError(f"limit must be at least 1, got {limit}.")
     if not n:
-        raise InvalidInputError("texts must hold at least one text, got none.")
+        raise InvalidInputError("texts must contain at least one text, got none.")
     if limit is None or limit >= n:
         return list(range(n))
     return sorted(np.random.default_rng(seed).choice(n, size=limit, replace=False).tolist())
 
 
 def attack_vocabulary(attack: InversionAttack, encoder: Encoder) -> Vocabulary:
-    """Return the words that the attack was fitted to answer.
+    """Return the vocabulary of words that an attack can answer.
 
-    White-box attacks answer tokens and have no vocabulary of their own: the one that ships for
-    the encoder stands in, so that all attacks face the same targets.
+    White-box attacks answer tokens and have no vocabulary: the one shipped for the
+    encoder is used, so that all attacks have the same targets.
     """
     own: Vocabulary | None = getattr(attack, "vocabulary_", None)
     return shipped_vocabulary(encoder) if own is None else own
 
 
 def rarer_half(vocabulary: Vocabulary) -> frozenset[str]:
-    """Return the less frequent half of a vocabulary, which lists its words by frequency."""
+    """Return the less frequent half of a vocabulary's words."""
     return frozenset(vocabulary.words[len(vocabulary) // 2 :])
 
 
 def restrict(vocabulary: Vocabulary, words: AbstractSet[str]) -> Vocabulary:
-    """Return the vocabulary with the given words alone, in its order and with its counts.
+    """Return a vocabulary restricted to the given words, with its order and counts.
 
     Raises
     ------
@@ -267,16 +267,17 @@ def restrict(vocabulary: Vocabulary, words: AbstractSet[str]) -> Vocabulary:
 
 
 def attack_name(attack: Any) -> str:
-    """Return the registry's name of an attack, or its class name where it has none."""
+    """Return an attack's name in the registry, or its class name if it is not registered."""
     return name_of(INVERSION_ATTACKS, type(attack)) or type(attack).__name__
 
 
-def _within(answers: Sequence[Recovery], scope: Vocabulary) -> list[AbstractSet[str]]:
+def _answered_in_scope(answers: Sequence[Recovery], scope: Vocabulary) -> list[AbstractSet[str]]:
+    """Return the words of each answer that are in a vocabulary."""
     return [answer.word_set & scope.index.keys() for answer in answers]
 
 
-def _part(on_progress: OnProgress, low: float, high: float) -> OnProgress:
-    """Show the progress of one step as a part of the whole."""
+def _subprogress(on_progress: OnProgress, low: float, high: float) -> OnProgress:
+    """Return a progress callback that maps a step's 0 to 1 into [low, high] of the whole."""
 
     def report(fraction: float, message: str) -> None:
         on_progress(low + (high - low) * fraction, message)

@@ -1,4 +1,4 @@
-"""Readings as files: JSON for programs, CSV for spreadsheets."""
+"""Export inversion results of single texts (`Reading`) as JSON or CSV."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from core.attacks.inversion.reading import Mark, Reading, TokenScores
-from core.attacks.inversion.registry import INVERSION_ATTACKS
-from core.spreadsheets import as_csv
-
-__all__ = ["readings_csv", "readings_json"]
+from leakscope.core.attacks.inversion.reading import Mark, Reading, TokenScores
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.spreadsheets import rows_to_csv
 
 
 def readings_json(readings: Sequence[Reading]) -> str:
-    """Return readings as a JSON list; `words` has the form of `python -m core invert --json`."""
+    """Serialise readings as a JSON list; `words` has the form of `leakscope invert --json`."""
     rows = [_as_dict(reading) for reading in readings]
     return json.dumps(rows, ensure_ascii=False, indent=2)
 
 
 def _as_dict(reading: Reading) -> dict[str, Any]:
+    """Return one reading as a JSON-able dictionary."""
     entry = INVERSION_ATTACKS[reading.attack]
     true = reading.targets
     return {
@@ -53,26 +52,27 @@ def _as_dict(reading: Reading) -> dict[str, Any]:
 
 
 def _sentence(reading: Reading) -> dict[str, Any]:
-    """Return the sentence that was read, where the attack reads one; what is not known is None."""
+    """Return the JSON fields of the reconstructed sentence; empty if the attack writes none."""
     found = reading.recovery.sentence
     if found is None:
         return {}
     numbers = {"cosine": found.cosine, "confidence": found.confidence}
     known = {name: None if math.isnan(value) else value for name, value in numbers.items()}
-    sure = [{"word": w.word, "confidence": w.score} for w in found.words]
-    told = {"sentence": found.text, **known, "sentence_words": sure}
-    if sure:
-        from core.attacks.inversion.reconstruct.confidence import (
+    confidences = [{"word": w.word, "confidence": w.score} for w in found.words]
+    fields = {"sentence": found.text, **known, "sentence_words": confidences}
+    if confidences:
+        from leakscope.core.attacks.inversion.reconstruct.confidence import (
             CALIBRATED_ON,
             why_not_calibrated,
         )
 
-        told["confidence_calibrated_on"] = CALIBRATED_ON
-        told["confidence_not_calibrated_because"] = why_not_calibrated(reading.text) or None
-    return {**told, "is_unfinished": reading.is_unfinished}
+        fields["confidence_calibrated_on"] = CALIBRATED_ON
+        fields["confidence_not_calibrated_because"] = why_not_calibrated(reading.text) or None
+    return {**fields, "is_unfinished": reading.is_unfinished}
 
 
 def _scores(scores: TokenScores) -> dict[str, float]:
+    """Return precision, recall and F1 as JSON fields."""
     return {
         "precision": scores.precision,
         "recall": scores.recall,
@@ -81,7 +81,7 @@ def _scores(scores: TokenScores) -> dict[str, float]:
 
 
 def readings_csv(readings: Sequence[Reading]) -> str:
-    """Return one row a word: what was answered, in its order, then what was missed."""
+    """Serialise readings as CSV, one word per row: answered words by rank, then missed words."""
     rows: list[Sequence[Any]] = [("attack", "rank", "word", "score", "outcome", "encoder", "text")]
     for reading in readings:
         tail = (reading.encoder, reading.text)
@@ -94,4 +94,4 @@ def readings_csv(readings: Sequence[Reading]) -> str:
             ("beyond what the encoder reads", reading.unread),
         ):
             rows += [(reading.attack, "", word, "", outcome, *tail) for word in sorted(words)]
-    return as_csv(rows)
+    return rows_to_csv(rows)

@@ -1,25 +1,23 @@
-"""Reading one text by a slow attack: work for a process of its own, which keeps what it opened."""
+"""Slow inversion attacks as background jobs, in a process that keeps opened attacks in memory."""
 
 from __future__ import annotations
 
 import copy
 
-from core.attacks.inversion.reading import Reading, prior_words, read_vector
-from core.attacks.inversion.shipped import open_attack
-from core.encoders.at_hand import encoder_at_hand
-from core.protocols import InversionAttack, OnProgress, Vectors, no_progress
-from core.results import Recovery
-from core.specs import AttackSpec, EncoderSpec, validate_settings
-
-__all__ = ["attack_at_hand", "read_all", "read_text", "with_settings"]
+from leakscope.core.attacks.inversion.reading import Reading, prior_words, read_vector
+from leakscope.core.attacks.inversion.shipped import open_attack
+from leakscope.core.encoders.shared import shared_encoder
+from leakscope.core.protocols import InversionAttack, OnProgress, Vectors, no_progress
+from leakscope.core.results import Recovery
+from leakscope.core.specs import AttackSpec, EncoderSpec, validate_settings
 
 _OPEN: dict[tuple[str, EncoderSpec], InversionAttack] = {}
 
 
-def attack_at_hand(
+def shared_attack(
     spec: AttackSpec, on: EncoderSpec, on_progress: OnProgress = no_progress
 ) -> InversionAttack:
-    """Return an attack with the settings of a spec, its weights kept for the next job.
+    """Open an attack with the settings of a spec; its weights stay in memory for later jobs.
 
     Raises
     ------
@@ -29,12 +27,12 @@ def attack_at_hand(
         A value outside its range; the message names the range.
     """
     if (spec.name, on) not in _OPEN:
-        _OPEN[spec.name, on] = open_attack(spec.name, encoder_at_hand(on), on_progress)
+        _OPEN[spec.name, on] = open_attack(spec.name, shared_encoder(on), on_progress)
     return with_settings(_OPEN[spec.name, on], spec)
 
 
 def with_settings(ready: InversionAttack, spec: AttackSpec) -> InversionAttack:
-    """Return an open attack with the settings of a spec; its arrays are shared, not copied.
+    """Return a copy of an open attack with a spec's settings; the arrays are shared.
 
     Raises
     ------
@@ -56,11 +54,11 @@ def read_text(
     counts_stop_words: bool,
     on_progress: OnProgress = no_progress,
 ) -> Reading:
-    """Return what an attack reads from the vector of a text."""
+    """Invert the vector of a text by an attack and compare the answer with the text."""
     on_progress(0.0, "Loading the attack")
-    encoder = encoder_at_hand(on)
-    attack = attack_at_hand(spec, on, on_progress)
-    guess = prior_words(encoder, attack_at_hand(AttackSpec(name=spec.name), on), counts_stop_words)
+    encoder = shared_encoder(on)
+    attack = shared_attack(spec, on, on_progress)
+    guess = prior_words(encoder, shared_attack(AttackSpec(name=spec.name), on), counts_stop_words)
     return read_vector(
         spec.name,
         attack,
@@ -73,10 +71,10 @@ def read_text(
     )
 
 
-def read_all(
+def invert_all(
     spec: AttackSpec, on: EncoderSpec, vectors: Vectors, on_progress: OnProgress = no_progress
 ) -> list[Recovery]:
-    """Return what an attack answers to each of several vectors, which is all that it is given.
+    """Invert several vectors by an attack that sees nothing else.
 
     Raises
     ------
@@ -84,5 +82,5 @@ def read_all(
         `on_progress` asked a search to stop; its `answers` are the best so far.
     """
     on_progress(0.0, "Loading the attack")
-    encoder = encoder_at_hand(on)
-    return attack_at_hand(spec, on, on_progress).invert(encoder, vectors, on_progress)
+    encoder = shared_encoder(on)
+    return shared_attack(spec, on, on_progress).invert(encoder, vectors, on_progress)

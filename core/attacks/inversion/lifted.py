@@ -1,8 +1,8 @@
-"""An attack on vectors that were changed: led back to the encoder's own space first.
+"""Attack changed vectors (a defence, for example) after mapping them back linearly.
 
-An attacker who may use the encoder has pairs of changed and unchanged vectors for texts of their
-own. A linear map between the two makes every attack that reads the encoder read what was changed,
-whatever its width, and it is where such an attack is then trained on.
+An attacker who can query the encoder has pairs of changed and unchanged vectors for their own
+texts. A linear map between the two lets every attack on the encoder read changed vectors of any
+width; such an attack can then be trained further on mapped vectors.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.fitted import bind, check_fitted, check_vectors
-from core.errors import InvalidInputError
-from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
-from core.results import Recovery
-from core.text import Vocabulary
-
-__all__ = ["Lift", "LiftedAttack", "LiftedEncoder"]
+from leakscope.core.attacks.fitted import bind, check_fitted, check_vectors
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
+from leakscope.core.results import Recovery
+from leakscope.core.text import Vocabulary
 
 PENALTIES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
 """Of least squares, as shares of the mean variance of a number."""
@@ -29,10 +27,10 @@ PENALTIES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
 
 @dataclass(frozen=True)
 class Lift:
-    """A linear map from changed vectors to those that they were: x ↦ μ + (x − ν)·M.
+    """A linear map from changed vectors back to the original ones: x ↦ μ + (x − ν)·M.
 
-    Under independent noise this is Wiener's filter; of fewer dimensions, the conditional mean
-    as far as it is linear. Where nothing was changed it changes nothing.
+    Under independent noise this is the Wiener filter; for fewer dimensions, the best linear
+    estimate. Where nothing was changed, it is the identity.
     """
 
     weight: NDArray[np.float32]
@@ -44,7 +42,7 @@ class Lift:
 
     @classmethod
     def fit(cls, changed: Vectors, unchanged: Vectors) -> Lift:
-        """Fit on the (n, m) and (n, d) vectors of the same texts.
+        """Fit the map on (n, m) changed and (n, d) original vectors of the same texts.
 
         The penalty is the one that predicts the last tenth best.
 
@@ -66,7 +64,7 @@ class Lift:
 
     @classmethod
     def _solve(cls, changed: Vectors, unchanged: Vectors, penalties: Sequence[float]) -> list[Lift]:
-        """Return the map under each penalty; the sums over all rows are the same for all."""
+        """Solve ridge regression for each penalty, from one set of sums."""
         nu, mu = changed.mean(0, dtype=np.float64), unchanged.mean(0, dtype=np.float64)
         x, y = changed - nu, unchanged - mu
         gram, products = x.T @ x, x.T @ y
@@ -81,7 +79,7 @@ class Lift:
         ]
 
     def __call__(self, vectors: Vectors) -> Vectors:
-        """Return the vectors led back, shape (n, d)."""
+        """Map changed vectors back to the original space, shape (n, d)."""
         lifted: Vectors = ((vectors - self.from_centre) @ self.weight + self.to_centre).astype(
             np.float32
         )
@@ -89,7 +87,7 @@ class Lift:
 
 
 class LiftedEncoder:
-    """An encoder behind a change, led back to the space of `own`, for which it can stand.
+    """A changed encoder with its vectors mapped back to the space of `own`.
 
     Attacks that are fitted on `own` take it for that encoder: it has its name and fingerprint.
 
@@ -108,13 +106,13 @@ class LiftedEncoder:
         self.base, self._lift = changed, lift
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the (n, d) vectors of n texts, changed and led back."""
+        """Encode n texts by the changed encoder and map the vectors back, (n, d)."""
         return self._lift(self.base.encode(texts, on_progress))
 
 
 @dataclass(eq=False)
 class LiftedAttack:
-    """An attack on an encoder, turned on vectors of the same encoder that were changed.
+    """An attack on an encoder, applied to changed vectors of that encoder after mapping them back.
 
     Parameters
     ----------
@@ -137,10 +135,9 @@ class LiftedAttack:
     vocabulary_: Vocabulary = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Take over the words of the attack, and the encoder under attack.
+        """Take over the vocabulary of the attack, and bind it to the changed encoder.
 
-        How sure it is was learned from vectors as they are, whose cosines mean more: it is not
-        told of changed ones.
+        The attack's confidence calibration holds for unchanged vectors only, so it is dropped.
         """
         if getattr(self.attack, "confidence_", None) is not None:
             unsure: Any = copy.copy(self.attack)
@@ -149,13 +146,13 @@ class LiftedAttack:
         bind(self, self.changed, getattr(self.attack, "vocabulary_", None))
 
     def fit(self, *_: Any, **__: Any) -> LiftedAttack:
-        """Return itself: its parts are fitted already."""
+        """Return self: attack and map are fitted already."""
         return self
 
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the words read from each changed vector."""
+        """Map changed vectors back and return the words recovered from each."""
         vectors = check_fitted(self, encoder, vectors)
         back = check_vectors(self.lift(vectors), self.queried.dimension)
         return self.attack.invert(self.queried, back, on_progress)

@@ -1,29 +1,32 @@
-"""What a learned black-box attack trains on: vectors and the words of their texts."""
+"""Training data of learned black-box attacks: vectors and the words of their texts."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.fitted import check_vectors
-from core.attacks.inversion.augmentation import substitute_words
-from core.errors import InvalidInputError
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.text import STOP_WORDS, Vocabulary, check_texts
-from core.vectors import stack
+from leakscope.core.attacks.fitted import check_vectors
+from leakscope.core.attacks.inversion.augmentation import substitute_words
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.specs import settings_of
+from leakscope.core.text import STOP_WORDS, Vocabulary, check_texts
+from leakscope.core.training.loop import Loop
+from leakscope.core.vectors import stack
 
-__all__ = ["TrainingPairs", "collect_pairs"]
-
+_MOST_VALIDATION = 5_000
 _Rows = list[NDArray[np.int32]]
 
 
 @dataclass(frozen=True)
 class TrainingPairs:
-    """Vectors with the vocabulary positions of their texts' words, split for validation."""
+    """Training and validation pairs: vectors, and vocabulary positions of their texts' words."""
 
     vocabulary: Vocabulary
     vectors: Vectors
@@ -35,36 +38,23 @@ class TrainingPairs:
 
     @property
     def mean_words(self) -> float:
-        """Mean |W(x) ∩ V| of the training texts."""
+        """The mean number of vocabulary words per training text, |W(x) ∩ V|."""
         return float(np.mean([len(r) for r in self.rows]))
 
 
 def collect_pairs(
+    attack: Any,
     encoder: Encoder,
     texts: Sequence[str],
-    vectors: Vectors | None,
-    *,
-    vocabulary_size: int,
-    keep_stop_words: bool,
-    validation_share: float,
-    max_validation: int = 5_000,
-    substitutions: int = 0,
-    seed: int = 0,
-    reads_sparse: bool = False,
+    vectors: Vectors | None = None,
     on_progress: OnProgress = no_progress,
 ) -> TrainingPairs:
-    """Encode the auxiliary texts and set a validation split aside.
+    """Encode the auxiliary texts by an attack's settings, and set a validation split aside.
 
     Parameters
     ----------
     vectors : ndarray of float32, shape (n, d), optional
         The embeddings of `texts` where they exist already.
-    validation_share : float
-        Share of the texts set aside, `max_validation` texts at most.
-    substitutions : int
-        Copies of every training text with words exchanged, encoded as well.
-    reads_sparse : bool
-        Whether the attack can read sparse vectors; else they are refused.
 
     Raises
     ------
@@ -72,38 +62,68 @@ def collect_pairs(
         Fewer than 20 texts hold a word of the vocabulary.
     """
     texts = check_texts(texts)
-    stop_words: frozenset[str] = frozenset() if keep_stop_words else STOP_WORDS
-    vocabulary = Vocabulary.count(texts, size=vocabulary_size, stop_words=stop_words)
-    order = np.random.default_rng(seed).permutation(len(texts))
-    n_validation = min(max_validation, round(validation_share * len(texts)))
+    stop_words: frozenset[str] = frozenset() if attack.keep_stop_words else STOP_WORDS
+    vocabulary = Vocabulary.count(texts, size=attack.vocabulary_size, stop_words=stop_words)
+    order = np.random.default_rng(attack.seed).permutation(len(texts))
+    n_validation = min(_MOST_VALIDATION, round(attack.validation_share * len(texts)))
     held, kept = order[:n_validation], order[n_validation:]
-    share = 1 / (1 + substitutions)
+    share = 1 / (1 + attack.substitutions)
     if vectors is None:
         vectors = encoder.encode(texts, lambda f, m: on_progress(f * share, m))
+    reads_sparse = attack.reads_sparse
     vectors = check_vectors(vectors, encoder.dimension, len(texts), reads_sparse=reads_sparse)
     all_rows = vocabulary.rows(texts)
     train_vectors, train_rows = [vectors[kept]], [all_rows[i] for i in kept]
-    for copy in range(substitutions):
-        changed = substitute_words([texts[i] for i in kept], vocabulary, seed=seed + 1 + copy)
-        train_vectors.append(encoder.encode(changed, _later(on_progress, 1 + copy, share)))
+    for copy in range(attack.substitutions):
+        seed = attack.seed + 1 + copy
+        changed = substitute_words([texts[i] for i in kept], vocabulary, seed=seed)
+        train_vectors.append(encoder.encode(changed, _part_progress(on_progress, 1 + copy, share)))
         train_rows += vocabulary.rows(changed)
-    stacked, found = _with_words(stack(train_vectors), train_rows)
-    held_vectors, held_rows = _with_words(vectors[held], [all_rows[i] for i in held])
+    stacked, found = _drop_wordless(stack(train_vectors), train_rows)
+    held_vectors, held_rows = _drop_wordless(vectors[held], [all_rows[i] for i in held])
     if len(found) < 20 or not held_rows:
         raise InvalidInputError(
-            f"Only {len(found)} training and {len(held_rows)} validation texts hold a word of "
-            "the vocabulary; give more texts or a larger validation share."
+            f"Only {len(found)} training and {len(held_rows)} validation texts contain a word of "
+            "the vocabulary. Give more texts or a larger validation share."
         )
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()
     return TrainingPairs(vocabulary, stacked, found, held_vectors, held_rows, digest)
 
 
-def _later(on_progress: OnProgress, number: int, share: float) -> OnProgress:
-    """Report the progress of one of several parts of equal share."""
+def _part_progress(on_progress: OnProgress, number: int, share: float) -> OnProgress:
+    """Return a progress callback for part `number` of several parts of equal share."""
     return lambda fraction, message: on_progress((number + fraction) * share, message)
 
 
-def _with_words(vectors: Vectors, rows: _Rows) -> tuple[Vectors, _Rows]:
-    """Leave out texts that hold no word of the vocabulary."""
+def _drop_wordless(vectors: Vectors, rows: _Rows) -> tuple[Vectors, _Rows]:
+    """Drop vectors of texts without a word of the vocabulary."""
     keep = [i for i, r in enumerate(rows) if len(r)]
     return vectors[keep], [rows[i] for i in keep]
+
+
+def training_loop(
+    attack: Any,
+    name: str,
+    encoder: Encoder,
+    pairs: TrainingPairs,
+    checkpoint_dir: str | None,
+    *,
+    counts_start: bool = False,
+) -> Loop:
+    """Return the loop that an attack's settings ask for; `name` tells its checkpoints apart."""
+    return Loop(
+        n=len(pairs.rows),
+        epochs=attack.epochs,
+        batch_size=attack.batch_size,
+        seed=attack.seed,
+        identity={
+            "attack": name,
+            "settings": {name: getattr(attack, name) for name in settings_of(type(attack))},
+            "encoder": encoder.fingerprint,
+            "texts": pairs.digest,
+        },
+        decay=attack.decay,
+        patience=attack.patience,
+        counts_start=counts_start,
+        checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
+    )

@@ -1,4 +1,4 @@
-"""The attacker who never sees the vector: the baseline beside every score."""
+"""The prior-only baseline: an attacker who never sees the vector."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, rebind
-from core.attacks.inversion.decision import best_count
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.results import RecoveredWord, Recovery
-from core.specs import setting
-from core.text import STOP_WORDS, Vocabulary
-from core.vectors import n_rows
-
-__all__ = ["PriorAttack"]
+from leakscope.core.attacks.fitted import bind, bound_meta, check_fitted, rebind
+from leakscope.core.attacks.inversion.decision import best_count
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.results import RecoveredWord, Recovery
+from leakscope.core.specs import setting
+from leakscope.core.text import STOP_WORDS, Vocabulary
+from leakscope.core.vectors import n_rows
 
 
 @dataclass
 class PriorAttack:
-    """Answers the same most frequent words for every vector.
+    """A baseline that answers the same most frequent words for every vector.
 
     The number of words maximises the expected F1 under the auxiliary frequencies, so this is
     the strongest constant answer, not a straw man.
@@ -50,13 +48,13 @@ class PriorAttack:
         return self.fit_vocabulary(encoder, vocabulary)
 
     def fit_vocabulary(self, encoder: Encoder, vocabulary: Vocabulary) -> Self:
-        """Take the counts from a vocabulary."""
+        """Use the word counts of a given vocabulary."""
         bind(self, encoder, vocabulary)
         return self
 
     def open(self, encoder: Encoder, on_progress: OnProgress = no_progress) -> Self:
-        """Use the counts that ship with the trained attacks."""
-        from core.attacks.inversion.shipped import shipped_vocabulary
+        """Use the word counts shipped with the trained attacks."""
+        from leakscope.core.attacks.inversion.shipped import shipped_vocabulary
 
         return self.fit_vocabulary(encoder, shipped_vocabulary(encoder))
 
@@ -75,7 +73,7 @@ class PriorAttack:
         return [answer] * n_rows(vectors)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the counts; there is nothing else."""
+        """Return the vocabulary with its counts as metadata; there are no arrays."""
         return {}, bound_meta(self)
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:

@@ -1,4 +1,4 @@
-"""Zero-shot: the words whose own encodings lie nearest to the vector."""
+"""The zero-shot word probe: answer the words whose own encodings are nearest to the vector."""
 
 from __future__ import annotations
 
@@ -9,24 +9,29 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, check_vectors, rebind
-from core.attacks.inversion.word_start import encode_words
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.ranges import Between
-from core.results import RecoveredWord, Recovery
-from core.specs import setting
-from core.text import STOP_WORDS, Vocabulary
-from core.vectors import dot, is_sparse, n_rows, sparse_of, sparse_parts, unit
-
-__all__ = ["ProbeAttack"]
+from leakscope.core.attacks.fitted import (
+    bind,
+    bound_meta,
+    check_fitted,
+    check_shapes,
+    check_vectors,
+    rebind,
+)
+from leakscope.core.attacks.inversion.word_encodings import encode_words
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.ranges import Uniform
+from leakscope.core.results import RecoveredWord, Recovery
+from leakscope.core.specs import setting
+from leakscope.core.text import STOP_WORDS, Vocabulary
+from leakscope.core.vectors import dot, is_sparse, n_rows, sparse_from_parts, sparse_parts, unit
 
 N_FOR_MEAN = 1000
-"""Texts whose mean vector is taken off."""
+"""The most texts whose mean vector is subtracted."""
 
 
 @dataclass
 class ProbeAttack:
-    """Encodes every vocabulary word alone and answers those most similar to the vector.
+    """An attack that encodes every vocabulary word alone and answers those nearest to the vector.
 
     Answers the words of the largest cosine between Φ(w) − μ and e − μ. Needs a list of words, one
     query a word, once, and texts for μ, the mean of their vectors; without texts e stays as it is
@@ -34,9 +39,9 @@ class ProbeAttack:
     """
 
     n_words: int = setting(
-        10, "Words answered", low=1, high=100, at="answer", search=Between(3, 30)
+        10, "Number of words to answer", low=1, high=100, at="answer", search=Uniform(3, 30)
     )
-    vocabulary_size: int = setting(20_000, "Words encoded", low=10)
+    vocabulary_size: int = setting(20_000, "Number of words to encode", low=10)
     keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
 
     reads_sparse = True
@@ -52,7 +57,7 @@ class ProbeAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Take the word list from the texts and encode each word.
+        """Take the vocabulary from the texts and encode each word.
 
         μ is taken over N_FOR_MEAN of the texts, evenly spread. Of averages of word vectors it is
         nearly all of each vector.
@@ -74,16 +79,16 @@ class ProbeAttack:
         *,
         centre: Vectors | None = None,
     ) -> Self:
-        """Encode the words of a list; `centre` is μ, shape (d,), where texts are known."""
+        """Encode the words of a vocabulary; `centre` is the mean text vector μ (d,), if known."""
         bind(self, encoder, vocabulary)
         self.centre_ = centre
         self.directions_ = unit(encode_words(encoder, vocabulary, on_progress, centre=centre))
         return self
 
     def open(self, encoder: Encoder, on_progress: OnProgress = no_progress) -> Self:
-        """Encode the word list that ships with the trained attacks."""
-        from core.attacks.inversion.shipped import shipped_vocabulary
-        from core.encoders.cache import CachedEncoder
+        """Encode the shipped vocabulary of the trained attacks."""
+        from leakscope.core.attacks.inversion.shipped import shipped_vocabulary
+        from leakscope.core.encoders.cache import CachedEncoder
 
         return self.fit_vocabulary(CachedEncoder(encoder), shipped_vocabulary(encoder), on_progress)
 
@@ -104,6 +109,7 @@ class ProbeAttack:
         return recoveries
 
     def _answer(self, cosine: NDArray[np.float32], answers_all: bool) -> Recovery:
+        """Return the words of the largest cosines: `n_words`, or all above 0."""
         count = int((cosine > 0).sum()) if answers_all else self.n_words
         top = np.argsort(-cosine, kind="stable")[: count + 25]
         listed = tuple(RecoveredWord(self.vocabulary_.words[w], float(cosine[w])) for w in top)
@@ -125,5 +131,5 @@ class ProbeAttack:
         if "directions" in arrays:
             self.directions_ = np.asarray(arrays["directions"], dtype=np.float32)
         else:
-            self.directions_ = sparse_of(arrays, int(arrays["shape"][1]))
+            self.directions_ = sparse_from_parts(arrays, int(arrays["shape"][1]))
         return self

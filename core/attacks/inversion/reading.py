@@ -1,4 +1,4 @@
-"""What one attack reads of one text: each word marked, scored, and set beside pure guessing."""
+"""The result of one attack on one text: each word marked, scored, and compared with guessing."""
 
 from __future__ import annotations
 
@@ -8,28 +8,19 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from core.attacks.inversion.evaluation import attack_vocabulary, rarer_half
-from core.attacks.inversion.prior import PriorAttack
-from core.attacks.inversion.sentence import kin_of
-from core.encoders.white_box import read_and_unread
-from core.errors import StoppedSearch
-from core.metrics import token_set_scores
-from core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
-from core.results import RecoveredWord, Recovery
-from core.text import STOP_WORDS, mark_words, numbers_of, revealing_words
-
-__all__ = [
-    "Mark",
-    "Reading",
-    "TokenScores",
-    "mark_recovery",
-    "prior_words",
-    "read_vector",
-]
+from leakscope.core.attacks.inversion.evaluation import attack_vocabulary, rarer_half
+from leakscope.core.attacks.inversion.prior import PriorAttack
+from leakscope.core.attacks.inversion.sentence import same_stem_words
+from leakscope.core.encoders.white_box import read_and_unread
+from leakscope.core.errors import StoppedSearch
+from leakscope.core.metrics import token_set_scores
+from leakscope.core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
+from leakscope.core.results import RecoveredWord, Recovery
+from leakscope.core.text import STOP_WORDS, mark_words, revealing_words, words_with_digits
 
 
 class Mark(StrEnum):
-    """What became of a piece of the text."""
+    """The outcome for a piece of the text: recovered, missed, or why it is not scored."""
 
     RECOVERED = "recovered"
     MISSED = "missed"
@@ -50,7 +41,7 @@ class TokenScores:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """One attack's answer for one text, with what it is measured against."""
+    """One attack's answer for one text, compared with the text's words and with guessing."""
 
     attack: str
     encoder: str
@@ -68,9 +59,9 @@ class Reading:
     kin: dict[str, str]
     """Wrong answers that share their stem with a word of the text, and that word."""
     revealing: frozenset[str]
-    """Those targets that look like names or numbers."""
+    """Targets that look like names or numbers."""
     rare: frozenset[str] = frozenset()
-    """Those targets that are of the rarer half of the attack's vocabulary."""
+    """Targets in the less frequent half of the attack's vocabulary."""
     scores: TokenScores
     all_words_f1: float
     """F1 when the words outside the vocabulary count as missed."""
@@ -80,57 +71,57 @@ class Reading:
     """From vector to words."""
     training: dict[str, Any] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()
-    """Words that stand only beyond what the encoder reads: the vector is not of them."""
+    """Words that occur only beyond the encoder's maximum length, so not in the vector."""
     is_unfinished: bool = False
-    """Whether the attack was stopped: what it answers is the best until then."""
+    """Whether the attack was stopped early, with its best answer so far."""
 
     @property
     def n_recovered(self) -> int:
-        """How many different words of the text were answered."""
+        """The number of different words of the text that were recovered."""
         return len(self.hits)
 
     @property
     def missed(self) -> frozenset[str]:
-        """Words that this attack is scored on and did not answer."""
+        """Target words that the attack did not recover."""
         return self.targets - {hit.word for hit in self.hits}
 
     @property
     def n_guessed(self) -> int:
-        """How many words are found who always answers the most frequent ones."""
+        """The number of target words that the prior-only baseline recovers."""
         return round(self.prior.recall * len(self.targets) / 100)
 
     @property
     def n_words(self) -> int:
-        """How many different words with content the text has, those that cannot be named too."""
+        """The number of different content words of the text, in the vocabulary or not."""
         return len(self.targets) + len(self.unknown)
 
     @property
     def groups(self) -> dict[str, tuple[int, int]]:
-        """How many names, numbers and rare words were read, of how many that could be named."""
-        read, numbers = {w.word for w in self.hits}, numbers_of(self.revealing)
+        """The counts (recovered, targets) of names, numbers and rare words."""
+        read, numbers = {w.word for w in self.hits}, words_with_digits(self.revealing)
         named = {"names": self.revealing - numbers, "numbers": numbers, "rare words": self.rare}
         return {title: (len(words & read), len(words)) for title, words in named.items()}
 
     @property
     def unnamed(self) -> dict[str, int]:
-        """How many names and numbers of the text the attack cannot name."""
+        """The counts of names and numbers of the text that are outside the attack's vocabulary."""
         revealing = revealing_words(self.text) & self.unknown
-        numbers = numbers_of(revealing)
+        numbers = words_with_digits(revealing)
         return {"names": len(revealing - numbers), "numbers": len(numbers)}
 
     def marked(self, mark: Mark) -> list[str]:
-        """Return the pieces with a mark, as they stand in the text, without repetition."""
+        """Return the distinct pieces of the text that have a mark, in text order."""
         found = dict.fromkeys(piece for piece, m in self.pieces if m is mark)
         return list(found)
 
 
 def prior_words(encoder: Encoder, attack: InversionAttack, stop_words: bool) -> frozenset[str]:
-    """Return what the attacker who never sees the vector answers, always the same words.
+    """Return the constant answer of the prior-only baseline, with or without stop words.
 
     With stop words counted, the guess comes from the bundled corpora: the vocabularies of
     trained attacks have no count of them.
     """
-    from core.corpora import bundled_sentences
+    from leakscope.core.corpora import bundled_sentences
 
     if stop_words:
         prior = PriorAttack(keep_stop_words=True).fit(encoder, bundled_sentences())
@@ -153,7 +144,7 @@ def read_vector(
     counts_stop_words: bool = False,
     on_progress: OnProgress = no_progress,
 ) -> Reading:
-    """Invert one vector and hold the answer against the text.
+    """Invert one vector by an attack and compare the answer with its text.
 
     Parameters
     ----------
@@ -198,44 +189,46 @@ def mark_recovery(
     counts_stop_words: bool = False,
     seconds: float = float("nan"),
 ) -> Reading:
-    """Hold an answer that is there already against the text; see `read_vector`."""
+    """Compare a given answer with its text; see `read_vector`."""
     known = attack_vocabulary(attack, encoder)
     left_out = frozenset() if counts_stop_words else STOP_WORDS
     words, unread = (part - left_out for part in read_and_unread(encoder, text))
     answered = tuple(w for w in recovery.words if w.word not in left_out)
-    said = {w.word for w in answered}
-    # What was read although no trained vocabulary holds it (white-box attacks) counts as well.
-    targets = frozenset(w for w in words if w in known.index or w in STOP_WORDS or w in said)
+    recovered = {w.word for w in answered}
+    # Recovered words outside every trained vocabulary (white-box attacks) count as targets, too.
+    targets = frozenset(w for w in words if w in known.index or w in STOP_WORDS or w in recovered)
     return Reading(
         attack=name,
         encoder=encoder.name,
         text=text,
         counts_stop_words=counts_stop_words,
-        pieces=_mark(text, targets, said, left_out, unread),
+        pieces=_mark_pieces(text, targets, recovered, left_out, unread),
         hits=tuple(w for w in answered if w.word in targets),
         wrong=tuple(w for w in answered if w.word not in targets),
         recovery=recovery,
         targets=targets,
         unknown=words - targets,
-        kin=kin_of(said - words, words),
+        kin=same_stem_words(recovered - words, words),
         revealing=revealing_words(text) & targets,
         rare=rarer_half(known) & targets,
         unread=unread,
-        scores=_scores(targets, said),
-        all_words_f1=_scores(words, said).f1,
+        scores=_scores(targets, recovered),
+        all_words_f1=_scores(words, recovered).f1,
         prior=_scores(targets, prior - left_out),
         seconds=seconds,
         training=dict(getattr(attack, "training_", None) or {}),
     )
 
 
-def _mark(
+def _mark_pieces(
     text: str,
     targets: AbstractSet[str],
-    said: AbstractSet[str],
+    answered: AbstractSet[str],
     left_out: AbstractSet[str],
     unread: AbstractSet[str],
 ) -> tuple[tuple[str, Mark], ...]:
+    """Split a text into pieces and mark each as recovered, missed or not scored."""
+
     def mark(word: str | None) -> Mark:
         if word is None:
             return Mark.BETWEEN
@@ -245,11 +238,12 @@ def _mark(
             return Mark.UNREAD
         if word not in targets:
             return Mark.UNKNOWN
-        return Mark.RECOVERED if word in said else Mark.MISSED
+        return Mark.RECOVERED if word in answered else Mark.MISSED
 
     return tuple((piece, mark(word)) for piece, word in mark_words(text))
 
 
-def _scores(true: AbstractSet[str], said: AbstractSet[str]) -> TokenScores:
-    precision, recall, f1 = (100 * value for value in token_set_scores(true, said))
+def _scores(true: AbstractSet[str], answered: AbstractSet[str]) -> TokenScores:
+    """Return precision, recall and F1 (×100) of answered words against the true ones."""
+    precision, recall, f1 = (100 * value for value in token_set_scores(true, answered))
     return TokenScores(precision=precision, recall=recall, f1=f1)

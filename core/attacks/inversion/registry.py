@@ -1,62 +1,60 @@
-"""The attacks, in the order in which a reader should meet them."""
+"""Registry of the inversion attacks, simplest first."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.protocols import Access, InversionAttack
-from core.registry import Entry, find, make
-from core.specs import AttackSpec
-
-__all__ = ["INVERSION_ATTACKS", "AttackEntry", "make_attack"]
+from leakscope.core.protocols import Access, InversionAttack
+from leakscope.core.registry import Entry, find, make
+from leakscope.core.specs import AttackSpec
 
 
 @dataclass(frozen=True)
 class AttackEntry(Entry):
-    """What a user should know before choosing an attack, and where its class is."""
+    """The registry entry of an inversion attack: its class, access, cost and description."""
 
     access: Access
     is_live: bool
-    """Answers within about a second, so it can run as one types."""
+    """Whether it answers within about a second, so that it can run while the visitor types."""
     score: str
     """What the score of a recovered word means."""
     is_slow: bool = False
-    """Takes seconds for each vector, so that studies attack a sample of their texts."""
+    """Whether it takes seconds per vector, so that studies attack only a sample."""
     writes_sentences: bool = False
-    """Answers a sentence: it is measured by `study reconstruct`, and by its words where asked."""
+    """Whether it answers a sentence, as measured by `study reconstruct`."""
 
     @property
     def is_baseline(self) -> bool:
-        """Whether it only says what guessing gives: it never looks at the vector."""
+        """Whether the attack never uses the vector and so measures guessing."""
         return self.access is Access.NOTHING
 
     @property
     def reads_sparse(self) -> bool:
-        """Whether it reads the sparse vectors of bags of words."""
+        """Whether the attack accepts the sparse vectors of bags of words."""
         return bool(getattr(self.kind, "reads_sparse", False))
 
     @property
     def answers_in_order(self) -> bool:
-        """Whether the order of its words says more than their scores."""
+        """Whether the order of the answered words is more informative than their scores."""
         return bool(getattr(self.kind, "answers_in_order", False))
 
     @property
     def cost(self) -> str:
-        """What the attacker has to have, and how long an answer takes."""
-        pace = "as one types" if self.is_live else "in seconds to a minute"
+        """What the attacker needs and how fast it answers, in words."""
+        pace = "as you type" if self.is_live else "in seconds to a minute"
         return f"needs {self.access.needs}; answers {pace}"
 
 
-_HERE = "core.attacks.inversion"
+_HERE = "leakscope.core.attacks.inversion"
 
 INVERSION_ATTACKS: dict[str, AttackEntry] = {
     "prior": AttackEntry(
         "Prior only",
-        "Never looks at the vector and answers the most frequent words: what guessing gives.",
+        "Never sees the vector and answers the most frequent words: the score of guessing.",
         "baseline",
         access=Access.NOTHING,
         is_live=True,
-        score="share of auxiliary texts that hold the word",
+        score="share of auxiliary texts that contain the word",
         path=f"{_HERE}.prior:PriorAttack",
         formula=r"\text{score}(w) = \frac{1}{|D|} \sum_{x' \in D} \mathbb 1[w \in x']",
         colour="#8A8F96",
@@ -68,7 +66,7 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         "baseline",
         access=Access.PAIRS,
         is_live=True,
-        score="similarity-weighted share of the neighbours that hold the word",
+        score="similarity-weighted share of the neighbours that contain the word",
         path=f"{_HERE}.retrieval:RetrievalAttack",
         formula=r"w \in \hat W \iff \sum_{x' \in N_k(x)} \cos(\Phi(x), \Phi(x'))\,"
         r"[w \in W(x')] \ \text{is large}",
@@ -77,11 +75,11 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
     ),
     "probe": AttackEntry(
         "Word probe",
-        "Encodes every word of a list alone and answers the words nearest to the vector.",
+        "Encodes every word of a vocabulary alone and answers the words nearest to the vector.",
         "ours, zero-shot",
         access=Access.QUERIES,
         is_live=True,
-        score="cosine between the vector and the word's own encoding, both less a mean",
+        score="cosine between the vector and the word's encoding, both centred",
         path=f"{_HERE}.probe:ProbeAttack",
         formula=r"\text{score}(w) = \cos\big(\Phi(x) - \mu,\ \Phi(w) - \mu_V\big)",
         colour="#CC79A7",
@@ -93,7 +91,7 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
         "Song & Raghunathan (2020), Eq. 8",
         access=Access.PAIRS,
         is_live=True,
-        score="probability that the text holds the word",
+        score="probability that the text contains the word",
         path=f"{_HERE}.classifiers.mlc:MLCAttack",
         formula=r"\mathcal L = -\sum_{w \in V} \big[ y_w \log \hat y_w + (1-y_w)\log(1-\hat y_w) "
         r"\big],\quad \hat y_w = \sigma(\text{w}_w^\top \Phi(x) + b_w)",
@@ -102,7 +100,7 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
     ),
     "msp": AttackEntry(
         "Multi-set prediction",
-        "A recurrent network that names one word after another, knowing which it has named.",
+        "A recurrent network that predicts one word after another, given those it has predicted.",
         "Song & Raghunathan (2020), Eq. 9; Corò (2022), Alg. 1",
         access=Access.PAIRS,
         is_live=True,
@@ -115,7 +113,7 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
     ),
     "relaxation": AttackEntry(
         "Continuous relaxation",
-        "Follows the encoder's gradients to a soft text whose vector matches.",
+        "Optimises a soft text by the encoder's gradients until its vector matches.",
         "Song & Raghunathan (2020), Eq. 5",
         access=Access.WHITE_BOX,
         is_live=False,
@@ -129,7 +127,7 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
     ),
     "staged": AttackEntry(
         "Staged relaxation",
-        "Maps the vector to a lower layer first, then follows the gradients there.",
+        "Maps the vector to a lower layer first, then optimises a soft text there.",
         "Song & Raghunathan (2020), Eq. 6",
         access=Access.WHITE_BOX,
         is_live=False,
@@ -155,11 +153,11 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
     ),
     "probe_mlc": AttackEntry(
         "Probe-started classifier",
-        "The multi-label classifier, started from the encoder's own encoding of each word.",
+        "The multi-label classifier, started from the encoder's encoding of each word.",
         "ours",
         access=Access.PAIRS,
         is_live=True,
-        score="probability that the text holds the word",
+        score="probability that the text contains the word",
         path=f"{_HERE}.classifiers.probe_mlc:ProbeMLCAttack",
         formula=r"\text{logit} = W\big(A(e-\mu) + \text{MLP}(e-\mu)\big) + b,"
         r"\quad W_w^{\text{start}} = \Phi(w) - \mu_V",
@@ -168,12 +166,12 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
     ),
     "search": AttackEntry(
         "Re-embedding search",
-        "Encodes its own answer, ranks all words anew by how the two vectors differ, then keeps "
-        "the changes that bring the vector closer.",
+        "Encodes its answer, ranks all words again by the difference of the two vectors, and keeps "
+        "the changes that bring the vectors closer.",
         "ours",
         access=Access.QUERIES,
         is_live=True,
-        score="probability that the text holds the word, after re-encoding",
+        score="probability that the text contains the word, after re-encoding",
         path=f"{_HERE}.search.attack:SearchAttack",
         formula=r"\begin{aligned} &p \leftarrow \sigma\big(C(e, \Phi(S), S)\big),\ "
         r"\text{then twice: } p_w \leftarrow \sigma(\beta \cdot f_w),\\ "
@@ -187,13 +185,13 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
     ),
     "reconstruct": AttackEntry(
         "Reconstruction",
-        "Writes a sentence, encodes it, and keeps the edits that bring its vector closer: words "
-        "come back in their order.",
+        "Writes a sentence, encodes it, and keeps the edits that bring its vector closer. It "
+        "recovers words in order.",
         "ours",
         access=Access.QUERIES,
         is_live=False,
-        score="how often such a word is right; of an encoder without weights that ship, the cosine "
-        "of the sentence",
+        score="how often a word with this score is right; for encoders without shipped weights, "
+        "the cosine of the sentence",
         path=f"{_HERE}.reconstruct.attack:ReconstructAttack",
         formula=r"\hat x = \arg\max_{x'}\ \cos\big(\Phi(x'), e\big) + \lambda\big(\log P(x') + "
         r"\ell(n)\big),\quad "
@@ -209,7 +207,7 @@ INVERSION_ATTACKS: dict[str, AttackEntry] = {
 
 
 def make_attack(spec: AttackSpec | str) -> InversionAttack:
-    """Build an unfitted attack from its spec.
+    """Build an unfitted inversion attack from its spec or registry name.
 
     Raises
     ------

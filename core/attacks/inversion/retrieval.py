@@ -1,4 +1,4 @@
-"""The second honest baseline: look up the most similar auxiliary sentences."""
+"""The retrieval baseline: answer the words of the most similar auxiliary sentences."""
 
 from __future__ import annotations
 
@@ -10,42 +10,47 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, check_vectors, rebind
-from core.attacks.inversion.decision import best_counts
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.ranges import Between
-from core.results import RecoveredWord, Recovery
-from core.specs import setting
-from core.text import STOP_WORDS, Vocabulary, check_texts
-from core.vectors import dot, is_sparse, n_rows, sparse_of, sparse_parts, unit
-
-__all__ = ["RetrievalAttack"]
+from leakscope.core.attacks.fitted import (
+    bind,
+    bound_meta,
+    check_fitted,
+    check_shapes,
+    check_vectors,
+    rebind,
+)
+from leakscope.core.attacks.inversion.decision import best_counts
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.ranges import Uniform
+from leakscope.core.results import RecoveredWord, Recovery
+from leakscope.core.specs import setting
+from leakscope.core.text import STOP_WORDS, Vocabulary, check_texts
+from leakscope.core.vectors import dot, is_sparse, n_rows, sparse_from_parts, sparse_parts, unit
 
 
 @dataclass
 class RetrievalAttack:
-    """Answers the words that the nearest auxiliary sentences agree on.
+    """A baseline that answers the words shared by the nearest auxiliary sentences.
 
     Neighbours by cosine, weighted by exp(cosine / temperature); a word's score is its share of
-    the weight. No learning: what leaks to somebody who merely owns similar texts.
+    the weight. Nothing is learned: it shows what leaks to anyone who owns similar texts.
     """
 
     n_neighbors: int = setting(
         200,
-        "Auxiliary sentences that vote",
+        "Number of auxiliary sentences that vote",
         low=1,
         high=5000,
         at="answer",
-        search=Between(5, 1000, is_log=True),
+        search=Uniform(5, 1000, is_log=True),
     )
     temperature: float = setting(
         0.05,
-        "How much nearer sentences weigh more",
+        "Weight of near sentences over distant ones",
         low=1e-3,
         at="answer",
-        search=Between(0.005, 1.0, is_log=True),
+        search=Uniform(0.005, 1.0, is_log=True),
     )
-    vocabulary_size: int = setting(20_000, "Words that can be answered", low=10)
+    vocabulary_size: int = setting(20_000, "Vocabulary size", low=10)
     keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
 
     reads_sparse = True
@@ -61,7 +66,7 @@ class RetrievalAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Keep the auxiliary vectors and the words of their texts."""
+        """Store the auxiliary vectors and the words of their texts."""
         texts = check_texts(texts)
         stop_words: frozenset[str] = frozenset() if self.keep_stop_words else STOP_WORDS
         vocabulary = Vocabulary.count(texts, size=self.vocabulary_size, stop_words=stop_words)
@@ -74,9 +79,9 @@ class RetrievalAttack:
         return self
 
     def open(self, encoder: Encoder, on_progress: OnProgress = no_progress) -> Self:
-        """Use the bundled corpora as the auxiliary pool, encoded once and kept on disk."""
-        from core.corpora import bundled_sentences
-        from core.encoders.cache import CachedEncoder
+        """Use the bundled corpora as the auxiliary pool, encoded once and cached on disk."""
+        from leakscope.core.corpora import bundled_sentences
+        from leakscope.core.encoders.cache import CachedEncoder
 
         self.fit(CachedEncoder(encoder), bundled_sentences(), on_progress=on_progress)
         return self
@@ -94,6 +99,7 @@ class RetrievalAttack:
         return recoveries
 
     def _vote(self, vectors: Vectors) -> list[Recovery]:
+        """Score words by the weighted vote of each vector's nearest sentences."""
         cosine, n = dot(vectors, self.vectors_), n_rows(vectors)
         k = min(self.n_neighbors, cosine.shape[1])
         near = np.argpartition(-cosine, k - 1, axis=1)[:, :k]
@@ -105,6 +111,7 @@ class RetrievalAttack:
         return [self._answer(share) for share in (votes @ self.words_).toarray()]
 
     def _answer(self, share: NDArray[np.float32]) -> Recovery:
+        """Turn word scores into an answer whose length maximises the expected F1."""
         ranked = np.argsort(-share, kind="stable")[:100]
         count = int(best_counts(share[ranked][None], share.sum()[None])[0])
         words = self.vocabulary_.words
@@ -132,10 +139,10 @@ class RetrievalAttack:
         if "vectors" in arrays:
             self.vectors_ = np.asarray(arrays["vectors"], dtype=np.float32)
         else:
-            self.vectors_ = sparse_of(arrays, int(arrays["shape"][1]))
+            self.vectors_ = sparse_from_parts(arrays, int(arrays["shape"][1]))
         ones = np.ones(len(arrays["indices"]), dtype=np.float32)
         words = {"data": ones, "columns": arrays["indices"], "starts": arrays["indptr"]}
-        self.words_ = sparse_of(words, len(self.vocabulary_))
+        self.words_ = sparse_from_parts(words, len(self.vocabulary_))
         if n_rows(self.words_) != n_rows(self.vectors_):
             raise ValueError("as many sentences as vectors")
         return self

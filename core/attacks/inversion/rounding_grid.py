@@ -14,7 +14,7 @@ _ZERO = 127
 
 
 class RoundingGrid:
-    """Tells which rows of a table cannot have been the input of a float32 sum.
+    """Test which rows of a table cannot have been the input of a rounded float32 sum.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class RoundingGrid:
         self._widest = self._halves.max(1), self._spacings.max(1)
 
     def excluded(self, noisy: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Return whether each of (m, n) sums excludes each candidate, bool (m, V)."""
+        """Return which of V candidates each of (m, n) noisy sums excludes, bool (m, V)."""
         found = np.ones((len(noisy), self._halves.shape[1]), bool)
         lowest = lowest_bits(noisy)
         widest, coarsest = self._widest
@@ -45,7 +45,7 @@ class RoundingGrid:
 
 
 def lowest_bits(values: NDArray[np.float32]) -> NDArray[np.int16]:
-    """Return the exponent of the lowest bit that is set in each number; 127 for 0.
+    """Return the exponent of the lowest set bit of each number; 127 for 0.
 
     Examples
     --------

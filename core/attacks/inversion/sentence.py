@@ -1,101 +1,121 @@
-"""What can be put to an attack, and which words resemble each other."""
+"""Checks of a text to attack, descriptions of its score, and words with the same stem."""
 
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from core.errors import InvalidInputError
-from core.text import STOP_WORDS, check_text, word_set
-
-__all__ = ["check_sentence", "kin_of", "read_said", "scored_said"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.text import STOP_WORDS, check_text, word_set
 
 
 def check_sentence(
     text: str,
     *,
     counts_stop_words: bool = False,
-    remedy: str = "Type a word with content.",
+    remedy: str = "Type a word that is not a stop word.",
 ) -> str:
-    """Return the text if it holds a word to find.
+    """Return the text after checking that it has a word to recover.
 
     Parameters
     ----------
     remedy : str
-        What to do about a text of stop words alone, which differs from place to place.
+        What to do about a text that contains only stop words.
 
     Raises
     ------
     InvalidInputError
-        It is empty, too long, damaged, holds no word of two letters or digits, or stop words
-        alone while these do not count.
+        It is empty, too long, damaged, without a word of two letters or digits, or contains only
+        stop words while these do not count.
     """
     found = word_set(check_text(text))
     if not found:
         raise InvalidInputError(
-            "There is no word of at least two letters or digits, so there is nothing to recover. "
+            "The text has no word of two or more letters or digits: there is nothing to recover. "
             "Type a sentence."
         )
     if not counts_stop_words and found <= STOP_WORDS:
         raise InvalidInputError(
-            "The text holds stop words alone (such as the, of, and), which are not scored. "
+            "The text contains only stop words (such as the, of, and), which are not scored. "
             + remedy
         )
     return text
 
 
-def read_said(n_read: int, n_named: int, n_unnamed: int) -> str:
-    r"""Return how many words were read of those that could be, and how many no answer could name.
+def format_recall(n_read: int, n_named: int, n_unnamed: int) -> str:
+    """Return how many of the testable words were recovered, as a title.
 
-    What an attacker cannot name is missing from its list, not from the vector.
+    The text beside it must state the untested words: see `describe_untested`.
 
     Parameters
     ----------
     n_named : int
-        Words of the text that the attacker can name: what every score counts.
+        Words of the text in the attack's vocabulary: what every score counts.
+    n_unnamed : int
+        Words of the text outside the vocabulary.
 
     Examples
     --------
-    >>> read_said(6, 10, 0)
-    'Of 10 words the attacker reads 6'
-    >>> print(read_said(7, 12, 2).replace("; ", "\n"))
-    Of the 12 words that it can name, the attacker reads 7
-    2 more it cannot: no evidence of safety
-    >>> read_said(0, 0, 4)
-    'The attacker can name none of 4 words: no evidence of safety'
+    >>> format_recall(6, 10, 2), format_recall(0, 1, 0)
+    ('The attacker recovered 6 of 10 words', 'The attacker recovered none of 1 word')
+    >>> format_recall(0, 0, 4)
+    'None of 4 words could be tested'
+    """
+    if n_unnamed and not n_named:
+        return f"None of {_words(n_unnamed)} could be tested"
+    return f"The attacker recovered {n_read or 'none'} of {_words(n_named)}"
+
+
+def describe_untested(n_named: int, n_unnamed: int, kinds: str = "") -> str:
+    """Return what follows the title on words outside the vocabulary; empty if there are none.
+
+    Parameters
+    ----------
+    kinds : str
+        What these words mostly are, such as "names and numbers".
+
+    Examples
+    --------
+    >>> describe_untested(14, 13, "names and numbers")  # doctest: +ELLIPSIS
+    'The other 13, mostly names and numbers, are not in its vocabulary: **untested, possibly...
+    >>> describe_untested(0, 4), describe_untested(9, 0)
+    ("They are not in the attacker's vocabulary: **untested, possibly recoverable**.", '')
     """
     if not n_unnamed:
-        return f"Of {_words(n_named)} the attacker reads {n_read or 'none'}"
-    if not n_named:
-        return f"The attacker can name none of {_words(n_unnamed)}: no evidence of safety"
+        return ""
+    is_one = n_unnamed == 1
+    who = f"The other {'one' if is_one else n_unnamed}" if n_named else "It" if is_one else "They"
+    owner = "its" if n_named else "the attacker's"
+    mostly = f", mostly {kinds}," if kinds and not is_one else ""
     return (
-        f"Of the {_words(n_named)} that it can name, the attacker reads {n_read or 'none'}; "
-        f"{n_unnamed} more it cannot: no evidence of safety"
+        f"{who}{mostly} {'is' if is_one else 'are'} not in {owner} "
+        "vocabulary: **untested, possibly recoverable**."
     )
 
 
-def scored_said(n_named: int, n_unnamed: int) -> str:
-    """Return which words the scores count.
+def describe_scored(n_named: int, n_unnamed: int) -> str:
+    """Return which words the scores count, and how many are outside the vocabulary.
 
     Examples
     --------
-    >>> scored_said(12, 2), scored_said(9, 0)
-    ('the 12 words that it can name; 2 more it cannot', 'all 9 words')
+    >>> describe_scored(12, 2), describe_scored(9, 0)
+    ('the 12 words that the attack can name, not the other 2', 'all 9 words')
     """
     if not n_unnamed:
         return f"all {_words(n_named)}" if n_named != 1 else "the one word"
-    return f"the {_words(n_named)} that it can name; {n_unnamed} more it cannot"
+    return f"the {_words(n_named)} that the attack can name, not the other {n_unnamed}"
 
 
 def _words(n: int) -> str:
+    """Return "n words", or "1 word"."""
     return f"{n} word{'' if n == 1 else 's'}"
 
 
-def kin_of(wrong: AbstractSet[str], words: AbstractSet[str]) -> dict[str, str]:
-    """Return the wrong words that share their English stem with a word, and that word.
+def same_stem_words(wrong: AbstractSet[str], words: AbstractSet[str]) -> dict[str, str]:
+    """Map each wrong word to the word of the text with the same English stem, if any.
 
     Examples
     --------
-    >>> kin_of({"resigned", "bank"}, {"resigns", "minister"})
+    >>> same_stem_words({"resigned", "bank"}, {"resigns", "minister"})
     {'resigned': 'resigns'}
     """
     from nltk.stem.snowball import SnowballStemmer

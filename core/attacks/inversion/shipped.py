@@ -1,4 +1,4 @@
-"""Trained attacks on disk: saved, loaded, and opened ready to answer.
+"""Save, load and open trained attacks, including the shipped ones.
 
 Weights that ship with Leakscope lie in assets/weights/<encoder>/<attack>/.
 """
@@ -13,42 +13,35 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from core.assets import ASSETS
-from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
-from core.errors import ArtifactError, CoreError, InvalidInputError
-from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
-from core.registry import name_of
-from core.specs import AttackSpec, settings_of
-from core.store import META, UNFIT, load_artifact, read_record, save_artifact
-from core.text import Vocabulary
-
-__all__ = [
-    "WEIGHTS",
-    "load_attack",
-    "n_taught_by",
-    "open_attack",
-    "save_attack",
-    "shipped_digest",
-    "shipped_folder",
-    "shipped_held_out",
-    "shipped_settings",
-    "shipped_vocabulary",
-    "text_mark",
-]
+from leakscope.core.assets import ASSETS
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
+from leakscope.core.errors import ArtifactError, CoreError, InvalidInputError
+from leakscope.core.protocols import (
+    Encoder,
+    InversionAttack,
+    OnProgress,
+    TrainedAttack,
+    no_progress,
+)
+from leakscope.core.registry import name_of
+from leakscope.core.specs import AttackSpec, settings_of
+from leakscope.core.storage.artifacts import META, UNFIT, load_artifact, read_record, save_artifact
+from leakscope.core.text import Vocabulary
 
 WEIGHTS = ASSETS / "weights"
 
 
 class Named(Protocol):
-    """What weights are found by: an encoder, or its name before it is opened."""
+    """Anything with an encoder's name, by which its shipped weights are found."""
 
     @property
     def name(self) -> str:
-        """Of the encoder."""
+        """The encoder's name."""
         ...
 
 
-def _name_of(attack: TrainedAttack) -> str:
+def _registered_name(attack: TrainedAttack) -> str:
+    """Return the registry name of an attack; raise InvalidInputError if it has none."""
     name = name_of(INVERSION_ATTACKS, type(attack))
     if name is None:
         raise InvalidInputError(f"{type(attack).__name__} is not in the registry of attacks.")
@@ -62,7 +55,7 @@ def save_attack(
     training: dict[str, Any] | None = None,
     borrow: tuple[str, str] | None = None,
 ) -> Path:
-    """Write a fitted attack: its arrays, settings, encoder fingerprint and vocabulary.
+    """Write a fitted attack to a folder: arrays, settings, encoder fingerprint and vocabulary.
 
     Parameters
     ----------
@@ -74,19 +67,21 @@ def save_attack(
     """
     arrays, meta = attack.state()
     settings = {name: getattr(attack, name) for name in settings_of(type(attack))}
-    head = {"attack": _name_of(attack), "settings": settings, "training": training or {}}
+    head = {"attack": _registered_name(attack), "settings": settings, "training": training or {}}
     if borrow is not None:
         prefix, neighbour = borrow
         lent, lender = load_artifact(folder.parent / neighbour)
         for name, array in lent.items():
             if not np.array_equal(arrays.pop(prefix + name), array):
-                raise InvalidInputError(f"{neighbour} does not hold {prefix}{name} of {folder}.")
+                raise InvalidInputError(f"{neighbour} does not contain {prefix}{name} of {folder}.")
         head["borrows"] = [prefix, neighbour, lender["arrays_sha256"]]
     return save_artifact(folder, arrays, {**head, "state": meta})
 
 
-def _borrowed(folder: Path, prefix: str, neighbour: str, digest: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays that the neighbour lends, under their names here."""
+def _borrowed_arrays(
+    folder: Path, prefix: str, neighbour: str, digest: str
+) -> dict[str, NDArray[Any]]:
+    """Load the arrays shared with a neighbouring attack, with the prefix added to their names."""
     path = folder.parent / Path(neighbour).name
     arrays, meta = load_artifact(path)
     if meta["arrays_sha256"] != digest:
@@ -95,7 +90,7 @@ def _borrowed(folder: Path, prefix: str, neighbour: str, digest: str) -> dict[st
 
 
 def load_attack(folder: Path) -> TrainedAttack:
-    """Read a fitted attack back; its `training_` tells what it was trained on.
+    """Load a fitted attack from a folder; its `training_` is the stored training record.
 
     Raises
     ------
@@ -105,7 +100,7 @@ def load_attack(folder: Path) -> TrainedAttack:
     arrays, meta = load_artifact(folder)
     try:
         if "borrows" in meta:
-            arrays |= _borrowed(folder, *meta["borrows"])
+            arrays |= _borrowed_arrays(folder, *meta["borrows"])
         attack = make_attack(AttackSpec.of(meta["attack"], meta["settings"]))
         assert isinstance(attack, TrainedAttack)
         attack = attack.load_state(arrays, meta["state"])
@@ -114,44 +109,44 @@ def load_attack(folder: Path) -> TrainedAttack:
     except ArtifactError:
         raise
     except (*UNFIT, AssertionError, CoreError) as error:
-        told = str(error) if isinstance(error, CoreError) else f"{error!r}."
-        raise ArtifactError(f"{folder} does not hold a trained attack: {told}") from error
+        reason = str(error) if isinstance(error, CoreError) else f"{error!r}."
+        raise ArtifactError(f"{folder} does not contain a trained attack: {reason}") from error
 
 
 def shipped_vocabulary(encoder: Encoder) -> Vocabulary:
-    """Return the vocabulary of the weights that ship for `encoder`, or of the bundled corpora."""
+    """Return the vocabulary of the weights shipped for an encoder, or of the bundled corpora."""
     path = shipped_folder(encoder, "probe_mlc") / META
     if path.exists():
         return Vocabulary.from_dict(read_record(path, state=dict)["state"]["vocabulary"])
-    from core.corpora import bundled_sentences
+    from leakscope.core.corpora import bundled_sentences
 
     return Vocabulary.count(bundled_sentences())
 
 
 def shipped_settings(encoder: Named, attack: str) -> dict[str, Any]:
-    """Return the settings of the attack that ships for `encoder`; none where none ships."""
+    """Return the settings of the attack shipped for an encoder; empty if there is none."""
     path = shipped_folder(encoder, attack) / META
     return dict(read_record(path, settings=dict)["settings"]) if path.exists() else {}
 
 
 def shipped_digest(encoder: Named, attack: str) -> str:
-    """Return the SHA-256 of the weights of the attack that ships; empty where none ships."""
+    """Return the SHA-256 of the weights shipped for an encoder; empty if there are none."""
     path = shipped_folder(encoder, attack) / META
     if not path.exists():
         return ""
     return str(read_record(path, arrays_sha256=str)["arrays_sha256"])
 
 
-def n_taught_by(folder: Path) -> int:
-    """Return how many texts taught the attack in a folder: its own, or those of its base."""
+def n_training_texts(folder: Path) -> int:
+    """Return the number of training texts of an attack in a folder, its base's if more."""
     training = read_record(folder / META, training=dict)["training"]
     base = training.get("built_on")
     own = int(training.get("n_texts") or 0)
-    return max(own, n_taught_by(folder.with_name(str(base)))) if base else own
+    return max(own, n_training_texts(folder.with_name(str(base)))) if base else own
 
 
 def shipped_held_out(encoder: Named) -> frozenset[str]:
-    """Return the marks (`text_mark`) of sentences that no shipped attack was trained on.
+    """Return the hashes (`text_mark`) of sentences that no shipped attack was trained on.
 
     Raises
     ------
@@ -160,24 +155,24 @@ def shipped_held_out(encoder: Named) -> frozenset[str]:
     """
     path = shipped_folder(encoder, "held_out.json")
     if not path.exists():
-        raise ArtifactError(f"No sentences are recorded as held out for {encoder.name}: {path}.")
+        raise ArtifactError(f"There is no record of held-out sentences for {encoder.name}: {path}.")
     return frozenset(read_record(path, marks=list)["marks"])
 
 
 def text_mark(text: str) -> str:
-    """Return twelve hexadecimal digits that stand for a text."""
+    """Return the first twelve hexadecimal digits of a text's SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def shipped_folder(encoder: Named, attack: str) -> Path:
-    """Return where an attack lies, or would lie, that ships for `encoder`."""
+    """Return the folder of the attack shipped for an encoder, whether or not it exists."""
     return WEIGHTS / encoder.name.replace(":", "_").replace("/", "_") / attack
 
 
 def open_attack(
     spec: AttackSpec | str, encoder: Encoder, on_progress: OnProgress = no_progress
 ) -> InversionAttack:
-    """Return an attack that is ready to answer vectors of `encoder`, without training.
+    """Open an attack that is ready to invert vectors of an encoder, without training.
 
     Shipped weights are loaded; attacks that learn nothing are set up from the shipped
     vocabulary. Settings of the spec that do not change the weights override the stored ones.
@@ -202,7 +197,7 @@ def open_attack(
     if open_untrained is None:
         raise ArtifactError(
             f"No trained {spec.name!r} ships for encoder {encoder.name!r}. Train one: "
-            f"python -m core train --encoder {encoder.name} --attack {spec.name} "
+            f"leakscope train --encoder {encoder.name} --attack {spec.name} "
             "--corpus bundled --out FOLDER"
         )
     opened: InversionAttack = open_untrained(encoder, on_progress)

@@ -1,6 +1,6 @@
-"""Sparse vectors as the input of a network: a bag of words has too many dimensions for a matrix.
+"""Input layers for sparse vectors, such as bags of words, with too many dimensions for a matrix.
 
-Only columns that some training vector fills have weights: nothing can be learned of the others.
+Only columns that some training vector fills have weights: nothing can be learned about others.
 """
 
 from __future__ import annotations
@@ -15,24 +15,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.places import places_among
-from core.vectors import is_sparse
-
-__all__ = [
-    "SparseLinear",
-    "SparseRows",
-    "half",
-    "input_layer",
-    "network_input",
-    "stored_layer",
-    "training_input",
-    "unhalved",
-]
+from leakscope.core.lookup import lookup_sorted
+from leakscope.core.vectors import is_sparse
 
 
 @dataclass(frozen=True)
 class SparseRows:
-    """A batch of sparse vectors: places of the filled columns, their values, and where rows begin.
+    """A batch of sparse vectors: the filled columns' positions and values, and the row starts.
 
     Attributes
     ----------
@@ -49,12 +38,12 @@ class SparseRows:
 
     @property
     def device(self) -> torch.device:
-        """Where the batch lies."""
+        """The device of the batch."""
         return self.values.device
 
 
 class SparseLinear(nn.Module):
-    """x ↦ W x without a bias, W having a row of `n_out` weights for each filled column.
+    """A linear layer without bias for sparse input: `n_out` weights for each filled column.
 
     Parameters
     ----------
@@ -71,17 +60,17 @@ class SparseLinear(nn.Module):
         self.weight = nn.Parameter(torch.randn(len(columns), n_out) * n_out**-0.5)
 
     def forward(self, rows: SparseRows) -> Tensor:
-        """Return W x for each row, (n, n_out)."""
+        """Return W x for each sparse row, (n, n_out)."""
         summed: Tensor = F.embedding_bag(
             rows.places, self.weight, rows.starts, per_sample_weights=rows.values, mode="sum"
         )
         return summed
 
     def rows_of(self, vectors: Any) -> SparseRows:
-        """Return the rows of a csr_array as this layer's input; unknown columns are left out."""
+        """Convert a csr_array to this layer's input; columns without weights are dropped."""
         device = self.weight.device
         known = self.columns.cpu().numpy()
-        found, is_known = places_among(known, vectors.indices)
+        found, is_known = lookup_sorted(known, vectors.indices)
         lengths = np.add.reduceat(np.append(is_known, False).astype(np.int64), vectors.indptr[:-1])
         lengths[np.diff(vectors.indptr) == 0] = 0
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
@@ -93,14 +82,14 @@ class SparseLinear(nn.Module):
 
 
 def input_layer(vectors: Any, n_out: int) -> SparseLinear | None:
-    """Return the layer that sparse vectors need; None for dense ones, which need none."""
+    """Build the input layer for sparse training vectors; None for dense vectors."""
     if not is_sparse(vectors):
         return None
     return SparseLinear(np.unique(vectors.indices).astype(np.int64), n_out)
 
 
 def network_input(layer: Any, vectors: Any, device: torch.device) -> Any:
-    """Return vectors as what a layer takes: a tensor, or the rows of a sparse one."""
+    """Convert vectors to a layer's input: a dense tensor, or `SparseRows` for a sparse layer."""
     if isinstance(layer, SparseLinear):
         return layer.rows_of(vectors)
     return torch.from_numpy(vectors).to(device)
@@ -109,7 +98,7 @@ def network_input(layer: Any, vectors: Any, device: torch.device) -> Any:
 def training_input(
     layer: Any, vectors: Any, device: torch.device
 ) -> Callable[[NDArray[np.int64]], Any]:
-    """Return what gives the rows of a batch to a layer; dense vectors move to the device once."""
+    """Return a function from row numbers to a layer's batch; dense vectors are moved once."""
     if isinstance(layer, SparseLinear):
         return lambda rows: layer.rows_of(vectors[rows])
     moved = torch.from_numpy(vectors).to(device)
@@ -117,20 +106,20 @@ def training_input(
 
 
 def stored_layer(tensors: dict[str, Tensor], prefix: str) -> SparseLinear | None:
-    """Return an empty sparse layer of the form that was stored, or None where none was."""
+    """Build an untrained sparse layer of the stored shape; None if no sparse layer was stored."""
     if f"{prefix}columns" not in tensors:
         return None
     columns, weight = tensors[f"{prefix}columns"], tensors[f"{prefix}weight"]
     return SparseLinear(columns.numpy(), weight.shape[1])
 
 
-def half(tensor: Tensor) -> NDArray[Any]:
-    """Return a tensor as it is stored: numbers in float16, names of columns as they are."""
+def to_stored(tensor: Tensor) -> NDArray[Any]:
+    """Convert a tensor to an array for storage: floats to float16, integers unchanged."""
     array = tensor.detach().cpu().numpy()
     return array.astype(np.float16) if tensor.is_floating_point() else array
 
 
-def unhalved(array: NDArray[Any]) -> Tensor:
-    """Return what `half` stored, numbers in float32."""
+def from_stored(array: NDArray[Any]) -> Tensor:
+    """Convert an array stored by `to_stored` back to a tensor, floats to float32."""
     is_number = np.issubdtype(array.dtype, np.floating)
     return torch.from_numpy(np.asarray(array, np.float32 if is_number else array.dtype))

@@ -1,4 +1,4 @@
-"""Train an attack so that it can be stopped, resumed, scored on held-out texts and stored."""
+"""Resumable training of an inversion attack: train, score on held-out texts, and store."""
 
 from __future__ import annotations
 
@@ -11,36 +11,37 @@ from typing import Any
 
 import numpy as np
 
-from core.attacks.inversion.evaluation import evaluate
-from core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
-from core.attacks.inversion.shipped import load_attack, save_attack
-from core.corpora.near_duplicates import near_duplicates
-from core.corpora.splits import come_in_documents, hold_out
-from core.errors import ArtifactError, InvalidInputError
-from core.protocols import Encoder, InversionAttack, OnProgress, TrainedAttack, no_progress
-from core.specs import AttackSpec, settings_of
-from core.store import META, check_writable, clear_leftovers, read_json
-from core.text import check_texts
-from core.training.record import WorkClock, hardware, versions
-
-__all__ = ["HeldOut", "TrainingPlan", "held_out_scores", "split_held_out", "train_attack"]
+from leakscope.core.attacks.inversion.evaluation import evaluate
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
+from leakscope.core.attacks.inversion.shipped import load_attack, save_attack
+from leakscope.core.corpora.near_duplicates import near_duplicates
+from leakscope.core.corpora.splits import hold_out, share_documents
+from leakscope.core.errors import ArtifactError, InvalidInputError
+from leakscope.core.protocols import (
+    Encoder,
+    InversionAttack,
+    OnProgress,
+    TrainedAttack,
+    no_progress,
+)
+from leakscope.core.specs import AttackSpec, setting, settings_of, validate_settings
+from leakscope.core.storage.artifacts import META, check_writable, clear_leftovers, read_json
+from leakscope.core.text import check_texts
+from leakscope.core.training.record import WorkClock, hardware, versions
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlan:
-    """What to train on what; two runs of one plan and encoder end with the same attack.
+    """A training run: attack, corpus and split; equal plans on one encoder give equal attacks.
 
     Parameters
     ----------
     attack : AttackSpec
     corpus, corpus_hash : str
         Name and content hash of the texts.
-    seed : int
-        Of the drawing, of the held-out split and, where the attack has one, of the attack.
-    limit : int or None
-        Number of texts drawn, the held-out ones included.
-    n_held_out : int
-        Texts kept apart for scoring; at most a tenth.
+    seed, limit, n_held_out
+        The seed is that of the attack, too, where it has one; the limit includes the texts held
+        out.
     defence : str
         What the encoder is behind, by its name with its settings; empty where nothing is changed.
     undefended_fingerprint : str
@@ -50,14 +51,16 @@ class TrainingPlan:
     attack: AttackSpec
     corpus: str
     corpus_hash: str
-    seed: int = 0
-    limit: int | None = None
-    n_held_out: int = 500
+    limit: int | None = setting(None, "number of sentences to draw (default: all)", low=1)
+    seed: int = setting(0, "random seed", low=0)
+    n_held_out: int = setting(
+        500, "held-out sentences for scoring, at most a tenth", low=1, flag="held-out"
+    )
     defence: str = ""
     undefended_fingerprint: str = ""
 
     def identity(self, encoder: Encoder) -> dict[str, Any]:
-        """Return what tells this run from another, JSON-able."""
+        """Return the JSON-able identity of the run on an encoder, for checkpoints and records."""
         return {
             "attack": self.attack.name,
             "settings": dict(self.attack.settings),
@@ -68,18 +71,19 @@ class TrainingPlan:
             "seed": self.seed,
             "limit": self.limit,
             "n_held_out": self.n_held_out,
-            **self._behind(),
+            **self._defence_fields(),
         }
 
-    def _behind(self) -> dict[str, str]:
-        if not self.defence:  # as all records were before there were defences
+    def _defence_fields(self) -> dict[str, str]:
+        """Return the identity's fields for the defence; empty if there is none."""
+        if not self.defence:  # as in records from before there were defences
             return {}
         return {"defence": self.defence, "undefended_fingerprint": self.undefended_fingerprint}
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Texts that an attack is scored on and was not trained on.
+    """The held-out texts that a trained attack is scored on.
 
     Attributes
     ----------
@@ -105,10 +109,10 @@ def train_attack(
     *,
     documents: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Train the attack of a plan, write it to `out` and return its training record.
+    """Train the attack of a plan, save it to `out` and return its training record.
 
     A run that was killed resumes from `out/checkpoint`; one that had finished is returned as it
-    is. `core.encoders.cache.CachedEncoder` keeps the vectors over a kill, too.
+    is. `leakscope.core.encoders.cache.CachedEncoder` keeps the vectors over a kill, too.
 
     Parameters
     ----------
@@ -127,18 +131,18 @@ def train_attack(
     InvalidInputError
         Too few texts, or `out` holds something else.
     StorageError
-        The disk is full, and what was finished before is kept; or nothing can be written to
-        `out`, which is told before the work.
+        The disk is full; finished work is preserved. Or nothing can be written to `out`, which is
+        checked before the work.
     """
     identity = plan.identity(encoder)
     finished = _finished_record(out, identity, on_progress)
     if finished is not None:
-        _tidy(out)
+        _remove_leftovers(out)
         return finished
     known, held_out = split_held_out(texts, plan, documents)
-    attack = make_attack(_seeded(plan))
+    attack = make_attack(_with_seed(plan))
     if not isinstance(attack, TrainedAttack):
-        raise InvalidInputError(f"attack {plan.attack.name!r} learns nothing that can be stored.")
+        raise InvalidInputError(f"attack {plan.attack.name!r} has no training result to store.")
     clock = WorkClock(out / "checkpoint" / "run.json", identity, on_progress)
     check_writable(out)
     attack.fit(encoder, known, on_progress=clock.report, checkpoint_dir=str(out / "checkpoint"))
@@ -152,13 +156,13 @@ def train_attack(
         "held_out": held_out_scores(attack, encoder, held_out, plan.seed, on_progress),
     }
     save_attack(attack, out, training=record)
-    load_attack(out)  # finished means that all of it reads back
-    _tidy(out)
+    load_attack(out)  # finished only if everything can be read back
+    _remove_leftovers(out)
     return record
 
 
-def _tidy(out: Path) -> None:
-    """Remove what a finished run needs no more, and what runs that were killed left."""
+def _remove_leftovers(out: Path) -> None:
+    """Remove the checkpoint of a finished run, and temporary files of killed runs."""
     shutil.rmtree(out / "checkpoint", ignore_errors=True)
     clear_leftovers(out)
 
@@ -166,27 +170,24 @@ def _tidy(out: Path) -> None:
 def split_held_out(
     texts: Sequence[str], plan: TrainingPlan, documents: Sequence[str] | None = None
 ) -> tuple[list[str], HeldOut]:
-    """Return the training texts and the held-out ones, without repetition between them.
+    """Split texts into training and held-out texts, without near-duplicates between them.
 
-    Held-out texts are of documents that nothing is trained on, where these are told, and of many
-    (`core.corpora.splits.hold_out`). Those that nearly repeat one of the training are in neither
-    part.
+    Held-out texts are of documents that nothing is trained on, where these are known, and of many
+    (`leakscope.core.corpora.splits.hold_out`). Those that nearly repeat one of the training are in
+    neither part.
 
     Raises
     ------
     InvalidInputError
         Fewer than 10 different texts are left, or a text cannot be encoded.
     """
-    if plan.limit is not None and plan.limit < 1:
-        raise InvalidInputError(f"limit must be at least 1, got {plan.limit}.")
-    if plan.n_held_out < 1:
-        raise InvalidInputError(f"held-out must be at least 1, got {plan.n_held_out}.")
+    validate_settings(plan)
     distinct = list(dict.fromkeys(check_texts(texts)))
     order = np.random.default_rng(plan.seed).permutation(len(distinct))[: plan.limit].tolist()
     if len(order) < 10:
         raise InvalidInputError(
-            f"Training needs at least 10 different texts, got {len(order)}. "
-            "Give a larger corpus or limit."
+            f"Training needs at least 10 different texts, got {len(order)}. Give a larger corpus "
+            "or limit."
         )
     n_held_out = min(plan.n_held_out, len(order) // 10)
     document_of = dict(zip(texts, documents or texts, strict=True))
@@ -197,17 +198,17 @@ def split_held_out(
     left = [row for place, row in enumerate(sorted(held_out)) if place not in repeated]
     if not left:
         raise InvalidInputError(
-            "Each held-out text nearly repeats one that would be trained on: no score would say "
-            "what is read of others. Give a corpus of different texts."
+            "Every held-out text is a near-duplicate of a training text, so no score would be "
+            "valid. Give a corpus with more varied texts."
         )
     is_apart = {own[i] for i in known}.isdisjoint(own[i] for i in held_out)
-    has_documents = is_apart and come_in_documents([own[i] for i in order])
+    has_documents = is_apart and share_documents([own[i] for i in order])
     chosen = tuple(own[i] for i in left) if has_documents else None
     return training, HeldOut(tuple(distinct[i] for i in left), chosen, len(repeated))
 
 
-def _seeded(plan: TrainingPlan) -> AttackSpec:
-    """Give the plan's seed to an attack that has one, unless the plan sets it apart."""
+def _with_seed(plan: TrainingPlan) -> AttackSpec:
+    """Return the plan's attack spec with the plan's seed, if the attack has an unset seed."""
     entry = INVERSION_ATTACKS.get(plan.attack.name)
     settings = dict(plan.attack.settings)
     if entry is not None and "seed" in settings_of(entry.kind):
@@ -218,32 +219,33 @@ def _seeded(plan: TrainingPlan) -> AttackSpec:
 def _finished_record(
     out: Path, identity: dict[str, Any], on_progress: OnProgress
 ) -> dict[str, Any] | None:
-    """Return the record of a finished run of the same identity, or None if there is none.
+    """Return the training record of a finished run with the same identity; None if there is none.
 
-    A run whose weights are gone or damaged is not finished: it is trained anew.
+    A run whose weights are missing or damaged is not finished: it is trained again.
     """
     if out.exists() and not out.is_dir():
-        raise InvalidInputError(f"{out} is a file; give a folder to write to.")
+        raise InvalidInputError(f"{out} is a file. Give a folder to write to.")
     if not (out / META).exists():
         return None
     record = _record_in(out)
     if {key: record.get(key) for key in identity} != identity:
-        raise InvalidInputError(f"{out} holds another trained attack; choose another folder.")
+        raise InvalidInputError(f"{out} contains another trained attack. Choose another folder.")
     try:
         load_attack(out)
-        if missing := _TOLD - record.keys():
-            raise ArtifactError(f"{out / META} does not tell {', '.join(sorted(missing))}.")
+        if missing := _RECORD_KEYS - record.keys():
+            raise ArtifactError(f"{out / META} lacks {', '.join(sorted(missing))}.")
     except ArtifactError as error:
-        on_progress(0.0, f"Training anew: {error}")
+        on_progress(0.0, f"Training again: {error}")
         return None
     return record
 
 
-_TOLD = {"n_texts", "seconds", "hardware", "versions", "held_out"}
-"""What the record of a finished run holds beside its identity."""
+_RECORD_KEYS = {"n_texts", "seconds", "hardware", "versions", "held_out"}
+"""Keys of a finished run's record in addition to its identity."""
 
 
 def _record_in(out: Path) -> dict[str, Any]:
+    """Read the training record of the attack in a folder; empty if it has none."""
     meta = read_json(out / META)
     record = meta.get("training") if isinstance(meta, dict) else None
     return record if isinstance(record, dict) else {}
@@ -256,7 +258,7 @@ def held_out_scores(
     seed: int,
     on_progress: OnProgress,
 ) -> dict[str, Any]:
-    """Score the attack and the prior-only attacker on the held-out texts."""
+    """Score an attack and the prior-only baseline on held-out texts, as record fields."""
     result = evaluate(
         attack,
         encoder,
@@ -267,11 +269,11 @@ def held_out_scores(
         on_progress=on_progress,
     )
     scores = result.scores
-    told: dict[str, Any] = {"n": scores.n, "unit": scores.unit}
+    counts: dict[str, Any] = {"n": scores.n, "unit": scores.unit}
     if scores.n_documents is not None:
-        told["n_documents"] = scores.n_documents
+        counts["n_documents"] = scores.n_documents
     return {
-        **told,
+        **counts,
         "precision": scores.precision,
         "recall": scores.recall,
         **scores.score("token_set_f1").to_record("token_set_f1"),
@@ -279,7 +281,7 @@ def held_out_scores(
         "prior_f1": result.baseline.token_set_f1,
         **result.unrestricted.to_record("unrestricted_f1"),
         **{name: getattr(scores, name) for name in _COUNTS},
-        **{name: _told_or_none(getattr(scores, name)) for name in _RECALLS},
+        **{name: _none_if_nan(getattr(scores, name)) for name in _RECALLS},
         "n_near_duplicates": held_out.n_near_duplicates,
     }
 
@@ -288,5 +290,6 @@ _COUNTS = ("n_names", "n_numbers", "n_rare")
 _RECALLS = ("name_recall", "number_recall", "rare_recall")
 
 
-def _told_or_none(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
+    """Return None for NaN, which JSON cannot represent."""
     return None if math.isnan(value) else value

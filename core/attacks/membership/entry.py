@@ -1,22 +1,20 @@
-"""What a user should know of an attack on membership before choosing it."""
+"""The registry entry of membership-inference attacks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from core.registry import Entry
-
-__all__ = ["MembershipEntry"]
+from leakscope.core.registry import Entry
 
 
 @dataclass(frozen=True)
 class MembershipEntry(Entry):
-    """An attack on membership: `path` is its class."""
+    """The registry entry of a membership-inference attack; `path` names its class."""
 
     needs: str = field(kw_only=True)
-    """What the attacker has to have."""
+    """What the attacker needs, as a noun phrase."""
 
     @property
     def cost(self) -> str:
-        """What the attacker has to have."""
+        """What the attacker needs, in words."""
         return f"needs {self.needs}"

@@ -1,7 +1,7 @@
-"""Whether something that is no answer of the model predicts who is a member.
+"""Test whether features that do not come from the model predict membership.
 
-It must not: what predicts members without the model, an attack may find as well, and it looks like
-a leak. The shadow design is checked so (`classifiers.design`), and the texts (`blind`).
+They must not: an attack may use such features, too, and their effect looks like a leak. The shadow
+design (`classifiers.design`) and the texts (`baselines`) are checked in this way.
 """
 
 from __future__ import annotations
@@ -12,20 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.ranking import Ranking
-from core.attacks.membership.roc import auc
-from core.results import Score
-
-__all__ = ["ALPHA", "MOST_UNITS", "N_PERMUTATIONS", "Predictability", "predictability"]
+from leakscope.core.attacks.membership.ranking import Ranking
+from leakscope.core.attacks.membership.roc import auc
+from leakscope.core.results import Score
 
 ALPHA = 0.005
-"""Level of the test: of 1,000 fair splits it rejects about 5."""
+"""Level of the test: it rejects about 5 of 1,000 fair splits."""
 
 N_PERMUTATIONS = 599
 N_FOLDS = 5
 
 MOST_UNITS = 1000
-"""Samples, or users, that are tested: of more a random part."""
+"""The most samples or users that are tested; a random subset of more."""
 
 _RIDGE = 1.0
 _Array = NDArray[np.float64]
@@ -33,12 +31,12 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Predictability:
-    """How well members are predicted without any answer of the model.
+    """How well membership is predicted without the model: AUC and permutation p-value.
 
     Attributes
     ----------
     auc : Score
-        Of a cross-validated prediction; chance is one half.
+        AUC of a cross-validated prediction; chance is one half.
     p_value : float
         Share of permutations of the members that are predicted at least as well.
     """
@@ -52,7 +50,7 @@ class Predictability:
         return self.p_value <= ALPHA
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return AUC and test result as a JSON-able record."""
         return {
             **self.auc.to_record("auc"),
             "n_units": self.auc.n,
@@ -63,7 +61,7 @@ class Predictability:
 
 
 def predictability(features: Any, members: NDArray[np.bool_], *, seed: int = 0) -> Predictability:
-    """Predict membership from features of independent units, in 5-fold cross-validation.
+    """Test whether features of independent units predict membership, by 5-fold cross-validation.
 
     The model is a ridge regression of membership, a linear classifier of which all permutations of
     the members are fitted at once. The p-value is that of its AUC among these permutations. More
@@ -90,17 +88,17 @@ def predictability(features: Any, members: NDArray[np.bool_], *, seed: int = 0) 
     if members.all() or not members.any() or not features.shape[1]:
         return Predictability(Score(0.5, n=len(members), chance=0.5), 1.0)
     fold = rng.permutation(np.arange(len(members)) % N_FOLDS)
-    dealt = np.array([rng.permutation(members) for _ in range(N_PERMUTATIONS)], dtype=np.float64)
-    outcomes = np.concatenate([members[None].astype(np.float64), dealt]).T
-    predicted = _predicted(features, outcomes, fold).round(12)
-    areas = _areas(predicted, outcomes)
+    permuted = np.array([rng.permutation(members) for _ in range(N_PERMUTATIONS)], np.float64)
+    outcomes = np.concatenate([members[None].astype(np.float64), permuted]).T
+    predicted = _cross_validated(features, outcomes, fold).round(12)
+    areas = _column_aucs(predicted, outcomes)
     n_as_good = int((areas[1:] >= areas[0] - 1e-12).sum())
     score = auc(Ranking(predicted[:, 0], members), seed=seed)
     return Predictability(score, (1 + n_as_good) / (1 + N_PERMUTATIONS))
 
 
-def _predicted(features: Any, outcomes: _Array, fold: NDArray[np.int64]) -> _Array:
-    """Return what ridge regressions predict of each fold, above the mean that they learned."""
+def _cross_validated(features: Any, outcomes: _Array, fold: NDArray[np.int64]) -> _Array:
+    """Return cross-validated predictions of ridge regressions, one for each column of outcomes."""
     product = features @ features.T
     kernel = np.asarray(product.todense() if hasattr(product, "todense") else product, np.float64)
     predicted = np.zeros_like(outcomes)
@@ -115,9 +113,11 @@ def _predicted(features: Any, outcomes: _Array, fold: NDArray[np.int64]) -> _Arr
     return predicted
 
 
-def _areas(predicted: _Array, outcomes: _Array) -> _Array:
-    """Return the area under the curve of each column, ties half."""
-    from scipy.stats import rankdata  # takes seconds to import, and pages show what was measured
+def _column_aucs(predicted: _Array, outcomes: _Array) -> _Array:
+    """Return the AUC of each column of predictions for its column of outcomes."""
+    from scipy.stats import (
+        rankdata,
+    )  # slow to import, and pages that only show results do not need it
 
     ranks = rankdata(predicted, axis=0)
     n_members = outcomes.sum(axis=0)

@@ -1,4 +1,4 @@
-"""Samples ranked by how likely they were trained on, and the curve that comes of it."""
+"""Rankings of samples by membership score, their ROC curve, and permuted membership labels."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-from core.units import unit_rows
-
-__all__ = ["Ranking", "are_whole", "curve", "shuffled"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.units import cluster_ids
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Scores of samples, and which of them are members.
+    """Membership scores of samples with the true labels, and optionally their units.
 
     Attributes
     ----------
@@ -38,10 +36,10 @@ class Ranking:
     units: Sequence[Hashable] | None = None
 
     def __post_init__(self) -> None:
-        """Check them."""
+        """Convert and check scores, members and units."""
         scores, members = np.asarray(self.scores, dtype=np.float64), np.asarray(self.members)
         object.__setattr__(self, "scores", scores)
-        object.__setattr__(self, "members", _checked(members, self.units))
+        object.__setattr__(self, "members", _checked_members(members, self.units))
         if scores.shape != members.shape:
             raise InvalidInputError(
                 f"Scores of shape {scores.shape} for members of shape {members.shape}."
@@ -52,33 +50,31 @@ class Ranking:
 
     @property
     def n_members(self) -> int:
-        """Samples that the model was trained on."""
+        """The number of samples that the model was trained on."""
         return int(self.members.sum())
 
     @property
     def n_outsiders(self) -> int:
-        """Samples that it was not trained on."""
+        """The number of samples that the model was not trained on."""
         return len(self.members) - self.n_members
 
 
-def _checked(members: NDArray[Any], units: Sequence[Hashable] | None) -> NDArray[np.bool_]:
-    """Return members as they were; there are both kinds, and as many units."""
+def _checked_members(members: NDArray[Any], units: Sequence[Hashable] | None) -> NDArray[np.bool_]:
+    """Return members after checking that both kinds occur and the units are as many."""
     if members.ndim != 1 or members.dtype != np.bool_:
         raise InvalidInputError(
             f"Members must be a row of yes or no, got {members.dtype} of shape {members.shape}."
         )
     if members.all() or not members.any():
         kind = "members" if members.all() and len(members) else "non-members"
-        raise InvalidInputError(
-            f"All {len(members)} samples are {kind}: an attack is measured on both."
-        )
+        raise InvalidInputError(f"All {len(members)} samples are {kind}; an attack needs both.")
     if units is not None and len(units) != len(members):
         raise InvalidInputError(f"{len(units)} units for {len(members)} samples.")
     return members
 
 
-def curve(ranking: Ranking) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the receiver operating characteristic: rates of false and of true positives.
+def roc_curve(ranking: Ranking) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ROC curve of a ranking: false-positive and true-positive rates.
 
     Returns
     -------
@@ -96,7 +92,7 @@ def curve(ranking: Ranking) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def shuffled(
     members: NDArray[np.bool_], units: Sequence[Hashable] | None = None, *, seed: int = 0
 ) -> NDArray[np.bool_]:
-    """Return who would be a member by lot: the control that every attack has to fail.
+    """Permute the membership labels at random: the control, on which every attack has to fail.
 
     Samples of one unit stay together where they are all of one kind; as many samples, or units,
     are members as before.
@@ -104,21 +100,21 @@ def shuffled(
     Raises
     ------
     InvalidInputError
-        A unit holds members and others, so that it cannot be dealt as a whole.
+        A unit holds members and others, so that it cannot be assigned as a whole.
     """
     rng = np.random.default_rng([seed, 6])
     if units is None:
         return rng.permutation(members)
-    rows = unit_rows(units, len(members))
-    if not are_whole(rows, members):
+    rows = cluster_ids(units, len(members))
+    if not units_are_pure(rows, members):
         raise InvalidInputError(
-            "A user holds members and non-members: shuffle the samples, without their users."
+            "A user holds members and non-members. Shuffle the samples without their users."
         )
-    dealt: NDArray[np.bool_] = rng.permutation(np.bincount(rows, weights=members) > 0)[rows]
-    return dealt
+    permuted: NDArray[np.bool_] = rng.permutation(np.bincount(rows, weights=members) > 0)[rows]
+    return permuted
 
 
-def are_whole(rows: NDArray[np.int64], members: NDArray[np.bool_]) -> bool:
-    """Return whether each unit, by the number of each sample's, is of one kind alone."""
+def units_are_pure(rows: NDArray[np.int64], members: NDArray[np.bool_]) -> bool:
+    """Return whether each unit holds only members or only non-members."""
     inside = np.bincount(rows, weights=members)
     return bool(np.all((inside == 0) | (inside == np.bincount(rows))))

@@ -1,4 +1,4 @@
-"""Rates of true and of false accusations: exact intervals, and what an accusation is worth."""
+"""True- and false-positive rates of membership inference: intervals and predictive value."""
 
 from __future__ import annotations
 
@@ -11,35 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, ndtri, stdtrit
 
-from core.errors import InvalidInputError
-from core.results import Interval, Score
-
-__all__ = [
-    "COARSE",
-    "FEWEST_EXPECTED",
-    "PRIORS",
-    "RATES",
-    "AtRate",
-    "melded_curve_interval",
-    "melded_interval",
-    "predictive_value",
-]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.results import Interval, Score
 
 RATES = (0.1, 0.01, 0.001)
-"""False-positive rates at which the true-positive rate is told."""
+"""False-positive rates at which the true-positive rate is reported."""
 
 PRIORS = (0.5, 1 / 11, 1 / 101)
-"""Shares of members among those asked about: one to one, to ten, to a hundred."""
+"""Prior shares of members: one non-member, ten or a hundred for each member."""
 
 
 FEWEST_EXPECTED = 10
-"""Non-members that a rate of false accusations has to let through, so that it is resolvable."""
+"""The fewest expected false positives at which a false-positive rate is resolvable."""
 
 COARSE = (
-    f"A rate is *coarse* where fewer than {FEWEST_EXPECTED} of the non-members are expected above "
-    "the threshold."
+    f"A rate is *coarse* if fewer than {FEWEST_EXPECTED} non-members are expected above the "
+    "threshold."
 )
-"""What the word means, for tables and pages."""
+"""The definition of "coarse", for tables and pages."""
 
 Resolution = Literal["resolvable", "coarse", "not resolvable"]
 
@@ -52,7 +41,7 @@ def melded_interval(
     units: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     level: float = 0.95,
 ) -> Interval:
-    """Return the interval of the true-positive rate where the population's FPR is `fpr`.
+    """Return the interval of the true-positive rate at a false-positive rate of the population.
 
     The threshold is not known: it is the (1 − fpr) quantile of the scores of all non-members, and
     J of n independent ones lie above it, J ~ Binomial(n, fpr). Given J, the threshold lies between
@@ -80,11 +69,11 @@ def melded_interval(
     Examples
     --------
     >>> scores = np.arange(1000.0)
-    >>> melded_interval(scores[::2], scores[1::2], 0.1).said(3)
-    '0.063 to 0.141'
-    >>> from core.intervals import clopper_pearson
-    >>> clopper_pearson(50, 500).said(3)
-    '0.075 to 0.130'
+    >>> melded_interval(scores[::2], scores[1::2], 0.1).format(3)
+    '0.063–0.141'
+    >>> from leakscope.core.intervals import clopper_pearson
+    >>> clopper_pearson(50, 500).format(3)
+    '0.075–0.130'
     """
     m, n = float(len(inside)), float(len(outside))
     ranked = np.r_[np.inf, np.sort(outside)[::-1], -np.inf]
@@ -95,7 +84,7 @@ def melded_interval(
     members = np.sort(inside)
 
     def found(places: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the share of members above the non-members at some places."""
+        """Return the share of members above the non-members of the given ranks."""
         thresholds = ranked[np.minimum(places, len(outside) + 1).astype(np.int64)]
         return 1 - np.searchsorted(members, thresholds, side="right") / len(inside)
 
@@ -105,13 +94,13 @@ def melded_interval(
     def at_most(shares: NDArray[np.float64]) -> NDArray[np.float64]:
         return found(np.ceil(shares * len(outside) - 1e-9))
 
-    return _melded(m, n, fpr, at_least, at_most, level)
+    return _melded_from_bounds(m, n, fpr, at_least, at_most, level)
 
 
 def melded_curve_interval(
     points: Sequence[tuple[float, float]], fpr: float, n_members: int, n_outsiders: int
 ) -> Interval:
-    """Return the interval of `melded_interval` from a stored curve, of 95 %.
+    """Return the 95 % interval of `melded_interval`, computed from a stored ROC curve.
 
     Between two stored rates the curve lies between their true-positive rates.
 
@@ -120,13 +109,13 @@ def melded_curve_interval(
     points : sequence of (float, float)
         False-positive and true-positive rates, rising.
     n_members, n_outsiders : int
-        Independent ones of either side.
+        Independent members and non-members.
 
     Examples
     --------
     >>> straight = [(i / 100, i / 100) for i in range(1, 101)]
-    >>> melded_curve_interval(straight, 0.1, 500, 500).said(3)
-    '0.061 to 0.148'
+    >>> melded_curve_interval(straight, 0.1, 500, 500).format(3)
+    '0.061–0.148'
     """
     false, true = np.array([(0.0, 0.0), *points], dtype=np.float64).T
 
@@ -136,16 +125,16 @@ def melded_curve_interval(
     def at_most(shares: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.r_[true, 1.0][np.searchsorted(false, shares - 1e-9, side="left")]
 
-    return _melded(float(n_members), float(n_outsiders), fpr, at_least, at_most, 0.95)
+    return _melded_from_bounds(float(n_members), float(n_outsiders), fpr, at_least, at_most, 0.95)
 
 
 _Share = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
-def _melded(
+def _melded_from_bounds(
     m: float, n: float, fpr: float, at_least: _Share, at_most: _Share, level: float
 ) -> Interval:
-    """Meld what n non-members tell of the threshold with what m members tell above it.
+    """Compute the melded interval from bounds on the share of members above a threshold.
 
     `at_least` and `at_most` bound the share of members above a threshold that accuses some shares
     of the non-members.
@@ -153,11 +142,11 @@ def _melded(
     if not (m > 0 and n > 0):
         return Interval(0.0, 1.0, level)
     counts = np.arange(math.floor(n) + 2)
-    weights = np.diff(_binomial_below(counts, n, fpr), prepend=0.0)
+    weights = np.diff(_binomial_cdf(counts, n, fpr), prepend=0.0)
     kept = weights > 1e-9
     counts, weights = counts[kept], weights[kept] / weights[kept].sum()
-    low, low_weights = _distinct(m * at_least(np.minimum(counts / n, 1.0)), weights)
-    high, high_weights = _distinct(m * at_most((counts + 1) / n), weights)
+    low, low_weights = _merge_equal(m * at_least(np.minimum(counts / n, 1.0)), weights)
+    high, high_weights = _merge_equal(m * at_most((counts + 1) / n), weights)
     tail = (1 - level) / 2
 
     def share_below_low(rate: float) -> float:
@@ -169,19 +158,21 @@ def _melded(
         cdf = np.where(left > 1e-9, betainc(high + 1, np.maximum(left, 1e-9), rate), 0.0)
         return float(high_weights @ cdf)
 
-    return Interval(_quantile(share_below_low, tail), _quantile(share_below_high, 1 - tail), level)
+    return Interval(
+        _quantile_of_cdf(share_below_low, tail), _quantile_of_cdf(share_below_high, 1 - tail), level
+    )
 
 
-def _distinct(
+def _merge_equal(
     values: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return each value once, with the weight of all that equal it."""
+    """Return the distinct values with the summed weights of each."""
     found, places = np.unique(values, return_inverse=True)
     return found, np.bincount(places, weights=weights).astype(np.float64)
 
 
-def _binomial_below(counts: NDArray[np.int64], n: float, share: float) -> NDArray[np.float64]:
-    """Return P[J ≤ count], J ~ Binomial(n, share), n a size that need not be whole."""
+def _binomial_cdf(counts: NDArray[np.int64], n: float, share: float) -> NDArray[np.float64]:
+    """Return the binomial CDF P[J ≤ count] for J ~ Binomial(n, share); n may be fractional."""
     left = n - counts
     below = betainc(np.maximum(left, 1e-9), counts + 1.0, 1 - share)
     found: NDArray[np.float64] = np.where(left > 0, below, 1.0)
@@ -189,7 +180,7 @@ def _binomial_below(counts: NDArray[np.int64], n: float, share: float) -> NDArra
 
 
 def _effective_size(found: NDArray[np.bool_], units: NDArray[np.int64], level: float) -> float:
-    """Return how many independent samples tell a share as well as these; 0 of a single unit.
+    """Return the effective sample size of a share estimated from clustered units; 0 for one unit.
 
     Korn & Graubard (1998): n / deff · (z / t)², t of as many degrees of freedom as units less one.
     Where the share is 0 or 1, so that no spread is seen, units count as one sample each.
@@ -211,9 +202,9 @@ def _effective_size(found: NDArray[np.bool_], units: NDArray[np.int64], level: f
     return n / effect * float(ndtri(quantile) / stdtrit(n_units - 1, quantile)) ** 2
 
 
-def _quantile(share_below: Callable[[float], float], share: float) -> float:
-    """Return the value in [0, 1] below which a share lies; 0 or 1 where that much lies there."""
-    from scipy.optimize import brentq  # takes a while to import, and help needs none of it
+def _quantile_of_cdf(share_below: Callable[[float], float], share: float) -> float:
+    """Invert a CDF on [0, 1]: return the value below which the given share lies."""
+    from scipy.optimize import brentq  # slow to import, and help does not need it
 
     if share_below(0.0) >= share:
         return 0.0
@@ -224,19 +215,19 @@ def _quantile(share_below: Callable[[float], float], share: float) -> float:
 
 @dataclass(frozen=True)
 class AtRate:
-    """The true-positive rate at a false-positive rate.
+    """The true-positive rate at a given false-positive rate, with threshold and resolution.
 
     Attributes
     ----------
     fpr : float
-        The rate that was asked for; that of the samples is at most that.
+        The requested rate; the rate of the samples is at most this.
     threshold : float
-        Above it a sample is called a member.
+        Samples with a higher score are called members.
     tpr : Score
         With `melded_interval`, which allows for a threshold that comes from the same non-members;
         its chance is the rate itself.
     n_outsiders : int
-        Units that are no members, by which a false-positive rate can be told.
+        Non-member units; their number limits the resolution of a false-positive rate.
     """
 
     fpr: float
@@ -246,10 +237,10 @@ class AtRate:
 
     @property
     def resolution(self) -> Resolution:
-        """How well so small a rate can be seen in so many non-members.
+        """How well the false-positive rate can be resolved by the number of non-members.
 
-        "resolvable" where at least 10 are expected to be accused, "coarse" where fewer are, and
-        "not resolvable" where not even one is.
+        "resolvable" if at least 10 false positives are expected, "coarse" if fewer are, and
+        "not resolvable" if fewer than one is.
         """
         expected = self.n_outsiders * self.fpr + 1e-9
         if expected >= FEWEST_EXPECTED:
@@ -258,25 +249,25 @@ class AtRate:
 
     @property
     def is_shown(self) -> bool:
-        """Whether a number is shown at all; one that is coarse says so."""
+        """Whether the rate is resolvable enough for a number to be shown."""
         return self.resolution != "not resolvable"
 
     @property
     def mark(self) -> str:
-        """What stands behind the number: " (coarse)", or nothing."""
+        """The suffix of the number: " (coarse)", or nothing."""
         return " (coarse)" if self.resolution == "coarse" else ""
 
-    def said(self, decimals: int = 3) -> str:
-        """Return the number with its interval, marked where it is coarse, or that it is unknown."""
+    def format(self, decimals: int = 3) -> str:
+        """Format the rate with its interval, marked if coarse, or say that it is not resolvable."""
         if self.is_shown:
-            return f"{self.tpr.said(decimals)}{self.mark}"
+            return f"{self.tpr.format(decimals)}{self.mark}"
         return f"not resolvable with {self.n_outsiders:,} non-members"
 
 
 def predictive_value(tpr: float, fpr: float, prior: float) -> float:
-    """Return the share of true accusations where a share `prior` of all are members.
+    """Return the positive predictive value: the share of members among those called members.
 
-    Bayes: TPR · π / (TPR · π + FPR · (1 − π)); NaN where nobody is accused.
+    Bayes: TPR · π / (TPR · π + FPR · (1 − π)); NaN if no one is called a member.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""How well scores tell those that a model was trained on from those that it was not.
+"""ROC statistics of membership scores: AUC, TPR at low FPR, advantage, and thresholds.
 
-All rates are shares in [0, 1]. Nothing is decided here by a cut-off that was chosen on what is
-scored: `best_threshold` is for the attacker's own models, `advantage` takes decisions made.
+All rates are shares in [0, 1]. No threshold is chosen on the samples that are scored:
+`best_threshold` is for the attacker's own models, and `advantage` takes finished decisions.
 """
 
 from __future__ import annotations
@@ -14,45 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from core.attacks.membership.ranking import Ranking, curve, shuffled
-from core.attacks.membership.rates import (
-    PRIORS,
-    RATES,
+from leakscope.core.attacks.membership.ranking import Ranking, roc_curve
+from leakscope.core.attacks.membership.rates import (
     AtRate,
     melded_interval,
-    predictive_value,
 )
-from core.errors import InvalidInputError
-from core.results import Interval, Score
-from core.units import unit_rows
-
-__all__ = [
-    "PRIORS",
-    "RATES",
-    "AtRate",
-    "Ranking",
-    "advantage",
-    "auc",
-    "auc_difference",
-    "best_threshold",
-    "curve",
-    "level_gain",
-    "predictive_value",
-    "shuffled",
-    "tpr_at_fpr",
-]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.results import Interval, Score
+from leakscope.core.units import cluster_ids
 
 N_RESAMPLES = 2000
 
 
 def auc(ranking: Ranking, *, seed: int = 0, n_resamples: int = N_RESAMPLES) -> Score:
-    """Return the share of pairs of a member and a non-member that are ranked right; ties half.
+    """Return the AUC of a ranking with a bootstrap interval over units.
 
-    Its interval is a percentile bootstrap of units, drawn apart among those that hold members,
-    those that hold none, and those that hold both. As of other bootstraps of few, its ends stand
-    t / z times as far (`core.intervals.bootstrap_interval`). Where all pairs are ranked right no
-    resample says how far that can be trusted: the other end is then (α/2)^(1/m), of the m units
-    of the rarer kind.
+    The AUC is the share of pairs of a member and a non-member that are ranked right; ties count
+    half. The interval is a percentile bootstrap of units, stratified by units that hold members,
+    non-members or both. As for other small bootstraps, its ends are widened by t / z
+    (`leakscope.core.intervals.bootstrap_interval`). Where all pairs are ranked right, resamples do
+    not vary: the other end is then (α/2)^(1/m), m being the number of units of the rarer kind.
 
     Examples
     --------
@@ -60,15 +41,15 @@ def auc(ranking: Ranking, *, seed: int = 0, n_resamples: int = N_RESAMPLES) -> S
     >>> auc(Ranking(scores, members)).value
     0.875
     """
-    draws = _Draws.of(ranking, seed, n_resamples)
-    value = float(_areas(ranking, np.ones((1, len(ranking.scores))))[0])
+    draws = _Bootstrap.of(ranking, seed, n_resamples)
+    value = float(_weighted_aucs(ranking, np.ones((1, len(ranking.scores))))[0])
     return Score(value, draws.interval(value, draws.areas(ranking)), len(ranking.scores), 0.5)
 
 
 def auc_difference(
     one: Ranking, other: Ranking, *, seed: int = 0, n_resamples: int = N_RESAMPLES
 ) -> Score:
-    """Return by how much the AUC of one attack exceeds that of another, on the same samples.
+    """Return the difference of two attacks' AUCs on the same samples, with a paired interval.
 
     The bootstrap draws the same units for both.
 
@@ -78,18 +59,20 @@ def auc_difference(
         The two are not of the same samples.
     """
     if not np.array_equal(one.members, other.members):
-        raise InvalidInputError("Two attacks are compared on the same samples, got different ones.")
-    draws = _Draws.of(one, seed, n_resamples)
-    return _less(one, draws, other, draws)
+        raise InvalidInputError(
+            "Two attacks must be compared on the same samples, got different ones."
+        )
+    draws = _Bootstrap.of(one, seed, n_resamples)
+    return _paired_difference(one, draws, other, draws)
 
 
 def level_gain(
     users: Ranking, samples: Ranking, *, seed: int = 0, n_resamples: int = N_RESAMPLES
 ) -> Score:
-    """Return by how much the AUC over users exceeds that over their samples.
+    """Return the AUC over users minus the AUC over their samples, with a paired interval.
 
-    The bootstrap draws users, and with each all of their samples: one resample carries both levels,
-    so that what makes users of a draw easy to tell counts on both sides.
+    The bootstrap draws users, and with each all of their samples: a resample is used for both
+    levels, so that the difficulty of the drawn users affects both.
 
     Parameters
     ----------
@@ -114,23 +97,27 @@ def level_gain(
     places = {user: i for i, user in enumerate(users.units or ())}
     rows = np.array([places.get(user, -1) for user in samples.units or ()])
     if not len(places) == len(users.scores) == len(np.unique(rows[rows >= 0])):
-        raise InvalidInputError("Two levels are compared on the same users, each named once.")
+        raise InvalidInputError("Two levels must be compared on the same users, each named once.")
     if (rows < 0).any() or not np.array_equal(users.members[rows], samples.members):
-        raise InvalidInputError("A sample is of no user who is compared, or of another kind.")
-    draws = _Draws.of(users, seed, n_resamples)
-    return _less(users, draws, samples, replace(draws, rows=rows))
+        raise InvalidInputError(
+            "A sample belongs to no user who is compared, or differs from the user in membership."
+        )
+    draws = _Bootstrap.of(users, seed, n_resamples)
+    return _paired_difference(users, draws, samples, replace(draws, rows=rows))
 
 
-def _less(one: Ranking, draws: _Draws, other: Ranking, same_draws: _Draws) -> Score:
-    """Return an AUC less another; each resample weighs the same units in both."""
+def _paired_difference(
+    one: Ranking, draws: _Bootstrap, other: Ranking, same_draws: _Bootstrap
+) -> Score:
+    """Return the difference of two AUCs; both bootstraps have the same units in each resample."""
     value = auc(one, n_resamples=1).value - auc(other, n_resamples=1).value
     ends = draws.ends(draws.areas(one) - same_draws.areas(other), value)
     return Score(value, Interval(*ends), len(one.scores), 0.0)
 
 
 @dataclass(frozen=True)
-class _Draws:
-    """Which units each resample holds, as the weight of every unit."""
+class _Bootstrap:
+    """Bootstrap resamples of units, as a weight for every unit."""
 
     rows: NDArray[np.int64]
     """The unit of each sample."""
@@ -140,8 +127,9 @@ class _Draws:
     """Units of the rarer kind, members or not."""
 
     @classmethod
-    def of(cls, ranking: Ranking, seed: int, n_resamples: int) -> _Draws:
-        rows = unit_rows(ranking.units, len(ranking.scores))
+    def of(cls, ranking: Ranking, seed: int, n_resamples: int) -> _Bootstrap:
+        """Draw resamples of a ranking's units, stratified by the kinds that a unit holds."""
+        rows = cluster_ids(ranking.units, len(ranking.scores))
         n_units = int(rows.max()) + 1
         holds = np.zeros((2, n_units), dtype=bool)
         holds[0, rows[ranking.members]] = holds[1, rows[~ranking.members]] = True
@@ -155,17 +143,17 @@ class _Draws:
         return cls(rows, weights, int(holds.sum(1).min()))
 
     def areas(self, ranking: Ranking) -> NDArray[np.float64]:
-        """Return the area of each resample; those that drew one kind alone are left out as NaN."""
+        """Return the AUC of each resample; NaN if it holds one kind alone."""
         step = max(1, 4_000_000 // len(ranking.scores))
         return np.concatenate(
             [
-                _areas(ranking, self.weights[i : i + step][:, self.rows])
+                _weighted_aucs(ranking, self.weights[i : i + step][:, self.rows])
                 for i in range(0, len(self.weights), step)
             ]
         )
 
     def ends(self, found: NDArray[np.float64], value: float) -> tuple[float, float]:
-        """Return the ends of the interval of 95 %."""
+        """Return the ends of the 95 % interval of a statistic from its resampled values."""
         n, found = self.n_fewest, found[~np.isnan(found)]
         if n < 2 or not len(found):
             return -math.inf, math.inf
@@ -174,7 +162,7 @@ class _Draws:
         return float(low), float(high)
 
     def interval(self, value: float, found: NDArray[np.float64]) -> Interval:
-        """Return the interval of an area."""
+        """Return the 95 % interval of an AUC, within [0, 1]."""
         low, high = self.ends(found, value)
         sure = 0.025 ** (1 / self.n_fewest)
         low = min(low, sure) if value == 1.0 else low
@@ -182,8 +170,8 @@ class _Draws:
         return Interval(max(0.0, low), min(1.0, high))
 
 
-def _areas(ranking: Ranking, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the area under the curve for each row of weights of samples; NaN without a kind."""
+def _weighted_aucs(ranking: Ranking, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the AUC under each row of sample weights; NaN if one kind has no weight."""
     order = np.argsort(ranking.scores, kind="stable")
     ranked = ranking.scores[order]
     starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
@@ -199,11 +187,11 @@ def _areas(ranking: Ranking, weights: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def tpr_at_fpr(ranking: Ranking, fpr: float) -> AtRate:
-    """Return which share of members is found where at most `fpr` of the others are accused.
+    """Return the true-positive rate at a false-positive rate of at most `fpr`, with interval.
 
-    The lowest threshold that accuses no more is taken, of the non-members of the ranking itself,
-    as every curve does; the interval allows for that, and for samples of one unit
-    (`melded_interval`). How rates are resolved is counted in units.
+    The threshold is the lowest one that does so among the ranking's own non-members; the interval
+    allows for that, and for samples of one unit (`melded_interval`). The resolution is counted in
+    units.
 
     Raises
     ------
@@ -222,7 +210,7 @@ def tpr_at_fpr(ranking: Ranking, fpr: float) -> AtRate:
     inside, outside = ranking.scores[ranking.members], ranking.scores[~ranking.members]
     threshold = _threshold(outside, fpr)
     value = float((inside > threshold).mean())
-    rows = unit_rows(ranking.units, len(ranking.scores))
+    rows = cluster_ids(ranking.units, len(ranking.scores))
     units = rows[ranking.members], rows[~ranking.members]
     n_outsiders = len(np.unique(units[1]))
     interval = melded_interval(inside, outside, fpr, units=units)
@@ -231,16 +219,16 @@ def tpr_at_fpr(ranking: Ranking, fpr: float) -> AtRate:
 
 
 def _threshold(outside: NDArray[np.float64], fpr: float) -> float:
-    """Return the lowest score above which at most a share of the non-members lies."""
+    """Return the lowest threshold above which at most a share `fpr` of the non-members lies."""
     n_allowed = int(fpr * len(outside) + 1e-9)
     return float(np.sort(outside)[::-1][n_allowed])
 
 
 def best_threshold(scores: NDArray[np.float64], members: NDArray[np.bool_]) -> float:
-    """Return the threshold above which calling a member gains most: TPR − FPR is largest.
+    """Return the threshold that maximises TPR − FPR on labelled scores.
 
-    For an attacker's own models alone: chosen on what is scored, it flatters. It lies half-way
-    between two scores, or at infinity where calling nobody is best.
+    Only for an attacker's own models: chosen on the scored samples, it would be optimistic. It lies
+    half-way between two scores, or at infinity where calling nobody is best.
 
     Examples
     --------
@@ -249,11 +237,11 @@ def best_threshold(scores: NDArray[np.float64], members: NDArray[np.bool_]) -> f
     """
     ranking = Ranking(scores, members)
     found = np.unique(ranking.scores)[::-1]
-    false, true = curve(ranking)
+    false, true = roc_curve(ranking)
     best = int(np.argmax(true - false))
     if best == 0:
         return math.inf
-    above = float(found[best - 1])  # calling all gains nothing, so that there is a next
+    above = float(found[best - 1])  # calling all gains nothing, so there is a next one
     below = float(found[best])
     half = (above + below) / 2
     return half if below <= half < above else below
@@ -267,7 +255,7 @@ def advantage(
     seed: int = 0,
     n_resamples: int = N_RESAMPLES,
 ) -> Score:
-    """Return TPR − FPR of decisions that were made (Song & Raghunathan 2020, §5; Yeom et al. 2018).
+    """Return the membership advantage TPR − FPR of decisions (SR20, §5; Yeom et al. 2018).
 
     It is 2 · AUC − 1 of the decisions as scores, and so is its interval.
 
@@ -288,3 +276,44 @@ def advantage(
     )
     ends = Interval(2 * found.ci95.low - 1, 2 * found.ci95.high - 1)
     return Score(2 * found.value - 1, ends, found.n, 0.0)
+
+
+@dataclass(frozen=True)
+class GroupThresholds:
+    """Score thresholds for calling a sample a member, by group.
+
+    Attributes
+    ----------
+    by_group : dict of int to float
+        Of groups whose labelled samples are of both kinds.
+    otherwise : float
+        Of all other groups.
+    """
+
+    by_group: dict[int, float]
+    otherwise: float
+
+    @classmethod
+    def fit(
+        cls, scores: NDArray[np.float64], members: NDArray[np.bool_], groups: NDArray[np.int64]
+    ) -> GroupThresholds:
+        """Choose each group's threshold on labelled samples, where TPR − FPR is largest.
+
+        Raises
+        ------
+        InvalidInputError
+            All labelled samples are of one kind.
+        """
+        found = {}
+        for group in np.unique(groups).tolist():
+            own = members[groups == group]
+            if own.any() and not own.all():
+                found[group] = best_threshold(scores[groups == group], own)
+        return cls(found, best_threshold(scores, members))
+
+    def decide(self, scores: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which samples are called members, by the threshold of each one's group."""
+        numbers, places = np.unique(groups, return_inverse=True)
+        cuts = np.array([self.by_group.get(int(group), self.otherwise) for group in numbers])
+        decided: NDArray[np.bool_] = scores > cuts[places]
+        return decided

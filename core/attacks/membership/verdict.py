@@ -1,4 +1,4 @@
-"""What an attack says of one sample or one user, and what that is worth."""
+"""The verdict of an attack on one sample or user, and its predictive value."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.attacks.membership.ranking import Ranking
-from core.attacks.membership.rates import AtRate, predictive_value
-from core.errors import InvalidInputError
-from core.intervals import clopper_pearson
-from core.results import Interval, Score
-from core.units import unit_rows
-
-__all__ = ["Verdict", "verdict_of", "worth_at"]
+from leakscope.core.attacks.membership.ranking import Ranking
+from leakscope.core.attacks.membership.rates import AtRate, predictive_value
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.intervals import clopper_pearson
+from leakscope.core.results import Interval, Score
+from leakscope.core.units import cluster_ids
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether one sample or user is called a member, by a threshold that shadow models gave.
+    """Whether one sample or user is called a member, by a threshold from shadow models.
 
     Attributes
     ----------
@@ -27,10 +25,10 @@ class Verdict:
     is_called : bool
         The score lies above the threshold.
     at : AtRate
-        The threshold, and what the shadow models reach at it.
+        The threshold, and the shadow models' rates at it.
     accused : Score
-        Share of the target's other non-members that lie above it, which an attacker does not know;
-        its chance is the rate that was asked for.
+        Share of the target's other non-members above the threshold. An attacker does not know it;
+        its chance is the requested rate.
     share_below : float
         Share of the target's other non-members with a lower score, ties half.
     """
@@ -41,24 +39,23 @@ class Verdict:
     accused: Score
     share_below: float
 
-    def worth(self, prior: float) -> Score:
-        """Return how likely a member it is, where a share `prior` of all asked about are."""
-        return worth_at(self.at, prior, is_called=self.is_called)
+    def probability(self, prior: float) -> Score:
+        """Return the probability of membership given the verdict and a prior share of members."""
+        return membership_probability(self.at, prior, is_called=self.is_called)
 
 
-def worth_at(at: AtRate, prior: float, *, is_called: bool = True) -> Score:
-    """Return the share of members among those who are called so, or among those who are not.
+def membership_probability(at: AtRate, prior: float, *, is_called: bool = True) -> Score:
+    """Return the probability of membership of those called members, or of those who are not.
 
-    By `predictive_value`. The false-positive rate is the one asked for. The ends of the interval
-    take the worse end of either rate, each by its interval of 95 %, so that it is wider than one
-    of 95 %.
+    By `predictive_value`, with the requested false-positive rate. The interval combines the worse
+    ends of the 95 % intervals of both rates, so its level is above 95 %.
 
     Examples
     --------
     >>> at = AtRate(0.01, 0.0, Score(0.5, Interval(0.4, 0.6), 100, 0.01), 1000)
-    >>> round(worth_at(at, 1 / 101).value, 3)
+    >>> round(membership_probability(at, 1 / 101).value, 3)
     0.333
-    >>> worth_at(at, 0.5, is_called=False).said(2)
+    >>> membership_probability(at, 0.5, is_called=False).format(2)
     '0.34 [0.29, 0.38]'
     """
     n_accused = int(at.fpr * at.n_outsiders + 1e-9)
@@ -77,15 +74,15 @@ def worth_at(at: AtRate, prior: float, *, is_called: bool = True) -> Score:
 
 
 def verdict_of(ranking: Ranking, number: int, at: AtRate) -> Verdict:
-    """Return what a threshold of shadow models says of a sample or user of the target.
+    """Judge one sample or user of the target by a threshold from shadow models.
 
-    Nobody of the target takes part in the threshold. What is said of the other non-members leaves
-    out the whole unit of whoever is judged, where units are given.
+    The threshold does not use the target. The comparison with other non-members leaves out the
+    whole unit of the judged sample, where units are given.
 
     Parameters
     ----------
     at : AtRate
-        Of shadow models that play the target: `classifiers.calibration.calibrated_rates`.
+        Of shadow models in the target's place: `classifiers.calibration.calibrated_rates`.
 
     Raises
     ------
@@ -100,10 +97,10 @@ def verdict_of(ranking: Ranking, number: int, at: AtRate) -> Verdict:
     >>> found.is_called, found.accused.value, found.share_below
     (True, 0.1, 1.0)
     """
-    rows = unit_rows(ranking.units, len(ranking.scores))
+    rows = cluster_ids(ranking.units, len(ranking.scores))
     others = (rows != rows[number]) & ~ranking.members
     if not others.any():
-        raise InvalidInputError("There is no other non-member to hold this one against.")
+        raise InvalidInputError("There is no other non-member to compare this one with.")
     score, outside = float(ranking.scores[number]), ranking.scores[others]
     below = float(np.mean((outside < score) + 0.5 * (outside == score)))
     n_accused = int((outside > at.threshold).sum())

@@ -1,4 +1,4 @@
-"""Files that hold arrays: NumPy's .npy and .npz, and safetensors.
+"""Array files as vector sources: NumPy's .npy and .npz, and safetensors.
 
 Read in parts, so that a file larger than memory can be audited. Nothing is unpickled: a file that
 asks for it is refused.
@@ -10,60 +10,92 @@ import json
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from core.audit.sources.protocol import ROWS, Batch, refusal, undamaged
+from leakscope.core.audit.sources.protocol import ROWS, Batch, parser_errors, refusal
+from leakscope.core.corpora.readers.memory_file import File, MemoryFile
 
 MOST_DIMENSIONS = 65_536
-"""Far more than any encoder of texts has; a file may claim any number."""
+"""More than any text encoder has; guards against files that claim any number."""
 
 _MOST_FORTRAN_BYTES = 2 * 2**30
 
 
-class NpySource:
-    """A matrix in NumPy's own format, a vector a row."""
+class ArraySource:
+    """A matrix in memory as a vector source, one vector per row.
 
-    def __init__(self, path: Path, collection: str = "") -> None:
-        self.label = f"{path}"
-        self.path = path
-        if collection:
-            raise refusal(self.label, f"holds one array; leave out #{collection}.")
+    Parameters
+    ----------
+    vectors : array-like of real numbers, shape (n, d)
+    label : str
+        How messages and reports call it.
+
+    Raises
+    ------
+    InvalidInputError
+        It has another number of axes, or holds something other than real numbers.
+    """
+
+    def __init__(self, vectors: ArrayLike, label: str = "array") -> None:
+        self.label = label
+        try:
+            self.vectors = np.asarray(vectors)
+        except (TypeError, ValueError) as error:
+            raise refusal(label, "is not a matrix. Give vectors of equal length.") from error
+        check_matrix(label, self.vectors.shape, self.vectors.dtype)
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
-        """Give the rows of the matrix."""
+        """Yield an iterator over batches of the matrix's rows."""
+        yield matrix_batches(self.vectors)
+
+
+class NpySource:
+    """A .npy file as a vector source, one vector per row."""
+
+    def __init__(self, path: File, collection: str = "") -> None:
+        self.label = f"{path}"
+        self.path = path
+        if collection:
+            raise refusal(self.label, f"contains one array; leave out #{collection}.")
+
+    @contextmanager
+    def opened(self) -> Iterator[Iterator[Batch]]:
+        """Open the file and yield an iterator over batches of its rows."""
         with self.path.open("rb") as file:
             yield _npy_batches(self.label, file)
 
 
 class NpzSource:
-    """A matrix among the arrays of a .npz; the collection is its name."""
+    """A matrix in a .npz archive as a vector source; the collection is the array's name."""
 
-    def __init__(self, path: Path, collection: str = "") -> None:
+    def __init__(self, path: File, collection: str = "") -> None:
         self.label = f"{path}" + f"#{collection}" * bool(collection)
         self.path, self.array = path, collection
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
-        """Give the rows of the matrix."""
+        """Open the archive and yield an iterator over batches of the matrix's rows."""
         with ExitStack() as stack:
-            with undamaged(self.label, "an archive of NumPy's"):
-                archive = stack.enter_context(zipfile.ZipFile(self.path))
+            with parser_errors(self.label, "a NumPy archive"):
+                file = stack.enter_context(self.path.open("rb"))
+                archive = stack.enter_context(zipfile.ZipFile(file))
                 names = [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
-                name = self.array or _only(self.label, names, archive)
+                name = self.array or _only_matrix(self.label, names, archive)
                 if name not in names:
-                    raise refusal(self.label, f"has no array {name!r}; it has {_list(names)}.")
-                file = stack.enter_context(archive.open(f"{name}.npy"))
-            yield _npy_batches(self.label, cast(BinaryIO, file))
+                    raise refusal(
+                        self.label, f"has no array {name!r}; it has {_format_names(names)}."
+                    )
+                array = stack.enter_context(archive.open(f"{name}.npy"))
+            yield _npy_batches(self.label, cast(BinaryIO, array))
 
 
-def _only(label: str, names: list[str], archive: zipfile.ZipFile) -> str:
-    """Return the one array that is a matrix."""
+def _only_matrix(label: str, names: list[str], archive: zipfile.ZipFile) -> str:
+    """Return the name of the only matrix in an archive; raise InvalidInputError otherwise."""
     if len(names) == 1:
         return names[0]
     matrices = []
@@ -74,32 +106,36 @@ def _only(label: str, names: list[str], archive: zipfile.ZipFile) -> str:
             matrices.append(name)
     if len(matrices) != 1:
         raise refusal(
-            label, f"holds the arrays {_list(names)}. Name that of the vectors: {label}#NAME."
+            label,
+            f"contains the arrays {_format_names(names)}. Name the one with the vectors: "
+            f"{label}#NAME.",
         )
     return matrices[0]
 
 
-def _list(names: list[str]) -> str:
+def _format_names(names: list[str]) -> str:
+    """Format up to ten names for a message."""
     shown = ", ".join(map(repr, names[:10]))
     return f"{shown} and {len(names) - 10} more" if len(names) > 10 else shown or "none"
 
 
 def _npy_header(label: str, file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, whether columns come first, and type of the array that follows."""
-    with undamaged(label, "NumPy's"):
+    """Read the header of a .npy array: its shape, whether it is in Fortran order, its type."""
+    with parser_errors(label, "NumPy's"):
         version = npy.read_magic(file)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, is_fortran, kind = read(file)
     if kind.hasobject:
         raise refusal(
             label,
-            "holds Python objects, which would have to be unpickled. Save the vectors as numbers: "
+            "contains Python objects, which are never unpickled. Save the vectors as numbers: "
             "numpy.save(path, numpy.stack(vectors)).",
         )
     return shape, is_fortran, kind
 
 
 def _npy_batches(label: str, file: BinaryIO) -> Iterator[Batch]:
+    """Yield the rows of an open .npy file in batches."""
     shape, is_fortran, kind = _npy_header(label, file)
     check_matrix(label, shape, kind)
     n, width = shape
@@ -110,20 +146,20 @@ def _npy_batches(label: str, file: BinaryIO) -> Iterator[Batch]:
                 "is in Fortran order and too large to transpose in memory. Save it with "
                 "numpy.save(path, numpy.ascontiguousarray(vectors)).",
             )
-        whole = _numbers(label, file, n * width, kind).reshape(width, n).T
-        yield from sliced(whole)
+        whole = _read_numbers(label, file, n * width, kind).reshape(width, n).T
+        yield from matrix_batches(whole)
         return
     for start in range(0, n, ROWS):
         rows = min(ROWS, n - start)
-        part = _numbers(label, file, rows * width, kind).reshape(rows, width)
-        yield Batch(as_float(part), numbered(start, rows))
+        part = _read_numbers(label, file, rows * width, kind).reshape(rows, width)
+        yield Batch(as_float(part), row_numbers(start, rows))
 
 
-def _numbers(label: str, file: BinaryIO, n: int, kind: np.dtype[Any]) -> NDArray[Any]:
-    """Read n numbers; a file that ends before them is truncated."""
+def _read_numbers(label: str, file: BinaryIO, n: int, kind: np.dtype[Any]) -> NDArray[Any]:
+    """Read n numbers from a file; raise InvalidInputError if it ends too early."""
     wanted = n * kind.itemsize
     parts: list[bytes] = []
-    with undamaged(label, "NumPy's"):  # what is compressed may be broken anywhere
+    with parser_errors(label, "NumPy's"):  # compressed data may be broken anywhere
         while wanted > 0 and (part := file.read(min(wanted, 2**24))):
             parts.append(part)
             wanted -= len(part)
@@ -133,7 +169,7 @@ def _numbers(label: str, file: BinaryIO, n: int, kind: np.dtype[Any]) -> NDArray
 
 
 def check_matrix(label: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
-    """Check that an array is a matrix of numbers.
+    """Raise InvalidInputError unless an array is a matrix of real numbers.
 
     Raises
     ------
@@ -141,86 +177,95 @@ def check_matrix(label: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Non
         It has another number of axes, or holds something other than real numbers.
     """
     if kind.kind not in "fiu":
-        raise refusal(label, f"holds {kind}, not real numbers. Save the vectors as float32.")
+        raise refusal(label, f"contains {kind}, not real numbers. Save the vectors as float32.")
     if len(shape) == 2 and shape[1] > MOST_DIMENSIONS:
         raise refusal(
             label,
-            f"its vectors have {shape[1]:,} dimensions; at most {MOST_DIMENSIONS:,} are read.",
+            f"its vectors have {shape[1]:,} dimensions; the limit is {MOST_DIMENSIONS:,}.",
         )
     if len(shape) != 2:
-        told = "×".join(map(str, shape)) or "a single number"
-        raise refusal(label, f"holds an array of {told}, not a matrix with a vector a row.")
+        shape_text = "×".join(map(str, shape)) or "a single number"
+        raise refusal(
+            label, f"contains an array of {shape_text}, not a matrix with one vector per row."
+        )
 
 
 def as_float(part: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers in the machine's byte order; whole numbers as float32."""
+    """Convert numbers to floats in the machine's byte order; integers become float32."""
     if part.dtype.kind != "f" or part.dtype.itemsize > 8:
         return part.astype(np.float64 if part.dtype.itemsize > 8 else np.float32)
     return part.astype(part.dtype.newbyteorder("="), copy=False)
 
 
-def numbered(start: int, n: int) -> list[str]:
-    """Return names of rows that have none: their numbers from 0."""
+def row_numbers(start: int, n: int) -> list[str]:
+    """Return row numbers as the names of rows without names."""
     return [str(i) for i in range(start, start + n)]
 
 
-def sliced(whole: NDArray[Any]) -> Iterator[Batch]:
-    """Give a matrix that is in memory in batches."""
+def matrix_batches(whole: NDArray[Any]) -> Iterator[Batch]:
+    """Yield a matrix in memory in batches."""
     for start in range(0, len(whole), ROWS):
         part = whole[start : start + ROWS]
-        yield Batch(as_float(part), numbered(start, len(part)))
+        yield Batch(as_float(part), row_numbers(start, len(part)))
 
 
 class SafetensorsSource:
-    """A matrix among the tensors of a safetensors file; the collection is its name."""
+    """A matrix in a safetensors file as a vector source; the collection is its name."""
 
-    def __init__(self, path: Path, collection: str = "") -> None:
+    def __init__(self, path: File, collection: str = "") -> None:
         self.label = f"{path}" + f"#{collection}" * bool(collection)
         self.path, self.tensor = path, collection
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
-        """Give the rows of the matrix."""
+        """Open the file and yield an iterator over batches of the matrix's rows."""
         with self.path.open("rb") as file:
-            header, start = _tensors(self.label, file)
-            matrices = [n for n, told in header.items() if len(told["shape"]) == 2]
+            header, start = _read_tensor_header(self.label, self.path, file)
+            matrices = [n for n, entry in header.items() if len(entry["shape"]) == 2]
             name = self.tensor or (matrices[0] if len(matrices) == 1 else "")
             if name not in header:
-                which = f"has no tensor {name!r}; it holds" if name else "holds the tensors"
+                which = f"has no tensor {name!r}; it contains" if name else "contains the tensors"
                 raise refusal(
-                    self.label, f"{which} {_list(list(header))}. Name one: {self.path}#NAME."
+                    self.label,
+                    f"{which} {_format_names(list(header))}. Name one: {self.path}#NAME.",
                 )
             yield self._batches(file, header[name], start)
 
-    def _batches(self, file: BinaryIO, told: dict[str, Any], start: int) -> Iterator[Batch]:
-        stored, shape = told["dtype"], tuple(told["shape"])
+    def _batches(self, file: BinaryIO, entry: dict[str, Any], start: int) -> Iterator[Batch]:
+        """Yield the rows of a tensor in batches."""
+        stored, shape = entry["dtype"], tuple(entry["shape"])
         if stored not in _TENSOR_KINDS:
-            raise refusal(self.label, f"holds {stored}, not real numbers. Save it as float32.")
+            raise refusal(self.label, f"contains {stored}, not real numbers. Save it as float32.")
         kind = np.dtype(_TENSOR_KINDS[stored])
         check_matrix(self.label, shape, kind)
         n, width = shape
-        file.seek(start + told["data_offsets"][0])
+        file.seek(start + entry["data_offsets"][0])
         for first in range(0, n, ROWS):
             rows = min(ROWS, n - first)
-            part = _numbers(self.label, file, rows * width, kind).reshape(rows, width)
+            part = _read_numbers(self.label, file, rows * width, kind).reshape(rows, width)
             if stored == "BF16":  # the upper half of a float32
                 part = (part.astype(np.uint32) << 16).view(np.float32)
-            yield Batch(as_float(part), numbered(first, rows))
+            yield Batch(as_float(part), row_numbers(first, rows))
 
 
 _TENSOR_KINDS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2", "I8": "<i1", "U8": "<u1"}
 
 
-def _tensors(label: str, file: BinaryIO) -> tuple[dict[str, dict[str, Any]], int]:
-    """Return what each tensor is, by its name, and where the numbers begin.
+def _read_tensor_header(
+    label: str, path: File, file: BinaryIO
+) -> tuple[dict[str, dict[str, Any]], int]:
+    """Read a safetensors header: each tensor's description by name, and the offset of the data.
 
     The library checks the header; it would map the whole file into memory to read a part.
     """
-    from safetensors import safe_open
+    from safetensors import deserialize, safe_open
 
-    with undamaged(label, "safetensors"):
-        with safe_open(file.name, framework="np"):
-            pass
+    with parser_errors(label, "safetensors"):
+        if isinstance(path, MemoryFile):
+            deserialize(path.content)
+        else:
+            with safe_open(path, framework="np"):
+                pass
         n = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(n))
     header.pop("__metadata__", None)

@@ -1,4 +1,4 @@
-"""Chroma's local stores."""
+"""Chroma's local stores as vector sources."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from core.audit.sources.copied import copy_of
-from core.audit.sources.protocol import ROWS, Batch, refusal
-from core.audit.sources.stores import chosen, library, unreadable
+from leakscope.core.audit.sources.protocol import ROWS, Batch, refusal
+from leakscope.core.audit.sources.stores import (
+    choose_collection,
+    library,
+    store_errors,
+    temporary_copy,
+)
 
 
 class ChromaSource:
@@ -23,31 +27,32 @@ class ChromaSource:
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
-        """Give the vectors and documents of the collection, from a copy of the store."""
-        if not (self.path / "chroma.sqlite3").is_file():  # a client would make a new store
-            raise refusal(self.label, "is not a folder of Chroma's: it has no chroma.sqlite3.")
+        """Open a copy of the store and yield an iterator over batches of the collection."""
+        if not (self.path / "chroma.sqlite3").is_file():  # a client would create a new store
+            raise refusal(self.label, "is not a Chroma folder: it has no chroma.sqlite3.")
         chromadb = library("chromadb", "Chroma stores")
         from chromadb.api.shared_system_client import SharedSystemClient
         from chromadb.config import Settings
 
-        with copy_of(self.label, self.path) as copy:
+        with temporary_copy(self.label, self.path) as copy:
             try:
-                with unreadable(self.label):
+                with store_errors(self.label):
                     client = chromadb.PersistentClient(
                         str(copy), settings=Settings(anonymized_telemetry=False)
                     )
                     names = [found.name for found in client.list_collections()]
-                name = chosen(self.label, self.collection, names)
-                with unreadable(self.label):
+                name = choose_collection(self.label, self.collection, names)
+                with store_errors(self.label):
                     found = client.get_collection(name, embedding_function=None)
                 yield self._batches(found)
             finally:
-                SharedSystemClient.clear_system_cache()  # it keeps what it opened, by its path
+                SharedSystemClient.clear_system_cache()  # it caches what it opened, by path
 
     def _batches(self, collection: Any) -> Iterator[Batch]:
+        """Yield the vectors and documents of a collection in batches."""
         start = 0
         while True:
-            with unreadable(self.label):
+            with store_errors(self.label):
                 got = collection.get(limit=ROWS, offset=start, include=["embeddings", "documents"])
             if not got["ids"]:
                 return

@@ -1,4 +1,4 @@
-"""LanceDB's local stores."""
+"""LanceDB's local stores as vector sources."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from core.audit.sources.copied import copy_of
-from core.audit.sources.protocol import ROWS, Batch
-from core.audit.sources.stores import chosen, library, text_field, unreadable
-from core.audit.sources.tables import arrow_vectors, named
+from leakscope.core.audit.sources.protocol import ROWS, Batch
+from leakscope.core.audit.sources.stores import (
+    choose_collection,
+    library,
+    store_errors,
+    temporary_copy,
+    text_field,
+)
+from leakscope.core.audit.sources.tables import arrow_vectors, row_names
 
 
 class LanceSource:
@@ -22,21 +27,23 @@ class LanceSource:
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
-        """Give the vectors and texts of the table, from a copy of the store."""
+        """Open a copy of the store and yield an iterator over batches of the table."""
         lancedb = library("lancedb", "LanceDB stores")
-        with copy_of(self.label, self.path) as copy:
+        with temporary_copy(self.label, self.path) as copy:
             names = sorted(path.stem for path in copy.glob("*.lance"))
             asked, _, column = self.collection.partition(".")
-            with unreadable(self.label):
-                name = chosen(self.label, asked, names)
+            with store_errors(self.label):
+                name = choose_collection(self.label, asked, names)
                 table = lancedb.connect(str(copy)).open_table(name)
             yield self._batches(table, column)
 
     def _batches(self, table: Any, column: str) -> Iterator[Batch]:
-        with unreadable(self.label):
+        """Yield the table's batches, turning library errors into messages."""
+        with store_errors(self.label):
             yield from self._read(table, column)
 
     def _read(self, table: Any, column: str) -> Iterator[Batch]:
+        """Yield the vectors and texts of a table in batches."""
         import pyarrow as pa
 
         schema = table.schema
@@ -46,7 +53,7 @@ class LanceSource:
             if (pa.types.is_fixed_size_list(f.type) or pa.types.is_list(f.type))
             and pa.types.is_floating(f.type.value_type)
         ]
-        name = chosen(self.label, column, lists, "column of vectors", "TABLE.COLUMN")
+        name = choose_collection(self.label, column, lists, "column of vectors", "TABLE.COLUMN")
         strings = [
             f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)
         ]
@@ -65,7 +72,7 @@ class LanceSource:
                     ]
                 )
             ids = (
-                named(part.column(key).to_pylist(), number)
+                row_names(part.column(key).to_pylist(), number)
                 if key
                 else [str(number + i) for i in range(part.num_rows)]
             )

@@ -1,4 +1,4 @@
-"""Vectors in PostgreSQL: a column of pgvector's types, or of arrays of numbers."""
+"""PostgreSQL tables as vector sources: columns of pgvector types or of number arrays."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from core.audit.sources.protocol import ROWS, Batch, refusal, stacked
-from core.audit.sources.stores import chosen, library, text_field
-from core.errors import CoreError
+from leakscope.core.audit.sources.protocol import ROWS, Batch, refusal, stack_vectors
+from leakscope.core.audit.sources.stores import choose_collection, library, text_field
+from leakscope.core.errors import CoreError
 
 _TYPES = {"vector": np.float32, "halfvec": np.float16, "_float4": np.float32, "_float8": np.float64}
-"""What PostgreSQL calls a column's type, and the numbers that it holds."""
+"""PostgreSQL's names of column types, and their types of numbers."""
 
 
 class PostgresSource:
     """A table of a PostgreSQL database: `pgvector:postgresql://user@host/database#table.column`.
 
-    Read in one read-only transaction, which sees one state of the table. The password comes from
-    PGPASSWORD, from PostgreSQL's own files, or from a question; never from the address, which other
-    users of the computer see in the list of processes.
+    It is read in one read-only transaction, which sees one state of the table. The password comes
+    from PGPASSWORD, from PostgreSQL's own files, or from a prompt; never from the address, which
+    other users of the computer see in the list of processes.
     """
 
     def __init__(self, location: str, collection: str = "") -> None:
@@ -43,14 +43,14 @@ class PostgresSource:
         if url.password or any("password" in name for name in url.query):
             raise refusal(
                 self.label,
-                "leave the password out of the address, where other users see it in the list of "
-                "processes. Set PGPASSWORD, or you are asked for it.",
+                "leave the password out of the address: other users can see it in the list of "
+                "processes. Set PGPASSWORD, or enter it when asked.",
             )
         self.url, self.collection = url.set(drivername="postgresql+psycopg"), collection
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
-        """Give the vectors and texts of the table."""
+        """Connect to the database and yield an iterator over batches of the table."""
         sa = library("sqlalchemy", "PostgreSQL databases", "psycopg", "psycopg-binary")
         library("psycopg", "PostgreSQL databases", "psycopg-binary")
         from sqlalchemy.pool import NullPool
@@ -78,7 +78,7 @@ class PostgresSource:
             engine.dispose()
 
     def _password(self, sa: Any) -> str | None:
-        """Return a password that was typed, where the server wants one and none is known."""
+        """Prompt for a password if the server wants one and none is set."""
         if "PGPASSWORD" in os.environ or not sys.stdin.isatty():
             return None
         import psycopg
@@ -87,30 +87,31 @@ class PostgresSource:
             psycopg.connect(
                 self.url.set(drivername="postgresql").render_as_string(), connect_timeout=20
             ).close()
-        except psycopg.Error as error:  # told when the engine connects
+        except psycopg.Error as error:  # reported when the engine connects
             if "password" in str(error).lower():
                 return getpass.getpass(f"Password of {self.url.username or 'the database'}: ")
         return None
 
     @contextmanager
     def _database_errors(self) -> Iterator[None]:
-        """Turn what the database answers into a message: its first line, without what it quotes."""
+        """Turn database errors into a message with their first line only."""
         try:
             yield
         except CoreError:
             raise
         except Exception as error:
-            said = str(getattr(error, "orig", None) or type(error).__name__).strip()
-            line = next(iter(said.splitlines()), type(error).__name__)[:300]
+            answer = str(getattr(error, "orig", None) or type(error).__name__).strip()
+            line = next(iter(answer.splitlines()), type(error).__name__)[:300]
             raise refusal(
                 self.label,
                 f"the database answered: {line}. Check address, rights and PGPASSWORD.",
             ) from error
 
     def _batches(self, sa: Any, connection: Any) -> Iterator[Batch]:
+        """Yield the vectors and texts of the table in batches."""
         with self._database_errors():
             schema, table, column = self._column(sa, connection)
-            names = _kinds(sa, connection, schema, table)
+            names = _column_types(sa, connection, schema, table)
             kind = _TYPES[names[column]]
             keys = [n for n in ("id", "uuid", "key") if n in names]
             texts = [n for n, kind in names.items() if kind in ("text", "varchar", "bpchar")]
@@ -132,13 +133,13 @@ class PostgresSource:
                     str(getattr(row, f"other_{keys[0]}")) if keys else str(number + i)
                     for i, row in enumerate(rows)
                 ]
-                vectors = stacked(self.label, ids, [row.vector for row in rows], kind)
+                vectors = stack_vectors(self.label, ids, [row.vector for row in rows], kind)
                 number += len(rows)
-                said = [getattr(row, f"other_{text}") for row in rows] if text else None
-                yield Batch(vectors, ids, said)
+                row_texts = [getattr(row, f"other_{text}") for row in rows] if text else None
+                yield Batch(vectors, ids, row_texts)
 
     def _column(self, sa: Any, connection: Any) -> tuple[str, str, str]:
-        """Return schema, table and column: those that were named, or the only ones."""
+        """Return schema, table and column as named, or the only vector column."""
         rows = connection.execute(
             sa.text(
                 "SELECT table_schema, table_name, column_name, udt_name "
@@ -154,7 +155,7 @@ class PostgresSource:
         if self.collection and len(asked) == 1:
             return places[asked[0]]
         return places[
-            chosen(
+            choose_collection(
                 self.label,
                 self.collection,
                 asked if self.collection and asked else list(places),
@@ -167,8 +168,8 @@ class PostgresSource:
 _FORM = "write pgvector:postgresql://USER@HOST/DATABASE#TABLE.COLUMN."
 
 
-def _kinds(sa: Any, connection: Any, schema: str, table: str) -> dict[str, str]:
-    """Return the type of every column of a table, in PostgreSQL's words."""
+def _column_types(sa: Any, connection: Any, schema: str, table: str) -> dict[str, str]:
+    """Return PostgreSQL's type of every column of a table, by name."""
     rows = connection.execute(
         sa.text(
             "SELECT column_name, udt_name FROM information_schema.columns "

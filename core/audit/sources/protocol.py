@@ -1,4 +1,4 @@
-"""What every source of vectors offers."""
+"""The protocol of vector sources, and checks that all sources share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import CoreError, InvalidInputError
+from leakscope.core.errors import CoreError, InvalidInputError
 
 ROWS = 4096
 """Vectors in a batch, unless the caller says otherwise."""
@@ -18,7 +18,7 @@ ROWS = 4096
 
 @dataclass(frozen=True)
 class Batch:
-    """Vectors that were stored one after another.
+    """Some consecutive vectors of a source, with their row names and texts.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Batch:
 
 
 class VectorSource(Protocol):
-    """Vectors of one file or collection.
+    """The vectors of one file or collection.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class VectorSource(Protocol):
     label: str
 
     def opened(self) -> AbstractContextManager[Iterator[Batch]]:
-        """Open the source and give its batches, in the order in which it stores them.
+        """Open the source and yield an iterator over its batches in stored order.
 
         Raises
         ------
@@ -60,34 +60,34 @@ class VectorSource(Protocol):
 
 
 def refusal(label: str, problem: str) -> InvalidInputError:
-    """Return the error that says what is wrong with a source."""
+    """Build the error for a problem with a source."""
     return InvalidInputError(f"{label}: {problem}")
 
 
 @contextmanager
-def undamaged(label: str, kind: str) -> Iterator[None]:
-    """Turn what a parser raises on a broken file into a message: parsers raise nearly anything."""
+def parser_errors(label: str, kind: str) -> Iterator[None]:
+    """Turn any parser error on a broken file into an InvalidInputError."""
     try:
         yield
     except CoreError:
         raise
     except Exception as error:
         raise refusal(
-            label, f"is truncated, damaged or not {kind}. Copy or write it again."
+            label, f"is truncated, damaged or not {kind}. Copy or save it again."
         ) from error
 
 
 def widths_differ(label: str, row: str, width: int, usual: int) -> InvalidInputError:
-    """Return the error for a vector of another length than the first."""
+    """Build the error for a vector whose dimension differs from the first vector's."""
     return refusal(
         label,
-        f"the vector of row {row} has {width} dimensions, the first has {usual}. Vectors of one "
-        "encoder have one width: put the others in a file or collection of their own.",
+        f"the vector of row {row} has {width} dimensions, but the first has {usual}. All vectors "
+        "of an encoder have the same dimension: put the others in a separate file or collection.",
     )
 
 
 def vector_of(label: str, row: str, cell: Any, kind: Any = np.float32) -> NDArray[Any]:
-    """Return one vector from a cell: a list of numbers, or one written as `[0.1, 0.2]`.
+    """Parse a vector from a cell: a list of numbers, or text such as `[0.1, 0.2]`.
 
     Parameters
     ----------
@@ -109,16 +109,14 @@ def vector_of(label: str, row: str, cell: Any, kind: Any = np.float32) -> NDArra
     except (TypeError, ValueError, OverflowError):
         found = np.zeros((0, 0))
     if found.ndim != 1:
-        raise refusal(
-            label, f"row {row} holds something other than a vector. Write each as [0.1, 0.2, …]."
-        )
+        raise refusal(label, f"row {row} does not contain a vector. Write each as [0.1, 0.2, …].")
     return found
 
 
-def stacked(
+def stack_vectors(
     label: str, rows: Sequence[str], cells: Sequence[Any], kind: Any = np.float32
 ) -> NDArray[Any]:
-    """Return the vectors of cells below each other, shape (n, d); at least one cell.
+    """Parse the vectors of cells and stack them, shape (n, d); at least one cell.
 
     Raises
     ------

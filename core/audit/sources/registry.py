@@ -1,37 +1,38 @@
-"""The kinds of sources, and how what a user types names one."""
+"""Registry of the kinds of vector sources, and the parser of source references."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.audit.sources.protocol import VectorSource, refusal
-from core.corpora.raw_files import PICKLES
-from core.errors import InvalidInputError, similar
-from core.registry import Entry
+from leakscope.core.audit.sources.protocol import VectorSource, refusal
+from leakscope.core.corpora.readers.memory_file import File, MemoryFile
+from leakscope.core.corpora.readers.raw_files import PICKLES
+from leakscope.core.errors import InvalidInputError, similar
+from leakscope.core.registry import Entry
 
 
 @dataclass(frozen=True)
 class SourceEntry(Entry):
-    """What a user should know of a kind of source."""
+    """Registry entry of a kind of vector source."""
 
     endings: tuple[str, ...] = ()
-    """Of files that are of this kind."""
+    """File extensions of this kind."""
     example: str = ""
-    """How a user names one."""
+    """An example of a reference."""
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file, which can also be uploaded."""
+        """Whether the source is a file, which can also be uploaded."""
         return bool(self.endings)
 
 
-_HERE = "core.audit.sources"
+_HERE = "leakscope.core.audit.sources"
 
 SOURCES: dict[str, SourceEntry] = {
     "npy": SourceEntry(
         "NumPy array",
-        "A matrix with a vector a row.",
+        "A matrix with one vector per row.",
         "NumPy",
         f"{_HERE}.arrays:NpySource",
         (".npy",),
@@ -39,7 +40,7 @@ SOURCES: dict[str, SourceEntry] = {
     ),
     "npz": SourceEntry(
         "NumPy archive",
-        "A matrix among several arrays.",
+        "One of several arrays.",
         "NumPy",
         f"{_HERE}.arrays:NpzSource",
         (".npz",),
@@ -47,7 +48,7 @@ SOURCES: dict[str, SourceEntry] = {
     ),
     "safetensors": SourceEntry(
         "safetensors",
-        "A matrix among several tensors.",
+        "One of several tensors.",
         "Hugging Face",
         f"{_HERE}.arrays:SafetensorsSource",
         (".safetensors",),
@@ -55,7 +56,7 @@ SOURCES: dict[str, SourceEntry] = {
     ),
     "faiss": SourceEntry(
         "FAISS index",
-        "The vectors that an index keeps, or what its codes decode to.",
+        "The stored vectors of an index, or its decoded codes.",
         "Douze et al. (2024)",
         f"{_HERE}.faiss_index:FaissSource",
         (".faiss", ".index"),
@@ -63,7 +64,7 @@ SOURCES: dict[str, SourceEntry] = {
     ),
     "table": SourceEntry(
         "Table",
-        "A column of vectors, or a number a column; and the texts, where it has them.",
+        "A column of vectors, or one column per dimension; and the texts, if it has any.",
         "Parquet, CSV, TSV, JSONL, JSON",
         f"{_HERE}.tables:TableSource",
         (".parquet", ".pq", ".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json"),
@@ -71,7 +72,7 @@ SOURCES: dict[str, SourceEntry] = {
     ),
     "chroma": SourceEntry(
         "Chroma",
-        "A collection of a local store; a copy is read.",
+        "A collection of a local store; only a copy is read.",
         "Chroma",
         f"{_HERE}.chroma:ChromaSource",
         (),
@@ -79,7 +80,7 @@ SOURCES: dict[str, SourceEntry] = {
     ),
     "lancedb": SourceEntry(
         "LanceDB",
-        "A table of a local store; a copy is read.",
+        "A table of a local store; only a copy is read.",
         "LanceDB",
         f"{_HERE}.lance:LanceSource",
         (),
@@ -87,7 +88,7 @@ SOURCES: dict[str, SourceEntry] = {
     ),
     "milvus": SourceEntry(
         "Milvus Lite",
-        "A collection of a local store; a copy is read.",
+        "A collection of a local store; only a copy is read.",
         "Milvus",
         f"{_HERE}.milvus:MilvusSource",
         (),
@@ -120,10 +121,33 @@ SOURCES: dict[str, SourceEntry] = {
 }
 
 
-def open_source(reference: str) -> VectorSource:
-    """Return the source that a user names: a path, or `kind:location#collection`.
+def upload_source(file: MemoryFile, collection: str = "") -> VectorSource:
+    """Return the source for an uploaded file, which stays in memory.
 
-    Nothing is read before its `opened`.
+    Parameters
+    ----------
+    collection : str
+        The array, tensor or column of the vectors, where the file holds several.
+
+    Raises
+    ------
+    InvalidInputError
+        Its format is not supported, or it is a pickle.
+    """
+    kind = _kind_of_file(file.suffix)
+    if not kind:
+        raise refusal(
+            file.name, f"has an unknown file extension. Upload one of {', '.join(endings())}."
+        )
+    _refuse_pickles(file)
+    source: VectorSource = SOURCES[kind].kind(file, collection)
+    return source
+
+
+def open_source(reference: str) -> VectorSource:
+    """Parse a source reference: a path, or `kind:location#collection`.
+
+    Nothing is read until the source's `opened` is called.
 
     Raises
     ------
@@ -137,58 +161,64 @@ def open_source(reference: str) -> VectorSource:
     """
     kind, colon, rest = reference.partition(":")
     if colon and kind in SOURCES:
-        location, collection = _apart(rest)
-        return _made(kind, location, collection)
+        location, collection = _split_reference(rest)
+        return _make_source(kind, location, collection)
     if colon and "://" in rest and not Path(reference).exists():
         raise InvalidInputError(
-            f"{kind!r} is no kind of source; there are {', '.join(SOURCES)}."
+            f"{kind!r} is not a kind of source; use one of {', '.join(SOURCES)}."
             + similar(kind, SOURCES)
         )
-    location, collection = _apart(reference)
+    location, collection = _split_reference(reference)
     path = Path(location)
-    kind = next((n for n, e in SOURCES.items() if path.suffix.lower() in e.endings), "")
+    kind = _kind_of_file(path.suffix)
     if not kind:
-        told = "is a folder" if path.is_dir() else "has an unknown file extension"
+        problem = "is a folder" if path.is_dir() else "has an unknown file extension"
         stores = ", ".join(e.example for e in SOURCES.values() if not e.is_file)
         raise refusal(
             location,
-            f"{told}. Give a file that ends in {', '.join(_endings())}, or name the kind of a "
+            f"{problem}. Give a file that ends in {', '.join(endings())}, or name the kind of the "
             f"store, as in {stores}.",
         )
-    return _made(kind, location, collection)
+    return _make_source(kind, location, collection)
 
 
-def _apart(reference: str) -> tuple[str, str]:
-    """Return location and collection; a # that is part of an existing file's name stays."""
+def _split_reference(reference: str) -> tuple[str, str]:
+    """Split a reference into location and collection; a # in an existing file's name stays."""
     if Path(reference).exists():
         return reference, ""
     location, _, collection = reference.rpartition("#")
     return (location, collection) if location else (reference, "")
 
 
-def _made(kind: str, location: str, collection: str) -> VectorSource:
+def _make_source(kind: str, location: str, collection: str) -> VectorSource:
+    """Build a source of a kind; raise InvalidInputError for bad addresses and missing files."""
     entry = SOURCES[kind]
     if not location:
-        raise InvalidInputError(f"{kind}: names no place. Write it as {entry.example}.")
+        raise InvalidInputError(f"{kind}: the location is missing. Write it as {entry.example}.")
     if not entry.is_file:
         if "://" in location and ("#" in location or "@" in collection or location.count("@") > 1):
             raise InvalidInputError(
-                f"{kind}: the address holds # or @ where none belongs. Leave credentials out, "
+                f"{kind}: the address contains # or @ in the wrong place. Leave credentials out, "
                 f"and write it as {entry.example}."
             )
         store: VectorSource = entry.kind(location, collection)
         return store
     path = Path(location)
     if not path.is_file():
-        told = "is a folder" if path.is_dir() else "does not exist"
-        raise refusal(location, f"{told}. Check the path.")
+        problem = "is a folder" if path.is_dir() else "does not exist"
+        raise refusal(location, f"{problem}. Check the path.")
     _refuse_pickles(path)
     source: VectorSource = entry.kind(path, collection)
     return source
 
 
-def _refuse_pickles(path: Path) -> None:
-    """Raise InvalidInputError for a pickle, whatever its name."""
+def _kind_of_file(suffix: str) -> str:
+    """Return the kind of source for a file extension; empty if there is none."""
+    return next((name for name, entry in SOURCES.items() if suffix.lower() in entry.endings), "")
+
+
+def _refuse_pickles(path: File) -> None:
+    """Raise InvalidInputError if a file is a pickle, whatever its name."""
     try:
         with path.open("rb") as file:
             head = file.read(2)
@@ -197,10 +227,11 @@ def _refuse_pickles(path: Path) -> None:
     if head in PICKLES:
         raise refusal(
             str(path),
-            "is a Python pickle, which is never opened: it could run any program. Save the "
+            "is a Python pickle, which is never opened because it could run any program. Save the "
             "vectors with numpy.save.",
         )
 
 
-def _endings() -> list[str]:
+def endings() -> list[str]:
+    """Return the file extensions that can be read."""
     return [ending for entry in SOURCES.values() for ending in entry.endings]

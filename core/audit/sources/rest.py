@@ -1,4 +1,4 @@
-"""Vector stores over the network, by their REST interfaces: Qdrant and Weaviate.
+"""Qdrant and Weaviate servers as vector sources, read through their REST interfaces.
 
 Only calls that read are sent. No redirect is followed, so that a key reaches no other host.
 """
@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from core.audit.sources.protocol import Batch, refusal, stacked
-from core.audit.sources.stores import chosen, text_field
-from core.errors import InvalidInputError
+from leakscope.core.audit.sources.protocol import Batch, refusal, stack_vectors
+from leakscope.core.audit.sources.stores import choose_collection, text_field
+from leakscope.core.errors import InvalidInputError
 
 _PAGE = 256
 _SECONDS = 30.0
@@ -24,7 +24,7 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 class _Server:
-    """A server that is asked for JSON, again where it drops the connection."""
+    """A server that is queried for JSON, with retries if the connection drops."""
 
     def __init__(self, kind: str, location: str, key: Mapping[str, str]) -> None:
         try:
@@ -35,19 +35,18 @@ class _Server:
             raise InvalidInputError(f"{kind}: write {kind}:http://HOST:PORT#COLLECTION.")
         if parts.username or parts.password or parts.query:
             raise InvalidInputError(
-                f"{kind}:{parts.scheme}://{parts.hostname}: leave credentials out of the address, "
-                "where other users see them in the list of processes. Set "
-                f"{kind.upper()}_API_KEY."
+                f"{kind}:{parts.scheme}://{parts.hostname}: leave credentials out of the address: "
+                f"other users can see them in the list of processes. Set {kind.upper()}_API_KEY."
             )
         if key and parts.scheme == "http" and parts.hostname not in _LOCAL:
             raise InvalidInputError(
-                f"{kind}:{location}: a key would cross the network unencrypted. Use https, or "
-                f"unset {kind.upper()}_API_KEY if the server needs none."
+                f"{kind}:{location}: the key would be sent unencrypted. Use https, or unset "
+                f"{kind.upper()}_API_KEY if the server needs none."
             )
         self.base, self.key = location.rstrip("/"), dict(key)
 
     def ask(self, label: str, method: str, path: str, **options: Any) -> Any:
-        """Return what the server answers, as JSON.
+        """Send a request and return the server's answer, parsed from JSON.
 
         Raises
         ------
@@ -59,7 +58,7 @@ class _Server:
         for attempt in range(1, _TRIES + 1):
             try:
                 with requests.Session() as session:
-                    session.auth = _no_auth  # else a .netrc of the user would be read
+                    session.auth = _no_auth  # else the user's .netrc would be read
                     if self.base.startswith("http:"):  # a proxy would see the key
                         session.trust_env = False
                     answer = session.request(
@@ -71,7 +70,7 @@ class _Server:
                         stream=True,
                         **options,
                     )
-                    content = _limited(label, answer)
+                    content = _read_limited(label, answer)
                 break
             except requests.RequestException as error:
                 if attempt < _TRIES:
@@ -82,63 +81,66 @@ class _Server:
                     else ("cannot be reached, or dropped the connection")
                 )
                 raise refusal(
-                    label, f"the server {reason}, {_TRIES} times. Check the address and its load."
+                    label, f"the server {reason}, {_TRIES} times. Check its address and load."
                 ) from error
         if answer.status_code != 200:
-            raise refusal(label, _refused(answer.status_code))
+            raise refusal(label, _status_message(answer.status_code))
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise refusal(
-                label, "the server answered something other than JSON. Check the address."
-            ) from error
+            raise refusal(label, "the server's answer is not JSON. Check the address.") from error
 
 
 def _no_auth(request: Any) -> Any:
+    """Leave a request without authentication."""
     return request
 
 
-def _limited(label: str, answer: Any) -> bytes:
-    """Return the body, whose length a server may lie about."""
+def _read_limited(label: str, answer: Any) -> bytes:
+    """Read the body of an HTTP answer, up to the maximum size."""
     parts, n = [], 0
     for part in answer.iter_content(2**20):
         n += len(part)
         if n > _MOST_BYTES:
-            raise refusal(label, f"the server sent over {_MOST_BYTES // 2**20} MB for one page.")
+            raise refusal(
+                label, f"the server sent more than {_MOST_BYTES // 2**20} MB for one page."
+            )
         parts.append(part)
     return b"".join(parts)
 
 
-def _refused(status: int) -> str:
+def _status_message(status: int) -> str:
+    """Return the problem and the remedy for an HTTP status other than 200."""
     if status in (401, 403):
-        return "the server wants a key. Set QDRANT_API_KEY or WEAVIATE_API_KEY."
+        return "the server needs a key. Set QDRANT_API_KEY or WEAVIATE_API_KEY."
     if 300 <= status < 400:
-        return "the server redirects elsewhere, which is not followed. Give its own address."
+        return "the server redirects, which is not followed. Give the final address."
     if status == 404:
         return "the server has no such collection. Check the name after #."
     return f"the server answered with status {status}. Check its log."
 
 
-def _key(name: str, header: str, form: str = "{}") -> dict[str, str]:
+def _api_key_header(name: str, header: str, form: str = "{}") -> dict[str, str]:
+    """Return the header with the API key from an environment variable, if it is set."""
     value = os.environ.get(name, "")
     return {header: form.format(value)} if value else {}
 
 
-def _page(label: str, found: list[tuple[str, Any, Any]]) -> Batch:
-    """Return a page of (id, vector, text) as a batch."""
+def _page_batch(label: str, found: list[tuple[str, Any, Any]]) -> Batch:
+    """Build a batch from a page of (id, vector, text)."""
     ids = [i for i, *_ in found]
-    vectors = stacked(label, ids, [vector for _, vector, _ in found])
+    vectors = stack_vectors(label, ids, [vector for _, vector, _ in found])
     texts = [text if isinstance(text, str) else None for *_, text in found]
     return Batch(vectors, ids, texts if any(texts) else None)
 
 
-def _named(label: str, vector: Any, asked: str) -> Any:
-    """Return one vector where a row may have several by name."""
+def _named_vector(label: str, vector: Any, asked: str) -> Any:
+    """Return the requested vector of a row that may have several by name."""
     if isinstance(vector, dict):
         if asked and asked not in vector:
             raise refusal(label, f"a row has no vector {asked!r}. Name one that every row has.")
         return vector.get(
-            chosen(label, asked, list(vector), "vector of a row", "COLLECTION.VECTOR")
+            choose_collection(label, asked, list(vector), "vector of a row", "COLLECTION.VECTOR")
         )
     return vector
 
@@ -148,17 +150,18 @@ class QdrantSource:
 
     def __init__(self, location: str, collection: str = "") -> None:
         self.label = f"qdrant:{location}" + f"#{collection}" * bool(collection)
-        self.server = _Server("qdrant", location, _key("QDRANT_API_KEY", "api-key"))
+        self.server = _Server("qdrant", location, _api_key_header("QDRANT_API_KEY", "api-key"))
         self.collection, _, self.vector = collection.partition(".")
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
-        """Give the vectors and payloads of the collection, a page at a time."""
-        told = self.server.ask(self.label, "GET", "/collections")
-        names = [str(found["name"]) for found in _list_of(self.label, told, "collections")]
-        yield self._batches(chosen(self.label, self.collection, names))
+        """Connect to the server and yield an iterator over pages of the collection."""
+        answer = self.server.ask(self.label, "GET", "/collections")
+        names = [str(found["name"]) for found in _result_list(self.label, answer, "collections")]
+        yield self._batches(choose_collection(self.label, self.collection, names))
 
     def _batches(self, name: str) -> Iterator[Batch]:
+        """Yield the vectors and payload texts of a collection page by page."""
         path = f"/collections/{quote(name, safe='')}"
         offset: Any = None
         text: str | None = None
@@ -167,24 +170,24 @@ class QdrantSource:
             asked = {"limit": _PAGE, "with_vector": True, "with_payload": True}
             if offset is not None:
                 asked["offset"] = offset
-            told = self.server.ask(self.label, "POST", f"{path}/points/scroll", json=asked)
-            points = _list_of(self.label, told, "points")
+            answer = self.server.ask(self.label, "POST", f"{path}/points/scroll", json=asked)
+            points = _result_list(self.label, answer, "points")
             if points:
                 payloads = [point.get("payload") or {} for point in points]
                 text = text or text_field(payloads)
-                yield _page(
+                yield _page_batch(
                     self.label,
                     [
                         (
                             str(p["id"]),
-                            _named(self.label, p.get("vector"), self.vector),
+                            _named_vector(self.label, p.get("vector"), self.vector),
                             payload.get(text) if text else None,
                         )
                         for p, payload in zip(points, payloads, strict=True)
                     ],
                 )
                 n_read += len(points)
-            before, offset = offset, told["result"].get("next_page_offset")
+            before, offset = offset, answer["result"].get("next_page_offset")
             if offset is None:
                 break
             if offset == before or not points:
@@ -193,33 +196,34 @@ class QdrantSource:
             raise refusal(self.label, _CHANGED)
 
     def _count(self, path: str) -> int:
-        told = self.server.ask(self.label, "POST", f"{path}/points/count", json={"exact": True})
+        """Return the exact number of points in a collection."""
+        answer = self.server.ask(self.label, "POST", f"{path}/points/count", json={"exact": True})
         try:
-            return int(told["result"]["count"])
+            return int(answer["result"]["count"])
         except (KeyError, TypeError, ValueError) as error:
-            raise _unlike(self.label) from error
+            raise _unexpected_answer(self.label) from error
 
 
 _CHANGED = (
-    "changed while it was read, so the rows mix two states. Stop what writes to it, or audit a "
-    "snapshot."
+    "changed while it was read, so the rows mix two states. Stop writes to it, or audit a snapshot."
 )
 
 
-def _list_of(label: str, told: Any, name: str) -> list[dict[str, Any]]:
-    """Return a list of objects of Qdrant's `result`."""
+def _result_list(label: str, answer: Any, name: str) -> list[dict[str, Any]]:
+    """Return the list of objects in Qdrant's `result`; raise InvalidInputError otherwise."""
     try:
-        found = told["result"][name]
+        found = answer["result"][name]
         if isinstance(found, list) and all(isinstance(one, dict) for one in found):
             return found
     except (KeyError, TypeError):
         pass
-    raise _unlike(label)
+    raise _unexpected_answer(label)
 
 
-def _unlike(label: str) -> InvalidInputError:
+def _unexpected_answer(label: str) -> InvalidInputError:
+    """Build the error for a server that does not answer like its kind."""
     kind = label.partition(":")[0].capitalize()
-    return refusal(label, f"the server does not answer as {kind} does. Check the address.")
+    return refusal(label, f"the server does not answer like {kind}. Check the address.")
 
 
 class WeaviateSource:
@@ -227,31 +231,32 @@ class WeaviateSource:
 
     def __init__(self, location: str, collection: str = "") -> None:
         self.label = f"weaviate:{location}" + f"#{collection}" * bool(collection)
-        key = _key("WEAVIATE_API_KEY", "Authorization", "Bearer {}")
+        key = _api_key_header("WEAVIATE_API_KEY", "Authorization", "Bearer {}")
         self.server = _Server("weaviate", location, key)
         self.collection, _, self.vector = collection.partition(".")
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
-        """Give the vectors and properties of the collection, a page at a time."""
-        told = self.server.ask(self.label, "GET", "/v1/schema")
+        """Connect to the server and yield an iterator over pages of the collection."""
+        answer = self.server.ask(self.label, "GET", "/v1/schema")
         try:
-            names = [str(found["class"]) for found in told["classes"]]
+            names = [str(found["class"]) for found in answer["classes"]]
         except (KeyError, TypeError) as error:
-            raise _unlike(self.label) from error
-        yield self._batches(chosen(self.label, self.collection, names))
+            raise _unexpected_answer(self.label) from error
+        yield self._batches(choose_collection(self.label, self.collection, names))
 
     def _batches(self, name: str) -> Iterator[Batch]:
+        """Yield the vectors and text properties of a collection page by page."""
         after = ""
         text: str | None = None
         while True:
             asked: dict[str, Any] = {"class": name, "limit": _PAGE, "include": "vector"}
-            if after:  # an empty one gives the first page, too, but not of every version
+            if after:  # an empty one also gives the first page, but not in every version
                 asked["after"] = after
-            told = self.server.ask(self.label, "GET", "/v1/objects", params=asked)
-            objects = told.get("objects") if isinstance(told, dict) else None
+            answer = self.server.ask(self.label, "GET", "/v1/objects", params=asked)
+            objects = answer.get("objects") if isinstance(answer, dict) else None
             if not isinstance(objects, list) or not all(isinstance(o, dict) for o in objects):
-                raise _unlike(self.label)
+                raise _unexpected_answer(self.label)
             if not objects:
                 return
             properties = [one.get("properties") or {} for one in objects]
@@ -259,8 +264,8 @@ class WeaviateSource:
             try:
                 ids = [str(one["id"]) for one in objects]
             except KeyError as error:
-                raise _unlike(self.label) from error
-            yield _page(
+                raise _unexpected_answer(self.label) from error
+            yield _page_batch(
                 self.label,
                 [
                     (i, self._vector_of(one), given.get(text) if text else None)
@@ -272,4 +277,5 @@ class WeaviateSource:
             after = ids[-1]
 
     def _vector_of(self, one: dict[str, Any]) -> Any:
-        return _named(self.label, one.get("vector") or one.get("vectors"), self.vector)
+        """Return the requested vector of an object."""
+        return _named_vector(self.label, one.get("vector") or one.get("vectors"), self.vector)

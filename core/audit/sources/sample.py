@@ -1,4 +1,4 @@
-"""A sample of a source, drawn while all of it streams past and is checked."""
+"""Draw a random sample of a source while reading and checking every vector."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.audit.sources.protocol import Batch, VectorSource, refusal, widths_differ
-from core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.audit.sources.protocol import Batch, VectorSource, refusal, widths_differ
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Sample:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every vector but those of zeros is in it."""
+        """Whether the sample holds every vector that is not zero."""
         return len(self.ids) == self.n_rows - self.n_zero
 
 
@@ -59,9 +59,9 @@ def read_sample(
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> Sample:
-    """Read and check every vector of a source, and keep `n` of them, all by default.
+    """Read and check every vector of a source, and draw `n` of them, all by default.
 
-    Each row gets a random number, and the rows with the `n` smallest are kept: every set of `n`
+    Each row gets a random number, and the rows with the `n` smallest are drawn: every set of `n`
     rows is equally likely, whatever the batches, and memory holds `n` vectors and one batch.
 
     Parameters
@@ -77,13 +77,13 @@ def read_sample(
         No vector, a vector with NaN or infinity, vectors of different widths, or all zeros.
     """
     rng = np.random.default_rng(seed)
-    kept = _Kept(n)
+    kept = _Reservoir(n)
     n_rows = n_zero = 0
     width: int | None = None
     low, high = np.inf, 0.0
     stored_as = ""
     with source.opened() as batches:
-        for batch in _checked(source.label, batches):
+        for batch in _check_finite(source.label, batches):
             if width is not None and batch.vectors.shape[1] != width:
                 raise widths_differ(source.label, batch.ids[0], batch.vectors.shape[1], width)
             width, stored_as = batch.vectors.shape[1], batch.vectors.dtype.name
@@ -95,18 +95,18 @@ def read_sample(
                 low, high = min(low, norms[full].min()), max(high, norms[full].max())
             on_progress(0.0, f"Read {n_rows:,} vectors")
     if not n_rows:
-        raise refusal(source.label, "holds no vector. Name a file or collection that has some.")
+        raise refusal(source.label, "contains no vector. Name a file or collection with vectors.")
     if n_rows == n_zero:
         raise refusal(
             source.label,
-            "holds only zeros, which were made from no text. Export the vectors again.",
+            "contains only zeros, which are not vectors of texts. Export the vectors again.",
         )
     vectors, ids, texts = kept.taken()
     return Sample(vectors, ids, texts, n_rows, n_zero, stored_as, (float(low), float(high)), seed)
 
 
-def _checked(label: str, batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Yield the batches, each after a look at every number in it."""
+def _check_finite(label: str, batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Yield the batches after checking that every number is finite."""
     for batch in batches:
         if not len(batch.ids):
             continue
@@ -115,7 +115,7 @@ def _checked(label: str, batches: Iterator[Batch]) -> Iterator[Batch]:
         if len(bad):
             raise refusal(
                 label,
-                f"the vector of row {batch.ids[bad[0]]} holds NaN or infinity. Leave such rows "
+                f"the vector of row {batch.ids[bad[0]]} contains NaN or infinity. Leave these rows "
                 "out, or encode their texts again.",
             )
         if batch.vectors.shape[1] < 2:
@@ -123,8 +123,8 @@ def _checked(label: str, batches: Iterator[Batch]) -> Iterator[Batch]:
         yield batch
 
 
-class _Kept:
-    """The rows with the smallest random numbers so far."""
+class _Reservoir:
+    """The rows with the smallest random keys so far (reservoir sampling)."""
 
     def __init__(self, n: int | None) -> None:
         self.n = n
@@ -133,7 +133,7 @@ class _Kept:
         self.n_held = 0
 
     def add(self, batch: Batch, rows: NDArray[Any], keys: NDArray[Any], first: int) -> None:
-        """Take rows of a batch, whose first row is number `first` of the source."""
+        """Add rows of a batch, whose first row has number `first` in the source."""
         self.has_texts |= batch.texts is not None
         texts = [None] * len(batch.ids) if batch.texts is None else batch.texts
         ids = batch.ids
@@ -151,8 +151,8 @@ class _Kept:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Drop the rows that can no longer be drawn."""
-        keys, rows, vectors, ids, texts = self._joined()
+        """Keep only the `n` rows with the smallest random keys."""
+        keys, rows, vectors, ids, texts = self._concatenated()
         chosen = np.sort(np.argsort(keys, kind="stable")[: self.n])
         self.parts = [
             (
@@ -165,7 +165,8 @@ class _Kept:
         ]
         self.n_held = len(chosen)
 
-    def _joined(self) -> tuple[Any, Any, Any, list[Any], list[Any]]:
+    def _concatenated(self) -> tuple[Any, Any, Any, list[Any], list[Any]]:
+        """Concatenate the rows added so far."""
         keys, rows, vectors, ids, texts = zip(*self.parts, strict=True)
         return (
             np.concatenate(keys),
@@ -176,10 +177,10 @@ class _Kept:
         )
 
     def taken(self) -> tuple[Vectors, tuple[str, ...], tuple[str | None, ...] | None]:
-        """Return what was drawn, in the order of the source."""
+        """Return the drawn vectors, row names and texts in the order of the source."""
         if self.n is not None:
             self._shrink()
-        _, rows, vectors, ids, texts = self._joined()
+        _, rows, vectors, ids, texts = self._concatenated()
         times = Counter(ids)
         named = (
             i if times[i] == 1 else f"{i} (row {row})" for i, row in zip(ids, rows, strict=True)

@@ -1,4 +1,4 @@
-"""Tables with a column of vectors: Parquet, CSV, TSV, JSONL and JSON as stores export it."""
+"""Table files with vectors as vector sources: Parquet, CSV, TSV, JSONL and JSON."""
 
 from __future__ import annotations
 
@@ -7,43 +7,42 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.audit.sources.arrays import as_float
-from core.audit.sources.protocol import ROWS, Batch, refusal, stacked, widths_differ
-from core.corpora.guess import longest_text_column
-from core.corpora.parquet_table import ParquetTable
-from core.corpora.tables import Table, open_table
-from core.corpora.vector_columns import vectors_of
-from core.errors import InvalidInputError
+from leakscope.core.audit.sources.arrays import as_float
+from leakscope.core.audit.sources.protocol import ROWS, Batch, refusal, stack_vectors, widths_differ
+from leakscope.core.corpora.guess import longest_text_column
+from leakscope.core.corpora.readers.memory_file import File
+from leakscope.core.corpora.readers.parquet_table import ParquetTable
+from leakscope.core.corpora.readers.tables import Table, open_table
+from leakscope.core.corpora.readers.vector_columns import table_vector_columns
+from leakscope.core.errors import InvalidInputError
 
 _LEAST_WIDE = 8
-"""Columns that count up, such as dim_0 to dim_383, before they are taken for a vector."""
+"""Number of consecutive columns, such as dim_0 to dim_383, that count as a vector."""
 
 _KEYS = ("id", "ids", "key", "uuid", "pk", "doc_id", "_id")
 
 
 class TableSource:
-    """A table with the vectors in one column, or a number a column; the collection names it.
+    """A table with vectors in one column, or one number per column; the collection names it.
 
-    The texts are those of the longest text column, and the names of the rows those of a column
-    `id`, where there are such.
+    Texts come from the longest text column, and row names from a column `id`, if there are any.
     """
 
-    def __init__(self, path: Path, collection: str = "") -> None:
+    def __init__(self, path: File, collection: str = "") -> None:
         self.label = f"{path}" + f"#{collection}" * bool(collection)
         self.path, self.column = path, collection
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
-        """Give the vectors of the table; rows without one are left out."""
+        """Open the table and yield an iterator over batches; rows without a vector are skipped."""
         table = open_table(self.path)
         if table is None:
-            raise refusal(self.label, "is not a table. Give it the ending that says what it is.")
+            raise refusal(self.label, "is not a table. Give it the extension of its format.")
         column = self._column_of(table)
         wide = () if column else _wide_columns(table.names)
         if not column and not wide:
@@ -58,14 +57,14 @@ class TableSource:
             yield self._batches(table, list(wide) or [column], text, key)
 
     def _column_of(self, table: Table) -> str:
-        """Return the column of the vectors; empty where no single column holds them."""
+        """Return the vector column; empty if no single column holds vectors."""
         if self.column:
             if self.column not in table.names:
                 raise refusal(
                     self.label, f"has no column {self.column!r}; it has {', '.join(table.names)}."
                 )
             return self.column
-        found = vectors_of(table)
+        found = table_vector_columns(table)
         if len(found) > 1:
             raise refusal(
                 self.label,
@@ -75,13 +74,16 @@ class TableSource:
         return found[0] if found else ""
 
     def _without_vectors(self, table: Table) -> InvalidInputError:
+        """Build the error for a table without vectors."""
         return refusal(
             self.label,
-            f"no column holds vectors; it has {', '.join(table.names[:20]) or 'none'}. Write each "
-            "vector as [0.1, 0.2, …] in one column, or a number a column as dim_0, dim_1, ….",
+            f"no column contains vectors; the columns are {', '.join(table.names[:20]) or 'none'}. "
+            "Write each vector as [0.1, 0.2, …] in one column, or its numbers in columns dim_0, "
+            "dim_1, ….",
         )
 
     def _text_of(self, table: Table, names: Sequence[str]) -> str | None:
+        """Return the name of the longest text column; None without text."""
         names = [name for name in names if name.lower() not in _KEYS][:50]
         if not names:
             return None
@@ -90,6 +92,7 @@ class TableSource:
     def _batches(
         self, table: Table, columns: list[str], text: str | None, key: str | None
     ) -> Iterator[Batch]:
+        """Yield the vectors, row names and texts of a table in batches."""
         asked = [*columns, *(name for name in (text, key) if name)]
         n = len(columns)
         found = enumerate(table.rows(asked))
@@ -99,27 +102,30 @@ class TableSource:
             texts: list[str | None] = []
             for number, (_, cells) in rows:
                 rest = list(cells[n:])
-                said = rest.pop(0) if text else None
+                text_cell = rest.pop(0) if text else None
                 row = str(rest[0]) if key and rest[0] is not None else str(number)
                 cell = cells[0] if n == 1 else list(cells[:n])
                 if cell is None or cell == "":
                     continue
                 held.append(cell)
                 ids.append(row)
-                texts.append(said if isinstance(said, str) and said.strip() else None)
+                texts.append(
+                    text_cell if isinstance(text_cell, str) and text_cell.strip() else None
+                )
             if held:
-                yield Batch(stacked(self.label, ids, held), ids, texts if text else None)
+                yield Batch(stack_vectors(self.label, ids, held), ids, texts if text else None)
 
     def _arrow_batches(
         self, table: ParquetTable, column: str, text: str | None, key: str | None
     ) -> Iterator[Batch]:
+        """Yield the vectors, row names and texts of a Parquet table in batches."""
         number = 0
-        # Of a nested column, the outermost struct has to be read.
+        # A nested column needs its outermost struct.
         tops = list(dict.fromkeys(table.paths[name][0] for name in (column, text, key) if name))
         with table.opened() as parquet:
             for batch in table.batches(parquet, tops):
                 ids = (
-                    named(table.column_of(batch, key).to_pylist(), number)
+                    row_names(table.column_of(batch, key).to_pylist(), number)
                     if key
                     else [str(number + i) for i in range(batch.num_rows)]
                 )
@@ -133,15 +139,15 @@ class TableSource:
                     yield Batch(vectors, ids, texts)
 
 
-def named(keys: Sequence[Any], start: int) -> list[str]:
-    """Return the names of rows: their keys, or their numbers where they have none."""
+def row_names(keys: Sequence[Any], start: int) -> list[str]:
+    """Return row names: their keys, or their numbers if they have none."""
     return [str(start + i) if key is None else str(key) for i, key in enumerate(keys)]
 
 
 def arrow_vectors(
     label: str, column: Any, ids: Sequence[str]
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the vectors of an Arrow column of lists, and which rows have one.
+    """Return the vectors of an Arrow list column, and the indices of the rows that have one.
 
     Parameters
     ----------
@@ -161,12 +167,12 @@ def arrow_vectors(
     if not (
         pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     ) or not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
-        raise refusal(label, f"the column holds {kind}, not lists of numbers. Name another.")
+        raise refusal(label, f"the column contains {kind}, not lists of numbers. Name another.")
     held = np.flatnonzero(np.asarray(column.is_valid()))
     full = column.drop_null()
     flat = full.flatten()
     if flat.null_count:
-        raise refusal(label, "a vector has an empty place. Leave such rows out.")
+        raise refusal(label, "a vector has a missing number. Leave these rows out.")
     numbers = as_float(np.asarray(flat.to_numpy(zero_copy_only=False)))
     if pa.types.is_fixed_size_list(kind):
         return numbers.reshape(len(full), kind.list_size), held
@@ -180,7 +186,7 @@ def arrow_vectors(
 
 
 def _wide_columns(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that are named alike and count up, in their order; none without.
+    """Return the columns with one name stem and consecutive numbers, such as dim_0, dim_1.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Plausible deniability: how often a token comes back, and what it turns into, at every η."""
+"""Plausible deniability: how often a token stays unchanged, and what replaces it, at every η."""

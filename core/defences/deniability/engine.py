@@ -1,11 +1,12 @@
-"""How deniable a token is, at every η at once: N_w, S_w and what it turns into.
+"""Deniability of tokens at every η at once: N_w, S_w and the replacements.
 
 Implements the statistics of Qu et al. (2021), §5.3. N_w(η) is the number of S perturbations of
 token w that return w, S_w(η) the number of distinct tokens returned.
 Differs from the paper: the S draws are made once and shared by all tokens and all η (the noise
 does not depend on the token and scales with 1/η). Each token's N_w keeps its binomial
 distribution; means over the vocabulary vary more than independent draws would let them, which
-several draw sets show. Shared draws are for statistics: `metric_dp` draws anew for every token.
+several draw sets show. Shared draws are for statistics: `metric_dp` draws new noise for every
+token.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -21,23 +23,49 @@ import torch
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from core.defences.deniability.envelope_counts import count_outcomes
-from core.defences.deniability.envelope_kernel import walk_tokens
-from core.defences.deniability.envelope_lanes import WIDTH
-from core.defences.deniability.envelope_room import Room, descending_lists
-from core.defences.deniability.envelope_torch import walk_tokens_torch
-from core.defences.deniability.envelopes import Envelopes
-from core.defences.metric_dp.nearest import NearestCandidate
-from core.defences.metric_dp.noise import check_eta, draw_noise
-from core.errors import InvalidInputError
-
-__all__ = ["DeniabilityEngine"]
+from leakscope.core.defences.deniability.envelope_kernel import count_outcomes, walk_tokens
+from leakscope.core.defences.deniability.envelope_lanes import CHUNK, WIDTH
+from leakscope.core.defences.deniability.envelope_torch import walk_tokens_torch
+from leakscope.core.defences.deniability.envelopes import Envelopes
+from leakscope.core.defences.metric_dp.neighbours.nearest import NearestCandidate
+from leakscope.core.defences.metric_dp.noise import check_eta, draw_noise
+from leakscope.core.errors import InvalidInputError
 
 _T = TypeVar("_T")
 
 
+@dataclass(frozen=True)
+class WalkArrays:
+    """Reusable arrays for the envelopes of a block of tokens and for counting their outcomes."""
+
+    rates: NDArray[np.float32]
+    ids: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    turned: NDArray[np.float32]
+    seen: NDArray[np.uint64]
+    returned: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, n_tokens: int, n_draws: int, capacity: int, n_candidates: int) -> WalkArrays:
+        """Allocate the arrays for numbers of tokens, draws, crossings and candidates."""
+        shape = (n_tokens, n_draws)
+        return cls(
+            np.empty((*shape, capacity), np.float32),
+            np.empty((*shape, capacity), np.int32),
+            np.empty(shape, np.int32),
+            np.empty((n_candidates, WIDTH), np.float32),
+            np.zeros(n_candidates, np.uint64),
+            np.empty(n_candidates, np.int64),
+        )
+
+    @property
+    def capacity(self) -> int:
+        """Most crossings that an envelope can hold."""
+        return self.rates.shape[2]
+
+
 class DeniabilityEngine:
-    """Envelopes of any tokens of an encoder under one set of draws.
+    """Computes the envelopes of any tokens of an encoder under one set of draws.
 
     Parameters
     ----------
@@ -122,16 +150,21 @@ class DeniabilityEngine:
             raise InvalidInputError(
                 f"token_ids must be rows 0 to {len(self._vectors) - 1} in one dimension."
             )
-        return _complete(lambda capacity: self._walk(ids, capacity), self.capacity)
+        capacity = self.capacity
+        while True:  # until no envelope is cut off
+            found = self._walk(ids, capacity)
+            if len(found.counts) == 0 or found.counts.max() < capacity:
+                return found
+            capacity *= 2
 
     def eta_star(self, token_ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the η from which on each draw returns each token itself, float32 (T, S).
+        """Return the smallest η from which each draw returns the token itself, float32 (T, S).
 
-        As `Envelopes.eta_star`, without what lies below: quicker where N_w alone is asked for.
+        As `Envelopes.eta_star`, but without the crossings below: faster if N_w alone is needed.
         """
         found = np.empty((len(token_ids), self.n_draws), np.float32)
 
-        def keep(here: NDArray[np.int64], block: Envelopes, _: Room) -> None:
+        def keep(here: NDArray[np.int64], block: Envelopes, _: WalkArrays) -> None:
             found[here] = block.eta_star
 
         self._walk_panels(np.asarray(token_ids, dtype=np.int64), 1, keep)
@@ -142,7 +175,7 @@ class DeniabilityEngine:
     ) -> tuple[NDArray[np.uint16], NDArray[np.uint16], NDArray[np.float32]]:
         """Return N_w and S_w at each η, uint16 (T, G), and the sorted η*, float32 (T, S).
 
-        As `envelopes` and its methods, without keeping the envelopes: for whole vocabularies.
+        As `envelopes` and its methods, without storing the envelopes: for whole vocabularies.
 
         Parameters
         ----------
@@ -154,15 +187,23 @@ class DeniabilityEngine:
         eta_star = np.empty((len(token_ids), self.n_draws), np.float32)
         half_etas = np.asarray(etas[::-1] / 2, np.float32)
 
-        def count(here: NDArray[np.int64], block: Envelopes, room: Room) -> None:
-            if block.counts.max() == room.capacity:  # some were cut off
+        def count(here: NDArray[np.int64], block: Envelopes, arrays: WalkArrays) -> None:
+            if block.counts.max() == arrays.capacity:  # some were cut off
                 block = self.envelopes(token_ids[here])
             same = np.empty((len(here), len(etas)), np.uint16)
             distinct = np.empty_like(same)
             count_outcomes(
-                block.tokens, block.starts, block.rates, block.ids, block.counts, half_etas,
-                room.seen, room.returned, same, distinct,
-            )  # fmt: skip
+                block.tokens,
+                block.starts,
+                block.rates,
+                block.ids,
+                block.counts,
+                half_etas,
+                arrays.seen,
+                arrays.returned,
+                same,
+                distinct,
+            )
             n_w[here], s_w[here] = same[:, ::-1], distinct[:, ::-1]
             eta_star[here] = np.sort(block.eta_star, axis=1)
 
@@ -172,19 +213,19 @@ class DeniabilityEngine:
     def perturbed(
         self, token_ids: NDArray[np.int64], eta: float, rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Return what each token becomes under noise of its own, drawn from `rng` at η = 1."""
+        """Return the replacement of each token under fresh noise at η, drawn from `rng`."""
         vectors = self._vectors[token_ids]
         noise = draw_noise(len(vectors), vectors.shape[1], rng=rng)
         noise /= np.float32(check_eta(eta))
         return self.candidates[self._nearest(vectors + noise)]
 
     def _walk(self, ids: NDArray[np.int64], capacity: int) -> Envelopes:
-        """Return the envelopes of tokens, each cut off after `capacity` crossings."""
-        squared, places, starts = self._measured(ids)
+        """Compute the envelopes of tokens in threads, each cut off after `capacity` crossings."""
+        squared, places, starts = self._measure(ids)
 
         def walk(rows: slice) -> Envelopes:
-            room = Room.of(len(starts[rows]), self.n_draws, capacity, len(self.candidates))
-            return self._walk_block(squared[rows], places[rows], starts[rows], room)
+            arrays = WalkArrays.of(len(starts[rows]), self.n_draws, capacity, len(self.candidates))
+            return self._walk_block(squared[rows], places[rows], starts[rows], arrays)
 
         share = max(1, min(WIDTH, -(-len(ids) // self.n_threads)))
         blocks = self._in_threads(walk, len(ids), share)
@@ -198,30 +239,30 @@ class DeniabilityEngine:
         self,
         ids: NDArray[np.int64],
         capacity: int,
-        use: Callable[[NDArray[np.int64], Envelopes, Room], None],
+        use: Callable[[NDArray[np.int64], Envelopes, WalkArrays], None],
     ) -> None:
-        """Walk many tokens in a few arrays that each thread uses again and again.
+        """Compute envelopes of many tokens block by block in reused arrays, and pass each to `use`.
 
         `use` gets the places in `ids` of a block and its envelopes, cut off after `capacity`
         crossings, before the next block overwrites them.
         """
-        rooms: SimpleQueue[Room] = SimpleQueue()
+        pool_of_arrays: SimpleQueue[WalkArrays] = SimpleQueue()
         for _ in range(self.n_threads):
-            rooms.put(Room.of(WIDTH, self.n_draws, capacity, len(self.candidates)))
+            pool_of_arrays.put(WalkArrays.of(WIDTH, self.n_draws, capacity, len(self.candidates)))
         # Tokens of like norm look at like candidates: candidates stand in the order of norms.
         order = np.argsort(self._place[ids], kind="stable")
 
         def walk(rows: slice) -> None:
-            room = rooms.get()
+            arrays = pool_of_arrays.get()
             try:
                 here = order[rows]
-                squared, places, starts = self._measured(ids[here])
+                squared, places, starts = self._measure(ids[here])
                 for low in range(0, len(starts), WIDTH):
                     part = slice(low, low + WIDTH)
-                    found = self._walk_block(squared[part], places[part], starts[part], room)
-                    use(here[part], found, room)
+                    found = self._walk_block(squared[part], places[part], starts[part], arrays)
+                    use(here[part], found, arrays)
             finally:
-                rooms.put(room)
+                pool_of_arrays.put(arrays)
 
         # A product on all processors would leave them spinning while the others walk.
         with threadpool_limits(1, user_api="blas"):
@@ -232,10 +273,11 @@ class DeniabilityEngine:
         squared: NDArray[np.float32],
         places: NDArray[np.int64],
         starts: NDArray[np.int64],
-        room: Room,
+        arrays: WalkArrays,
     ) -> Envelopes:
+        """Compute one block's envelopes into the given arrays, on the CPU or a device."""
         n = len(starts)
-        rates, ids, counts = room.rates[:n], room.ids[:n], room.counts[:n]
+        rates, ids, counts = arrays.rates[:n], arrays.ids[:n], arrays.counts[:n]
         least_rate = np.float32(self.eta_min / 2)
         if self._on_device is not None:
             walk_tokens_torch(
@@ -243,29 +285,39 @@ class DeniabilityEngine:
             )
         else:
             walk_tokens(
-                squared, starts, self._products, self._by_candidate, self._lists,
-                self._lists.view(np.uint32), self._bounds, *self._n_near, least_rate, room.turned,
-                rates, ids, counts,
-            )  # fmt: skip
+                squared,
+                starts,
+                self._products,
+                self._by_candidate,
+                self._lists,
+                self._lists.view(np.uint32),
+                self._bounds,
+                *self._n_near,
+                least_rate,
+                arrays.turned,
+                rates,
+                ids,
+                counts,
+            )
         return Envelopes(places, starts, rates, ids, counts, self.candidates, self.eta_min)
 
     def _in_threads(self, work: Callable[[slice], _T], n_tokens: int, size: int) -> list[_T]:
-        """Work on blocks of tokens side by side; the compiled loops release Python's lock."""
+        """Map `work` over blocks of tokens in threads; compiled loops release Python's lock."""
         blocks = [slice(i, min(i + size, n_tokens)) for i in range(0, max(n_tokens, 1), size)]
         with ThreadPoolExecutor(self.n_threads) as pool:
             return list(pool.map(work, blocks))
 
-    def _measured(
+    def _measure(
         self, ids: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
-        """Return distances of tokens to the candidates, their own places and their starts."""
+        """Return tokens' squared distances, own candidate indices and nearest candidates."""
         squared, places = self.squared_distances(ids), self._place[ids]
         starts, outside = places.copy(), np.flatnonzero(places < 0)
         starts[outside] = squared[outside].argmin(1) if len(outside) else 0
         return squared, places, starts
 
     def squared_distances(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the squared distances of tokens to the candidates in their order, (T, U).
+        """Return the squared distances from tokens to the candidates, in candidate order, (T, U).
 
         Rounding may leave the distance of two equal vectors slightly below 0.
         """
@@ -278,17 +330,8 @@ class DeniabilityEngine:
         return squared
 
 
-def _complete(walk: Callable[[int], Envelopes], capacity: int) -> Envelopes:
-    """Walk with room for ever more crossings until no envelope is cut off."""
-    while True:
-        found = walk(capacity)
-        if len(found.counts) == 0 or found.counts.max() < capacity:
-            return found
-        capacity *= 2
-
-
 def check_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return token vectors as float32, or raise InvalidInputError saying what is wrong."""
+    """Return token vectors as a float32 matrix; raise InvalidInputError if they are not one."""
     checked = np.asarray(vectors, dtype=np.float32)
     if checked.ndim != 2 or 0 in checked.shape or not np.isfinite(checked).all():
         raise InvalidInputError(
@@ -298,4 +341,36 @@ def check_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _squared_norms(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return each row's squared norm, summed in float64."""
     return np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64).astype(np.float32)
+
+
+def descending_lists(
+    products: NDArray[np.float32], bounds: NDArray[np.int64], n_heads: int, n_threads: int
+) -> NDArray[np.float32]:
+    """Return each draw's and bucket's greatest products, descending, with their candidates.
+
+    The layout is the one that `walk_tokens` reads: by chunk, draw and bucket, products beside the
+    bits of the candidates. Lists are as long as the shortest bucket allows, padded with products
+    that never win.
+    """
+    length = int(min(n_heads, np.diff(bounds).min()))
+    shape = (-(-length // CHUNK), len(products), len(bounds) - 1, 2, CHUNK)
+    lists = np.empty(shape, np.float32)
+
+    def fill(b: int) -> None:
+        low, high = int(bounds[b]), int(bounds[b + 1])
+        block = products[:, low:high]
+        top = np.argpartition(block, high - low - length, axis=1)[:, -length:]
+        found = np.take_along_axis(block, top, 1)
+        order = np.argsort(-found, axis=1, kind="stable")
+        both = np.zeros((len(products), 2, shape[0] * CHUNK), np.float32)
+        both[:, 0], both[:, 0, :length] = -np.inf, np.take_along_axis(found, order, 1)
+        names = np.take_along_axis(top, order, 1) + low
+        both.view(np.uint32)[:, 1, :length] = names
+        chunked = both.reshape(len(products), 2, shape[0], CHUNK)
+        lists[:, :, b] = chunked.transpose(2, 0, 1, 3)
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(fill, range(shape[2])))
+    return lists

@@ -8,22 +8,20 @@ the walk finds the next line to become the lowest: the one of greatest rate
 
     (p[s, u] − p[s, cur]) / (a[u] − a[cur]),
 
-which is η/2 at the crossing. Candidates stand in the order of their norm, cut into buckets. Of each
-bucket the nearest to the token are tried first; the rest is walked by descending p and left as
-soon as no rate there can beat the best: a is at least the bucket's nearest remaining.
+which is η/2 at the crossing. Candidates are sorted by norm and cut into buckets. In each bucket the
+candidates nearest to the token are tried first; the rest is scanned by descending p until no rate
+can exceed the best, because a is at least that of the bucket's nearest remaining candidate.
 
-Compiled by numba for the machine at hand; every function releases the interpreter's lock, so that
-threads work side by side.
+Compiled by numba for this machine; every function releases the interpreter's lock, so that threads
+run in parallel.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from core.compiled import njit
-from core.defences.deniability.envelope_lanes import WIDTH, scan_draw, turn
-
-__all__ = ["walk_tokens"]
+from leakscope.core.compiled import njit
+from leakscope.core.defences.deniability.envelope_lanes import WIDTH, scan_draw, transpose_lanes
 
 LANES = 16
 """Distances of which the least are found at once; most lanes hold nothing near."""
@@ -34,13 +32,26 @@ FAR = np.float32(1e15)
 
 @njit(nogil=True, cache=True)
 def walk_tokens(
-    squared, starts, products, by_candidate, lists, list_ids, bounds, n_near, n_few, least_rate,
-    turned, rates, ids, counts,
-):  # fmt: skip
-    """Fill the envelope of every (token, draw): crossing rates, descending, and candidates.
+    squared,
+    starts,
+    products,
+    by_candidate,
+    lists,
+    list_ids,
+    bounds,
+    n_near,
+    n_few,
+    least_rate,
+    turned,
+    rates,
+    ids,
+    counts,
+):
+    """Compute the envelope of every (token, draw): crossing rates, descending, and candidates.
 
-    WIDTH tokens walk together, draw by draw: a draw's lists stay in the processor's cache. Best
-    where the tokens' norms are alike, since they then look at the same candidates.
+    WIDTH tokens are processed together, draw by draw, so that a draw's lists stay in the
+    processor's cache. Fastest if the tokens' norms are alike, since they then read the same
+    candidates.
 
     Parameters
     ----------
@@ -81,24 +92,60 @@ def walk_tokens(
                 squared[i], start, bounds, n_near, near[lane], near_squared[lane], rest[lane]
             )
             _first_rates(
-                by_candidate, start, near[lane], near_squared[lane], squared[i, start], best[lane],
+                by_candidate,
+                start,
+                near[lane],
+                near_squared[lane],
+                squared[i, start],
+                best[lane],
                 best_id[lane],
-            )  # fmt: skip
-        turn(squared, first, n, turned)
+            )
+        transpose_lanes(squared, first, n, turned)
         rows = slice(first, first + n)
         _walk_together(
-            starts[rows], near, near_squared, rest, best, best_id, n_near, n_few, products,
-            by_candidate, lists, list_ids, bounds, least_rate, turned, rates[rows], ids[rows],
+            starts[rows],
+            near,
+            near_squared,
+            rest,
+            best,
+            best_id,
+            n_near,
+            n_few,
+            products,
+            by_candidate,
+            lists,
+            list_ids,
+            bounds,
+            least_rate,
+            turned,
+            rates[rows],
+            ids[rows],
             counts[rows],
-        )  # fmt: skip
+        )
 
 
 @njit(nogil=True, cache=True)
 def _walk_together(
-    starts, near, near_squared, rest, best, best_id, n_near, n_few, products, by_candidate, lists,
-    list_ids, bounds, least_rate, turned, rates, ids, counts,
-):  # fmt: skip
-    """Walk the envelopes of up to WIDTH tokens, one a lane, given the best rates of those near."""
+    starts,
+    near,
+    near_squared,
+    rest,
+    best,
+    best_id,
+    n_near,
+    n_few,
+    products,
+    by_candidate,
+    lists,
+    list_ids,
+    bounds,
+    least_rate,
+    turned,
+    rates,
+    ids,
+    counts,
+):
+    """Compute up to WIDTH tokens' envelopes, one a lane, from near candidates' best rates."""
     n, n_buckets, n_steps = len(starts), len(bounds) - 1, rates.shape[2]
     few, few_squared, few_rest = _nearest_few(near, near_squared, rest, n_near, n_few)
     p, a = np.empty(WIDTH, np.float32), np.empty(WIDTH, np.float32)
@@ -141,7 +188,7 @@ def _walk_together(
 
 @njit(nogil=True, cache=True)
 def _write_step(s, step, rate, chosen, rates, ids, counts):
-    """Write the crossings just found; return how many there are."""
+    """Write one step's crossings of each lane; return how many lanes crossed."""
     n_crossed = 0
     for lane in range(len(counts)):
         if chosen[lane] >= 0:
@@ -153,7 +200,7 @@ def _write_step(s, step, rate, chosen, rates, ids, counts):
 
 @njit(nogil=True, cache=True)
 def _nearest_few(near, near_squared, rest, n_near, n_few):
-    """Return the nearest few of each bucket, their distances, and the least of the rest's."""
+    """Return each bucket's few nearest candidates, their distances and the next distance."""
     n_buckets = rest.shape[1]
     few = np.empty((WIDTH, n_buckets * n_few), np.uint32)
     few_squared = np.empty((WIDTH, n_buckets * n_few), np.float32)
@@ -168,7 +215,7 @@ def _nearest_few(near, near_squared, rest, n_near, n_few):
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan", "ninf"})
 def _near_rates(by_candidate, s, near, near_squared, lane, p, a, room):
-    """Write the near candidates' rates from the line (p, a) into room; return the greatest."""
+    """Write where candidates' lines cross the line of value p, slope a; return the greatest."""
     for k in range(near.shape[1]):
         room[k] = by_candidate[near[lane, k], s]
     for k in range(near.shape[1]):
@@ -183,7 +230,7 @@ def _near_rates(by_candidate, s, near, near_squared, lane, p, a, room):
 
 @njit(nogil=True, cache=True)
 def _find_near(distance, start, bounds, n_near, near, near_squared, rest):
-    """Find each bucket's nearest candidates but the start, and the least distance of the rest."""
+    """Find each bucket's nearest candidates except the start, and the rest's least distance."""
     kept, chosen = np.empty(n_near + 1, np.float32), np.empty(n_near + 1, np.uint32)
     lanes = np.empty(LANES, np.float32)
     for b in range(len(rest)):
@@ -192,21 +239,21 @@ def _find_near(distance, start, bounds, n_near, near, near_squared, rest):
         for low in range(bounds[b], high, 4 * LANES):
             if low + 4 * LANES > high:
                 for u in range(low, high):
-                    _keep(distance[u], u, start, n_near, kept, chosen)
+                    _insert(distance[u], u, start, n_near, kept, chosen)
                 continue
             _least_of_four(distance, low, lanes)
             for k in range(LANES):
                 if lanes[k] < kept[n_near]:
                     for u in range(low + k, low + 4 * LANES, LANES):
-                        _keep(distance[u], u, start, n_near, kept, chosen)
+                        _insert(distance[u], u, start, n_near, kept, chosen)
         near[b * n_near : (b + 1) * n_near] = chosen[:n_near]
         near_squared[b * n_near : (b + 1) * n_near] = kept[:n_near]
         rest[b] = kept[n_near]
 
 
 @njit(nogil=True, cache=True)
-def _keep(value, u, start, n_near, kept, chosen):
-    """Put a candidate among the n_near + 1 least, ascending, if it belongs there."""
+def _insert(value, u, start, n_near, kept, chosen):
+    """Insert a candidate into the ascending list of the n_near + 1 least distances, if it fits."""
     if value >= kept[n_near] or u == start:
         return
     j = n_near
@@ -218,7 +265,7 @@ def _keep(value, u, start, n_near, kept, chosen):
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan"})
 def _least_of_four(distance, low, lanes):
-    """Write the least of the distances that stand LANES apart, four a lane."""
+    """Write the minimum of four distances, LANES apart, into each lane."""
     for k in range(LANES):
         one, two = distance[low + k], distance[low + LANES + k]
         three, four = distance[low + 2 * LANES + k], distance[low + 3 * LANES + k]
@@ -228,7 +275,7 @@ def _least_of_four(distance, low, lanes):
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan"})
 def _first_rates(by_candidate, start, near, near_squared, start_squared, best, best_id):
-    """Raise each draw's best rate from the start by the near candidates, four at a time."""
+    """Update each draw's best rate from the start with the near candidates, four at a time."""
     none, one = np.float32(0), np.float32(1)
     for k in range(0, len(near), 4):
         u0, u1, u2, u3 = near[k], near[k + 1], near[k + 2], near[k + 3]
@@ -246,3 +293,72 @@ def _first_rates(by_candidate, start, near, near_squared, start_squared, best, b
             rc, nc = (rb, nb) if rb > ra else (ra, na)
             best_id[s] = nc if rc > best[s] else best_id[s]
             best[s] = rc if rc > best[s] else best[s]
+
+
+@njit(nogil=True, cache=True)
+def count_outcomes(tokens, starts, rates, ids, counts, half_etas, seen, returned, n_w, s_w):
+    """Count, at each η, the draws that return the token, and the distinct candidates returned.
+
+    A candidate is returned on a range of η: a set of bits. The bits that are new among all draws
+    are what it adds to S_w.
+
+    Parameters
+    ----------
+    tokens, starts : int64 array (T,)
+        Each token's own place among the candidates (−1 where it is none), and its start.
+    rates, ids, counts : arrays
+        As `walk_tokens` wrote them.
+    half_etas : float32 array (G,)
+        η/2, descending.
+    seen, returned : uint64 array (U,), all 0, and int64 array (U,)
+        Work space, all 0 again on return: allocating it would cost as much as the counting.
+    n_w, s_w : uint16 array (T, G)
+        Written.
+    """
+    steps, sums = np.empty(65, np.int64), np.empty(64, np.uint64)
+    for i in range(len(counts)):
+        for first in range(0, len(half_etas), 64):
+            width = min(64, len(half_etas) - first)
+            n_returned = 0
+            steps[:], sums[:] = 0, 0
+            for s in range(counts.shape[1]):
+                low = 0
+                for n in range(counts[i, s] + 1):
+                    u = starts[i] if n == 0 else np.int64(ids[i, s, n - 1])
+                    high = width
+                    if n < counts[i, s]:
+                        high = _first_below(half_etas, first, width, rates[i, s, n])
+                    if high > low:
+                        if u == tokens[i]:
+                            steps[low] += 1
+                            steps[high] -= 1
+                        if seen[u] == 0:
+                            returned[n_returned] = u
+                            n_returned += 1
+                        seen[u] |= _bits(high) & ~_bits(low)
+                        low = high
+            for k in range(n_returned):
+                bits = seen[returned[k]]
+                seen[returned[k]] = 0
+                for g in range(width):
+                    sums[g] += (bits >> np.uint64(g)) & np.uint64(1)
+            same = 0
+            for g in range(width):
+                same += steps[g]
+                n_w[i, first + g], s_w[i, first + g] = same, sums[g]
+
+
+@njit(nogil=True, cache=True)
+def _bits(n):
+    """Return a mask of the n lowest bits."""
+    full = np.uint64(0xFFFFFFFFFFFFFFFF)
+    return full if n >= 64 else ~(full << np.uint64(n))
+
+
+@njit(nogil=True, cache=True)
+def _first_below(half_etas, first, width, rate):
+    """Return how many of `width` descending values from `first` on are at least the rate."""
+    n = 0
+    for g in range(first, first + width):
+        n += half_etas[g] >= rate
+    return n

@@ -1,4 +1,4 @@
-"""The first crossings of several envelopes at once: a token in each lane of a vector.
+"""The first crossings of several envelopes at once: one token per lane of a SIMD vector.
 
 Tokens walk a draw's lists together, so that a candidate's distances to all of them lie side by side
 in memory: one load instead of as many as there are tokens. The two innermost steps are written in
@@ -13,9 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from core.compiled import njit
-
-__all__ = ["CHUNK", "WIDTH", "scan_draw", "turn"]
+from leakscope.core.compiled import njit
 
 CHUNK = 8
 """Candidates of a list that are compared at once: their products and names fill a cache line."""
@@ -27,8 +25,8 @@ _FLOATS, _INTS = ir.VectorType(ir.FloatType(), WIDTH), ir.VectorType(ir.IntType(
 
 
 @njit(nogil=True, cache=True)
-def turn(squared, first, n, turned):
-    """Write n rows of `squared` from `first` on as columns of `turned`; repeat the last to WIDTH.
+def transpose_lanes(squared, first, n, turned):
+    """Transpose n rows of `squared` from `first` on into `turned`, repeating the last up to WIDTH.
 
     Parameters
     ----------
@@ -47,16 +45,16 @@ def turn(squared, first, n, turned):
 
 @njit(nogil=True, cache=True)
 def scan_draw(s, turned, slack, lists, list_ids, bounds, products, p, a, best, chosen):
-    """Raise each lane's best rate by the candidates of a draw, and note whose it is.
+    """Update each lane's best crossing rate, and its candidate, with the candidates of one draw.
 
-    Buckets are left when none of their lines can cross any lane's earlier than its best.
+    A bucket is left as soon as none of its lines can cross any lane's earlier than its best.
 
     Parameters
     ----------
     s : int
         The draw.
     turned : float32 array (U, WIDTH)
-        Squared distances, as `turn` wrote them.
+        Squared distances, as `transpose_lanes` wrote them.
     slack : float32 array (B, WIDTH)
         How much farther the rest of each bucket is than the lane's own line starts, at least.
     lists, list_ids, bounds, products : arrays
@@ -84,7 +82,7 @@ def scan_draw(s, turned, slack, lists, list_ids, bounds, products, p, a, best, c
 
 @intrinsic
 def _raise_rates(typingctx, turned, lists, list_ids, place, p, a, best, chosen):
-    """Compare a chunk of a list, at `place` (j, s, b), with all lanes, without a branch.
+    """Compare one chunk of a list, at `place` (j, s, b), with all lanes, without a branch.
 
     In each lane: rate = (product − p) / (distance − a) where distance > a; the greater of it and
     `best` is kept in `best`, with its candidate in `chosen`.
@@ -93,8 +91,10 @@ def _raise_rates(typingctx, turned, lists, list_ids, place, p, a, best, chosen):
 
     def codegen(context, builder, signature, arguments):
         kinds = signature.args
-        arrays = [context.make_array(k)(context, builder, v) if isinstance(k, types.Array) else v
-                  for k, v in zip(kinds, arguments, strict=True)]  # fmt: skip
+        arrays = [
+            context.make_array(k)(context, builder, v) if isinstance(k, types.Array) else v
+            for k, v in zip(kinds, arguments, strict=True)
+        ]
 
         def at(which, indices):
             return cgutils.get_item_pointer(
@@ -115,11 +115,11 @@ def _raise_rates(typingctx, turned, lists, list_ids, place, p, a, best, chosen):
             row = at(0, [builder.zext(name, ir.IntType(64)), zero])
             rise = builder.fsub(_load(builder, row, _FLOATS), start)
             is_ahead = builder.fcmp_ordered(">", rise, least)
-            gain = builder.fsub(_in_all(builder, product, _FLOATS), own)
+            gain = builder.fsub(_broadcast(builder, product, _FLOATS), own)
             rate = builder.fdiv(gain, builder.select(is_ahead, rise, never))
             is_better = builder.fcmp_ordered(">", rate, greatest)
             greatest = builder.select(is_better, rate, greatest)
-            names = builder.select(is_better, _in_all(builder, name, _INTS), names)
+            names = builder.select(is_better, _broadcast(builder, name, _INTS), names)
         builder.store(greatest, best_at).align = 4
         builder.store(names, chosen_at).align = 4
         return context.get_dummy_value()
@@ -129,7 +129,7 @@ def _raise_rates(typingctx, turned, lists, list_ids, place, p, a, best, chosen):
 
 @intrinsic
 def _least_stop(typingctx, p, best, slack, b):
-    """Return the least p + best·slack[b] of all lanes: no lane needs a lower product."""
+    """Return the least p + best·slack[b] over all lanes: no lane needs a lower product."""
     signature = types.float32(p, best, slack, types.int64)
 
     def codegen(context, builder, signature, arguments):
@@ -154,14 +154,14 @@ def _least_stop(typingctx, p, best, slack, b):
 
 
 def _load(builder, pointer, vector):
-    """Load a vector; arrays promise an alignment of 4 bytes only."""
+    """Emit the load of a vector; arrays guarantee an alignment of 4 bytes only."""
     loaded = builder.load(builder.bitcast(pointer, vector.as_pointer()))
     loaded.align = 4
     return loaded
 
 
-def _in_all(builder, value, vector):
-    """Return a vector that holds the value in all its lanes."""
+def _broadcast(builder, value, vector):
+    """Emit a vector that holds the value in all its lanes."""
     nothing, first = ir.Constant(vector, ir.Undefined), ir.Constant(ir.IntType(32), 0)
     in_first = builder.insert_element(nothing, value, first)
     return builder.shuffle_vector(in_first, nothing, ir.Constant(_INTS, [0] * WIDTH))

@@ -1,4 +1,4 @@
-"""The same envelopes by plain tensor arithmetic: every candidate at every step, for a GPU.
+"""Envelopes by plain tensor arithmetic for a GPU: every candidate at every step.
 
 No pruning: a GPU reads all lines of a token and 1,000 draws (118 MB for MiniLM) faster than it
 would decide which to skip. Slower than the compiled walk on a CPU.
@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 import torch
 from numpy.typing import NDArray
-
-__all__ = ["walk_tokens_torch"]
 
 
 @torch.inference_mode()
@@ -23,7 +21,7 @@ def walk_tokens_torch(
     ids: NDArray[np.int32],
     counts: NDArray[np.int32],
 ) -> None:
-    """Fill `rates`, `ids` and `counts` as `envelope_kernel.walk_tokens` does.
+    """Compute envelopes into `rates`, `ids` and `counts` as `envelope_kernel.walk_tokens` does.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What tokens return under each draw, at every η: lower envelopes, and what is read off them."""
+"""Lower envelopes: which candidate each draw returns for a token, at every η."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.metric_dp.noise import check_eta
-from core.errors import InvalidInputError
-
-__all__ = ["Envelopes"]
+from leakscope.core.defences.metric_dp.noise import check_eta
+from leakscope.core.errors import InvalidInputError
 
 
 @dataclass(frozen=True)
 class Envelopes:
-    """What each draw returns for each token, as a function of η: exact for η ≥ `eta_min`.
+    """Which candidate each draw returns for each token, as a function of η ≥ `eta_min`, exactly.
 
     Attributes
     ----------
@@ -46,7 +44,7 @@ class Envelopes:
 
     @property
     def eta_star(self) -> NDArray[np.float32]:
-        """The η from which on each draw returns the token itself, (T, S); `eta_min` where lower.
+        """The smallest η from which each draw returns the token itself, (T, S); at least `eta_min`.
 
         For a token that is no candidate, the η from which on its nearest candidate is returned.
         """
@@ -55,7 +53,7 @@ class Envelopes:
         return doubled
 
     def places(self, eta: float) -> NDArray[np.int64]:
-        """Return the place of the candidate that each draw returns at η, (T, S)."""
+        """Return the candidate index that each draw returns at η, (T, S)."""
         if check_eta(eta) < self.eta_min:
             raise InvalidInputError(f"eta must be at least {self.eta_min:g}, got {eta:g}.")
         exists = np.arange(self.rates.shape[2]) < self.counts[:, :, None]
@@ -64,22 +62,22 @@ class Envelopes:
         return np.where(passed > 0, last, self.starts[:, None])
 
     def returned(self, eta: float) -> NDArray[np.int64]:
-        """Return the encoder's token that each draw returns at η, (T, S)."""
+        """Return the encoder's token id that each draw returns at η, (T, S)."""
         return self.candidates[self.places(eta)]
 
     def n_w(self, eta: float) -> NDArray[np.int64]:
-        """Return N_w(η): how many draws return the token itself, (T,)."""
+        """Return N_w(η), the number of draws that return the token itself, (T,)."""
         return (self.places(eta) == self.tokens[:, None]).sum(1)
 
     def s_w(self, eta: float) -> NDArray[np.int64]:
-        """Return S_w(η): how many distinct tokens the draws return, (T,)."""
+        """Return S_w(η), the number of distinct tokens that the draws return, (T,)."""
         ordered = np.sort(self.places(eta), axis=1)
         return 1 + (np.diff(ordered, axis=1) != 0).sum(1)
 
     def replacements(self, eta: float, n_most: int = 10) -> list[list[tuple[int, int]]]:
-        """Return the tokens that each token turns into most often at η, with their counts.
+        """Return each token's most frequent replacements at η, with their counts.
 
-        The token itself is among them where it is returned. Ties go to the smaller token id.
+        The token itself is among them if it is returned. Ties go to the smaller token id.
         """
         answer = []
         for row in self.returned(eta):

@@ -1,10 +1,10 @@
-"""Which η to recommend: by the worst token, by most tokens, or by a corpus.
+"""Rules that recommend an η: by the worst token, by a share of tokens, or by a corpus.
 
 Implements Qu et al. (2021), §5.3: η is chosen by the worst case (every token is changed, and into
 enough others) or by the average case (how many tokens of a corpus an attacker gets back).
 Differs from the paper: besides its worst case, a quantile of tokens may be asked for, and every
-η of the grid is tried instead of a few. N_w is counted in a finite number of draws, so the rules
-say "in 1,000 draws"; with a confidence they certify the chance itself instead.
+η of the grid is tried instead of a few. N_w is counted in a finite number of draws, which the
+recommendation states; with a confidence, the rules certify the probability itself.
 """
 
 from __future__ import annotations
@@ -17,38 +17,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from core.defences.deniability.vocabulary import VocabularyDeniability
-from core.errors import InvalidInputError
-from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
-
-__all__ = [
-    "MECHANISM",
-    "EtaChoice",
-    "choose_by_corpus",
-    "choose_by_tokens",
-    "corpus_counts",
-    "token_inversion",
-]
-
+from leakscope.core.defences.deniability.vocabulary import VocabularyDeniability
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 
 MECHANISM = "text_to_text"
-"""The mechanism that every rule here is for: tokens that it returns are what is counted. Noise on
-token vectors or on a text's vector lies on other scales."""
+"""The mechanism that all rules apply to: they count the tokens that it returns. Noise on token
+vectors or on a text's vector has other scales."""
 
 
 @dataclass(frozen=True)
 class EtaChoice:
-    """A recommended η, with the sentence that says what it gives.
+    """A recommended η, with a sentence on its effect.
 
     Attributes
     ----------
     eta : float or None
-        The greatest η of the grid that keeps the bound; None where none does.
+        The greatest η of the grid that satisfies the bound; None if none does.
     kept_by : float
-        Share of tokens, in [0, 1], that keep the bound at `eta` (at the smallest η if None); by a
-        corpus, the share of its tokens that do not come back.
+        Share of tokens, in [0, 1], that satisfy the bound at `eta` (at the smallest η if None); for
+        a corpus, the share of its tokens that change.
     sentence : str
-        For whoever has to decide; it names the mechanism.
+        The effect of the choice in words; it names the mechanism.
     """
 
     eta: float | None
@@ -64,21 +54,21 @@ def choose_by_tokens(
     share: float = 1.0,
     confidence: float | None = None,
 ) -> EtaChoice:
-    """Recommend the greatest η at which a share of the vocabulary is deniable enough.
+    """Recommend the greatest η at which a share of the vocabulary is deniable.
 
     Parameters
     ----------
     changed : float
-        A token is deniable where at least this share of its perturbations is another token.
+        A token is deniable if at least this share of its perturbations is another token.
     distinct : int
-        And where at least so many different tokens are returned.
+        And if at least this many different tokens are returned.
     share : float
         Of the vocabulary; 1 is the worst case of Qu et al. (2021).
     confidence : float, optional
-        In (0, 1). Certifies each token's chance of coming back instead of its count: by the upper
+        In (0, 1). Certifies each token's chance of staying unchanged, not its count: by the upper
         end of Clopper & Pearson's interval at (1 − confidence)/|V|, for all |V| tokens at once.
-        η are tested from the smallest on and none after the first that fails, so that trying many
-        costs no confidence.
+        η are tested from the smallest up to the first that fails, so that testing many costs no
+        confidence.
 
     Raises
     ------
@@ -92,24 +82,26 @@ def choose_by_tokens(
     n_draws = found.n_draws
     if confidence is None:
         is_changed = found.n_w <= int(np.floor((1 - changed) * n_draws + 1e-9))
-        how = f"in {n_draws:,} draws"
+        how = f"from {n_draws:,} draws"
     else:
-        alpha = (1 - _checked(confidence)) / len(found.tokens)
-        ends = _clopper_pearson_end(np.arange(n_draws + 1), n_draws, alpha)
+        alpha = (1 - _check_confidence(confidence)) / len(found.tokens)
+        ends = _clopper_pearson_limit(np.arange(n_draws + 1), n_draws, alpha)
         is_changed = ends[found.n_w] <= 1 - changed + 1e-9
-        how = (f"certified with {confidence:.0%} confidence over all {len(found.tokens):,} tokens, "
-               f"from {n_draws:,} draws of each")  # fmt: skip
+        how = (
+            f"certified with {confidence:.0%} confidence for all {len(found.tokens):,} tokens, "
+            f"from {n_draws:,} draws each"
+        )
     kept = (is_changed & (found.s_w >= distinct)).mean(0)
     who = "every token is" if share == 1 else f"{share:.0%} of all tokens are"
-    others = f", into one of at least {distinct:,} tokens" if distinct > 1 else ""
+    others = f", to one of at least {distinct:,} tokens" if distinct > 1 else ""
     what = f"{who} changed in at least {changed:.0%} of cases{others}"
-    return _choice(found.etas, kept, _prefix(kept >= share), what, how)
+    return _make_choice(found.etas, kept, _prefix_length(kept >= share), what, how)
 
 
 def token_inversion(
     found: VocabularyDeniability, counts: dict[int, int]
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the expected share of a corpus's tokens that come back unchanged, at every η.
+    """Return the expected share of a corpus's tokens that stay unchanged, at every η.
 
     Implements Qu et al. (2021), §5.4: the accuracy of an attacker who answers the token nearest to
     the noisy vector. Differs from the paper: the expectation over the draws is computed from N_w,
@@ -125,11 +117,11 @@ def token_inversion(
     accuracy : float64 array (G,)
         In [0, 1], over the tokens that are candidates.
     coverage : float
-        Share of the corpus's tokens that are.
+        Share of the corpus's tokens that are candidates.
     """
     place = np.full(int(max(found.tokens.max(), *counts)) + 1 if counts else 1, -1, np.int64)
     if not counts:
-        raise InvalidInputError("The corpus holds no token.")
+        raise InvalidInputError("The corpus contains no token.")
     place[found.tokens] = np.arange(len(found.tokens))
     ids = np.fromiter(counts, np.int64, len(counts))
     numbers = np.fromiter(counts.values(), np.float64, len(counts))
@@ -144,7 +136,7 @@ def token_inversion(
 def corpus_counts(
     encoder: WhiteBoxEncoder, texts: Sequence[str], on_progress: OnProgress = no_progress
 ) -> dict[int, int]:
-    """Count the encoder's tokens in texts, special tokens left out."""
+    """Count the encoder's tokens in texts, without special tokens."""
     counts: Counter[int] = Counter()
     for start in range(0, len(texts), 1000):
         for row in encoder.token_ids(texts[start : start + 1000], is_whole=True):
@@ -160,7 +152,7 @@ def choose_by_corpus(
     recovered: float,
     confidence: float | None = None,
 ) -> EtaChoice:
-    """Recommend the greatest η at which at most a share of a corpus's tokens comes back.
+    """Recommend the greatest η at which at most a given share of a corpus's tokens is unchanged.
 
     Parameters
     ----------
@@ -180,30 +172,31 @@ def choose_by_corpus(
     if not 0 < recovered < 1:
         raise InvalidInputError(f"recovered must lie between 0 and 1, got {recovered}.")
     accuracy, _ = token_inversion(found, counts)
-    how = f"in {found.n_draws:,} draws"
+    how = f"from {found.n_draws:,} draws"
     if confidence is not None:
-        accuracy = _hoeffding_end(accuracy, found.n_draws, 1 - _checked(confidence))
+        accuracy = _hoeffding_limit(accuracy, found.n_draws, 1 - _check_confidence(confidence))
         how = f"certified with {confidence:.0%} confidence from {found.n_draws:,} draws"
-    what = f"at most {recovered:.0%} of the corpus's tokens come back unchanged"
-    return _choice(found.etas, 1 - accuracy, _prefix(accuracy <= recovered), what, how)
+    what = f"at most {recovered:.0%} of the corpus's tokens stay unchanged"
+    return _make_choice(found.etas, 1 - accuracy, _prefix_length(accuracy <= recovered), what, how)
 
 
-def _checked(confidence: float) -> float:
+def _check_confidence(confidence: float) -> float:
+    """Return the confidence; raise InvalidInputError unless it lies between 0 and 1."""
     if not 0 < confidence < 1:
         raise InvalidInputError(f"confidence must lie between 0 and 1, got {confidence!r}.")
     return confidence
 
 
-def _clopper_pearson_end(
+def _clopper_pearson_limit(
     counts: NDArray[np.int64], n_draws: int, alpha: float
 ) -> NDArray[np.float64]:
-    """Return the one-sided upper end at `alpha` of the chance behind each count."""
+    """Return the upper one-sided Clopper–Pearson limit at `alpha` for each count."""
     ends = special.betaincinv(counts + 1, np.maximum(n_draws - counts, 1), 1 - alpha)
     return np.where(counts >= n_draws, 1.0, ends)
 
 
-def _hoeffding_end(means: NDArray[np.float64], n_draws: int, alpha: float) -> NDArray[np.float64]:
-    """Return the greatest p with n·KL(mean ‖ p) ≤ ln(1/α), from above by bisection."""
+def _hoeffding_limit(means: NDArray[np.float64], n_draws: int, alpha: float) -> NDArray[np.float64]:
+    """Return the greatest p with n·KL(mean ‖ p) ≤ ln(1/α), by bisection from above."""
     low, high = means.astype(np.float64), np.ones_like(means, np.float64)
     for _ in range(60):
         middle = (low + high) / 2
@@ -213,26 +206,27 @@ def _hoeffding_end(means: NDArray[np.float64], n_draws: int, alpha: float) -> ND
     return high
 
 
-def _prefix(holds: NDArray[np.bool_]) -> int:
-    """Return how many η, from the smallest on, keep a bound without a gap.
+def _prefix_length(holds: NDArray[np.bool_]) -> int:
+    """Return how many η, from the smallest on, satisfy a bound without a gap.
 
     More noise returns fewer tokens unchanged, but the different tokens returned may be fewer too.
-    An η is recommended only where every smaller one keeps the bound as well.
+    An η is recommended only if every smaller η satisfies the bound as well.
     """
     return int(np.logical_and.accumulate(holds).sum())
 
 
-def _choice(
+def _make_choice(
     etas: NDArray[np.float64], kept: NDArray[np.float64], n_kept: int, what: str, how: str
 ) -> EtaChoice:
+    """Build the EtaChoice and its sentence from the bound's share at each η."""
     if n_kept == 0:
         return EtaChoice(
             None,
             float(kept[0]),
-            f"Text to text: no η from {etas[0]:g} on is small enough that {what} ({how}). Ask for "
-            "less.",
+            f"With Text to text, no η of {etas[0]:g} or more is so small that {what} ({how}). "
+            "Choose a weaker target.",
         )
     best = n_kept - 1
     eta = float(etas[best])
-    said = f"Text to text at η = {eta:g}: {what} ({how})."
-    return EtaChoice(eta, float(kept[best]), said)
+    sentence = f"With Text to text at η = {eta:g}, {what} ({how})."
+    return EtaChoice(eta, float(kept[best]), sentence)

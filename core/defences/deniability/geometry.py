@@ -1,15 +1,13 @@
-"""How far apart tokens are, against how far the noise moves them (Qu et al. 2021, Fig. 3).
+"""Distances between tokens compared with the length of the noise (Qu et al. 2021, Fig. 3).
 
-`python -m core.defences.deniability.geometry --out assets/deniability/minilm/geometry.json`
+`scripts/deniability_geometry.py` writes what ships.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +15,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from core.errors import ArtifactError, EncoderMismatchError
-from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
-from core.store import read_record, write_json
-
-__all__ = ["NEIGHBOURS", "Geometry", "load_geometry", "measure_geometry"]
+from leakscope.core.errors import ArtifactError, EncoderMismatchError
+from leakscope.core.protocols import OnProgress, WhiteBoxEncoder, no_progress
+from leakscope.core.storage.artifacts import read_record
 
 NEIGHBOURS = (1, 2, 3, 4, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10_000)
-"""The k of Figure 3; the farthest token is added."""
+"""The k of Figure 3; the farthest token comes last."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +39,7 @@ class Geometry:
     sd_distance: tuple[float, ...]
 
     def neighbours_within(self, eta: float) -> int:
-        """Return the greatest k at hand whose mean distance is within the mean noise at η."""
+        """Return the greatest measured k whose mean distance is within the mean noise norm at η."""
         within = [
             k
             for k, distance in zip(self.neighbours, self.mean_distance, strict=True)
@@ -60,7 +56,7 @@ def measure_geometry(
     neighbours: Sequence[int] = NEIGHBOURS,
     on_progress: OnProgress = no_progress,
 ) -> Geometry:
-    """Measure the distances among tokens, exactly, all against all."""
+    """Measure the mean distance from each token to its k-th nearest neighbours, exactly."""
     vectors = encoder.token_vectors.detach().float()[torch.as_tensor(tokens)]
     n = len(vectors)
     ranks = sorted({k for k in neighbours if k < n} | {n - 1})
@@ -86,50 +82,37 @@ def measure_geometry(
 
 
 def load_geometry(path: Path, encoder: WhiteBoxEncoder | None = None) -> Geometry:
-    """Read what `main` wrote, or raise ArtifactError or EncoderMismatchError."""
+    """Load a stored geometry; raise ArtifactError or EncoderMismatchError if it is unusable."""
     data = read_record(
-        path, encoder=str, fingerprint=str, dimension=int, n_tokens=int, neighbours=list,
-        mean_distance=list, sd_distance=list,
-    )  # fmt: skip
+        path,
+        encoder=str,
+        fingerprint=str,
+        dimension=int,
+        n_tokens=int,
+        neighbours=list,
+        mean_distance=list,
+        sd_distance=list,
+    )
     try:
         facts: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
         found = Geometry(**facts)
         _check(found)
     except (TypeError, ValueError) as error:
-        raise ArtifactError(f"{path} is not a geometry of tokens. Make it anew.") from error
+        raise ArtifactError(
+            f"{path} does not contain token distances. Move it away, then measure the encoder "
+            "again."
+        ) from error
     if encoder is not None and found.fingerprint != encoder.fingerprint:
-        raise EncoderMismatchError(f"{path} is of {found.encoder}, not of this {encoder.name}.")
+        raise EncoderMismatchError(
+            f"{path} belongs to {found.encoder}, not to this {encoder.name}."
+        )
     return found
 
 
 def _check(found: Geometry) -> None:
-    """Raise ValueError or TypeError where the numbers do not fit each other."""
+    """Raise ValueError or TypeError if the geometry's numbers are inconsistent."""
     parts = (found.neighbours, found.mean_distance, found.sd_distance)
     if len({len(part) for part in parts}) != 1 or not found.neighbours:
-        raise ValueError("not as many distances as neighbours")
+        raise ValueError("the numbers of distances and neighbours differ")
     if not all(math.isfinite(number) for part in parts for number in part):
-        raise ValueError("distances that are not finite")
-
-
-def main() -> None:
-    """Measure an encoder's tokens and write the result."""
-    from core.defences.metric_dp.candidates import candidate_ids
-    from core.encoders import load_encoder
-
-    parser = argparse.ArgumentParser(
-        prog="python -m core.defences.deniability.geometry", description=__doc__
-    )
-    parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    encoder = load_encoder(given.encoder)
-    found = measure_geometry(
-        encoder,  # type: ignore[arg-type]
-        candidate_ids(encoder),  # type: ignore[arg-type]
-        on_progress=lambda f, m: print(f"\r{f:4.0%} {m}", end="", file=sys.stderr, flush=True),
-    )
-    write_json(given.out, asdict(found))
-
-
-if __name__ == "__main__":
-    main()
+        raise ValueError("some distances are not finite")

@@ -1,7 +1,7 @@
-"""Statistics of deniability that are at hand for an encoder: shipped, or measured on this computer.
+"""Deniability statistics that exist for an encoder: shipped, or measured on this computer.
 
-MiniLM's ship with the project. Any other white-box encoder's are measured once, when asked for,
-and kept in the cache folder under the encoder's fingerprint.
+MiniLM's ship with the project. Those of other white-box encoders are measured once, on request, and
+stored in the cache folder under the encoder's fingerprint.
 """
 
 from __future__ import annotations
@@ -9,24 +9,30 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from core.defences.deniability.geometry import measure_geometry
-from core.defences.deniability.vocabulary import SHIPPED, measure_vocabulary, save_vocabulary
-from core.defences.metric_dp.candidates import candidate_ids
-from core.errors import CoreError
-from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
-from core.store import META, cache_dir, check_writable, read_record, write_json
-
-__all__ = ["GEOMETRY", "find_statistics", "known_encoders", "measure_statistics"]
+from leakscope.core.defences.deniability.geometry import measure_geometry
+from leakscope.core.defences.deniability.vocabulary import (
+    SHIPPED,
+    measure_vocabulary,
+    save_vocabulary,
+)
+from leakscope.core.defences.metric_dp.candidates import candidate_ids
+from leakscope.core.encoders.shared import shared_encoder
+from leakscope.core.encoders.white_box import require_white_box
+from leakscope.core.errors import CoreError
+from leakscope.core.protocols import OnProgress, WhiteBoxEncoder, no_progress
+from leakscope.core.specs import EncoderSpec
+from leakscope.core.storage.artifacts import META, check_writable, read_record, write_json
+from leakscope.core.storage.cache_folder import cache_dir
 
 GEOMETRY = "geometry.json"
-"""The file of distances among tokens, beside the statistics of the vocabulary."""
+"""File of the distances between tokens, beside the vocabulary's statistics."""
 
 _SHARE_OF_COUNTING = 0.95
-"""Of the time; the rest measures distances."""
+"""Share of the time for counting; the rest measures distances."""
 
 
 def find_statistics(encoder: WhiteBoxEncoder) -> Path | None:
-    """Return the folder with an encoder's statistics, or None where they must be measured."""
+    """Return the folder of an encoder's stored statistics, or None if they must be measured."""
     is_bundled = ":" not in encoder.name
     folders = [SHIPPED / encoder.name] if is_bundled else []
     return next((f for f in (*folders, _folder(encoder)) if (f / META).exists()), None)
@@ -40,7 +46,7 @@ def measure_statistics(
     n_threads: int | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Path:
-    """Measure the vocabulary and the geometry of an encoder and keep them; return their folder.
+    """Measure the vocabulary and geometry of an encoder, store them, and return their folder.
 
     Parameters
     ----------
@@ -50,9 +56,9 @@ def measure_statistics(
     Raises
     ------
     StoppedError
-        `on_progress` asked to stop; nothing is kept.
+        `on_progress` asked to stop; nothing is stored.
     StorageError
-        The cache folder cannot be written, which is told before the work.
+        The cache folder cannot be written; raised before the work.
     """
     folder = _folder(encoder)
     check_writable(folder.parent)
@@ -75,6 +81,19 @@ def measure_statistics(
     return folder
 
 
+def measure_encoder(on: EncoderSpec, on_progress: OnProgress = no_progress) -> None:
+    """Measure the vocabulary and the geometry of an encoder and store them on disk.
+
+    Raises
+    ------
+    InvalidInputError
+        The encoder is closed: its tokens cannot be measured.
+    """
+    on_progress(0.0, "Loading the encoder")
+    encoder = require_white_box(shared_encoder(on), "Deniability")
+    measure_statistics(encoder, on_progress=on_progress)
+
+
 def known_encoders() -> list[str]:
     """Return the names of the encoders measured on this computer, ascending."""
     names = set()
@@ -87,4 +106,5 @@ def known_encoders() -> list[str]:
 
 
 def _folder(encoder: WhiteBoxEncoder) -> Path:
+    """Return the cache folder for an encoder's statistics."""
     return cache_dir("deniability", encoder.fingerprint[:32])

@@ -1,4 +1,4 @@
-"""How deniable each token of a sentence is, at every η: what page and command line show."""
+"""Deniability of each token of a sentence, at every η."""
 
 from __future__ import annotations
 
@@ -7,30 +7,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.deniability.engine import DeniabilityEngine
-from core.defences.deniability.envelopes import Envelopes
-from core.errors import InvalidInputError
-from core.intervals import constant_interval
-from core.protocols import WhiteBoxEncoder
-from core.results import Interval, Score
-from core.text import check_text
-
-__all__ = ["MAX_TOKENS", "DeniableSentence", "TokenDeniability"]
+from leakscope.core.defences.deniability.engine import DeniabilityEngine
+from leakscope.core.defences.deniability.envelopes import Envelopes
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.intervals import constant_interval
+from leakscope.core.protocols import WhiteBoxEncoder
+from leakscope.core.results import Interval, Score
+from leakscope.core.text import check_text
 
 MAX_TOKENS = 254
-"""Tokens of a sentence that are looked at: more than an encoder reads of a text."""
+"""Most tokens of a sentence that are analysed; encoders read fewer."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenDeniability:
-    """One token at one η.
+    """Deniability statistics of one token at one η.
 
     Attributes
     ----------
     n_w, s_w : int
         Of the draws, how many return the token; how many distinct tokens are returned.
     eta_star_median : float
-        The η at which half of the draws return the token; the smallest η looked at where lower.
+        The η at which half of the draws return the token; at least the smallest η analysed.
     replacements : tuple of (str, int)
         What the token turns into most often, itself included, with the number of draws.
     """
@@ -43,12 +41,12 @@ class TokenDeniability:
 
 
 class DeniableSentence:
-    """The tokens of a text with their envelopes: made once, then read at any η.
+    """The tokens of a text with their envelopes, computed once and evaluated at any η.
 
     Parameters
     ----------
     encoder : WhiteBoxEncoder
-        Whose tokens are meant.
+        The encoder of the tokens.
     engine : DeniabilityEngine
         The draws.
     text : str
@@ -57,13 +55,15 @@ class DeniableSentence:
     Raises
     ------
     InvalidInputError
-        A text that cannot be encoded, or that holds no token.
+        The text cannot be encoded, or has no token.
     """
 
     def __init__(self, encoder: WhiteBoxEncoder, engine: DeniabilityEngine, text: str) -> None:
         (ids,) = encoder.token_ids([check_text(text)])
         if not ids:
-            raise InvalidInputError("The text holds nothing that this encoder reads. Type words.")
+            raise InvalidInputError(
+                "The text contains nothing that this encoder can read. Type some words."
+            )
         self.ids: NDArray[np.int64] = np.array(ids[:MAX_TOKENS], dtype=np.int64)
         self._tokens, self.n_draws = encoder.tokens, engine.n_draws
         distinct, self._which = np.unique(self.ids, return_inverse=True)
@@ -72,11 +72,11 @@ class DeniableSentence:
 
     @property
     def tokens(self) -> list[str]:
-        """The word pieces, in order."""
+        """The word pieces of the sentence, in order."""
         return [self._tokens[i] for i in self.ids]
 
     def at(self, eta: float, *, n_replacements: int = 10) -> list[TokenDeniability]:
-        """Return the statistics of every token of the sentence, in order, at η.
+        """Return the deniability of every token of the sentence at η, in order.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class DeniableSentence:
         ]
 
     def privatised(self, engine: DeniabilityEngine, eta: float, seed: int) -> list[str]:
-        """Return what each token becomes under one draw of noise, as word pieces.
+        """Return the sentence's word pieces after one draw of noise.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class DeniableSentence:
         return [self._tokens[i] for i in engine.perturbed(self.ids, eta, rng)]
 
     def unchanged(self, eta: float) -> Score:
-        """Return how many per cent of the tokens come back at η.
+        """Return the percentage of tokens that stay unchanged at η, with its interval.
 
         The draws are the sample: the tokens of a draw share it, so each draw counts once (normal
         limits of the mean over draws, cut to [0, 100]; `constant_interval` where all agree).

@@ -1,13 +1,11 @@
 """Deniability of the whole vocabulary: N_w and S_w of every regular token on a grid of η.
 
-Computed once for an encoder and kept on disk; the statistics of MiniLM ship with the project.
-`python -m core.defences.deniability.vocabulary --out assets/deniability/minilm` makes them anew.
+Computed once per encoder and stored on disk. The statistics of MiniLM ship with the project;
+`scripts/deniability_vocabulary.py` writes them.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,30 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.assets import ASSETS
-from core.defences.deniability.engine import DeniabilityEngine
-from core.defences.metric_dp.candidates import candidate_ids
-from core.defences.metric_dp.eta_grid import NAMED_ETAS, eta_grid
-from core.encoders.white_box import token_table
-from core.errors import ArtifactError, EncoderMismatchError, InvalidInputError
-from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
-from core.store import UNFIT, load_artifact, save_artifact
-
-__all__ = [
-    "NAMED_ETAS",
-    "SHIPPED",
-    "VocabularyDeniability",
-    "eta_grid",
-    "load_vocabulary",
-    "measure_vocabulary",
-    "save_vocabulary",
-]
+from leakscope.core.assets import ASSETS
+from leakscope.core.defences.deniability.engine import DeniabilityEngine
+from leakscope.core.defences.metric_dp.candidates import candidate_ids
+from leakscope.core.defences.metric_dp.eta_grid import eta_grid
+from leakscope.core.encoders.white_box import token_table
+from leakscope.core.errors import ArtifactError, EncoderMismatchError, InvalidInputError
+from leakscope.core.protocols import OnProgress, WhiteBoxEncoder, no_progress
+from leakscope.core.storage.artifacts import UNFIT, load_artifact, save_artifact
 
 SHIPPED = ASSETS / "deniability"
-"""The statistics that ship, a folder an encoder."""
+"""The shipped statistics, one folder per encoder."""
 
 PANEL = 1024
-"""Tokens walked at a time; bounds the memory."""
+"""Tokens processed at a time; bounds the memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +67,7 @@ class VocabularyDeniability:
     mean_s_w: NDArray[np.float64]
 
     def at(self, eta: float) -> int:
-        """Return the column of the grid's η nearest to `eta`, by ratio."""
+        """Return the index of the grid's η nearest to `eta`, by ratio."""
         return int(np.abs(np.log(self.etas / eta)).argmin())
 
 
@@ -93,7 +81,7 @@ def measure_vocabulary(
     n_threads: int | None = None,
     on_progress: OnProgress = no_progress,
 ) -> VocabularyDeniability:
-    """Count the outcomes of every candidate token at every η of a grid.
+    """Measure N_w and S_w of every candidate token at every η of a grid.
 
     Raises
     ------
@@ -112,7 +100,7 @@ def measure_vocabulary(
     panels = [slice(first, first + PANEL) for first in range(0, len(tokens), PANEL)]
     n_panels = len(seeds) * len(panels)
     for which, seed in enumerate(seeds):
-        engine = _engine(encoder, tokens, n_draws, seed, grid[0], n_threads)
+        engine = _make_engine(encoder, tokens, n_draws, seed, grid[0], n_threads)
         for done, rows in enumerate(panels, which * len(panels) + 1):
             counts.take(which, rows, engine.outcomes(tokens[rows], grid), ranks)
             on_progress(done / n_panels, f"{done * PANEL:,} of {n_panels * PANEL:,} tokens")
@@ -136,7 +124,7 @@ def measure_vocabulary(
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """What is counted of all tokens, panel by panel: see `VocabularyDeniability`."""
+    """The arrays that `measure_vocabulary` fills panel by panel: see `VocabularyDeniability`."""
 
     n_w: NDArray[np.uint16]
     s_w: NDArray[np.uint16]
@@ -144,6 +132,7 @@ class _Counts:
 
     @classmethod
     def empty(cls, n_seeds: int, n_tokens: int, n_etas: int, n_ranks: int) -> _Counts:
+        """Allocate the arrays for numbers of seeds, tokens, values of η and ranks."""
         n_w = np.empty((n_seeds, n_tokens, n_etas), np.uint16)
         return cls(n_w, np.empty_like(n_w), np.empty((n_tokens, n_ranks), np.float32))
 
@@ -154,12 +143,13 @@ class _Counts:
         outcomes: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
         ranks: NDArray[np.int64],
     ) -> None:
+        """Store the outcomes of one panel of tokens for one seed."""
         self.n_w[which, rows], self.s_w[which, rows], eta_star = outcomes
         if which == 0:
             self.eta_at_rank[rows] = eta_star[:, ranks - 1]
 
 
-def _engine(
+def _make_engine(
     encoder: WhiteBoxEncoder,
     tokens: NDArray[np.int64],
     n_draws: int,
@@ -167,6 +157,7 @@ def _engine(
     eta_min: float,
     n_threads: int | None,
 ) -> DeniabilityEngine:
+    """Build the deniability engine of an encoder for one seed."""
     return DeniabilityEngine(
         token_table(encoder),
         tokens,
@@ -198,7 +189,7 @@ def save_vocabulary(folder: Path, found: VocabularyDeniability) -> Path:
 
 
 def load_vocabulary(folder: Path, encoder: WhiteBoxEncoder | None = None) -> VocabularyDeniability:
-    """Read what `save_vocabulary` wrote.
+    """Load a vocabulary's deniability statistics that `save_vocabulary` wrote.
 
     Raises
     ------
@@ -215,19 +206,19 @@ def load_vocabulary(folder: Path, encoder: WhiteBoxEncoder | None = None) -> Voc
         _check(found)
     except (*UNFIT, OverflowError) as error:
         raise ArtifactError(
-            f"{folder} does not hold the deniability of an encoder's tokens: {error!r}. Move it "
-            "away, and measure the encoder again."
+            f"{folder} does not contain deniability statistics: {error!r}. Move it away, then "
+            "measure the encoder again."
         ) from error
     if encoder is not None and found.fingerprint != encoder.fingerprint:
         raise EncoderMismatchError(
-            f"{folder} holds the deniability of {found.encoder}, not of this {encoder.name}. "
-            "Compute it for this encoder."
+            f"{folder} contains the statistics of {found.encoder}, not of this {encoder.name}. "
+            "Measure this encoder."
         )
     return replace(found, eta_at_rank=found.eta_at_rank.astype(np.float32))
 
 
 def _check(found: VocabularyDeniability) -> None:
-    """Raise ValueError where the arrays do not fit each other, or what is said of them."""
+    """Raise ValueError if the arrays' shapes or types do not match each other."""
     n_sets, *axes = (len(part) for part in (found.seeds, found.tokens, found.etas, found.ranks))
     n_tokens, n_etas, n_ranks = axes
     wanted = {
@@ -245,29 +236,4 @@ def _check(found: VocabularyDeniability) -> None:
         if array.dtype.kind not in kinds or array.shape != shape:
             raise ValueError(f"{name} holds {array.dtype} of the shape {array.shape}, not {shape}")
     if 0 in (*axes, n_sets) or not (found.etas > 0).all():
-        raise ValueError("it holds no tokens, or η that are not positive")
-
-
-def main() -> None:
-    """Measure an encoder's vocabulary and write it."""
-    from core.encoders import load_encoder
-
-    parser = argparse.ArgumentParser(
-        prog="python -m core.defences.deniability.vocabulary", description=__doc__
-    )
-    parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--n-draws", type=int, default=1000)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
-    parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    found = measure_vocabulary(
-        load_encoder(given.encoder),  # type: ignore[arg-type]
-        n_draws=given.n_draws,
-        seeds=tuple(given.seeds),
-        on_progress=lambda f, m: print(f"\r{f:4.0%} {m}", end="", file=sys.stderr, flush=True),
-    )
-    save_vocabulary(given.out, found)
-
-
-if __name__ == "__main__":
-    main()
+        raise ValueError("it has no tokens, or an η that is not positive")

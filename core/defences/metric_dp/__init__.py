@@ -1,1 +1,1 @@
-"""d_χ-privacy: its mechanisms, their noise and candidates, and the test of their promise."""
+"""d_χ-privacy: its mechanisms, their noise and candidates, and the test of their guarantee."""

@@ -1,14 +1,12 @@
-"""Which tokens a mechanism may return."""
+"""The tokens that a mechanism may return."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-from core.protocols import WhiteBoxEncoder
-
-__all__ = ["CANDIDATES", "candidate_ids"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import WhiteBoxEncoder
 
 CANDIDATES = ("regular", "whole", "all")
 """`regular`: every token that a text can hold (Qu et al. 2021, §5.3: no [PAD], [CLS], [SEP],
@@ -16,7 +14,7 @@ CANDIDATES = ("regular", "whole", "all")
 
 
 def candidate_ids(encoder: WhiteBoxEncoder, which: str = "regular") -> NDArray[np.int64]:
-    """Return the ascending positions, among the encoder's tokens, of those that may be returned.
+    """Return the ascending ids of the encoder's tokens that a mechanism may return.
 
     Raises
     ------
@@ -39,5 +37,8 @@ def candidate_ids(encoder: WhiteBoxEncoder, which: str = "regular") -> NDArray[n
 
 
 def _begins_word(token: str, is_marked: bool) -> bool:
-    """Tell whether a token begins a word: WordPiece marks the others, BPE and unigram these."""
+    """Return whether a token begins a word.
+
+    WordPiece marks the tokens that do not; BPE and unigram mark those that do.
+    """
     return token.startswith(("▁", "Ġ")) if is_marked else not token.startswith("##")

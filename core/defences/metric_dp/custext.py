@@ -1,14 +1,14 @@
-"""CusText: a token is replaced by one of the K of its own set, the nearer the likelier.
+"""CusText: a token is replaced by one of the K tokens of its set, near ones more often.
 
 Implements Chen et al. (2023), "A customized text sanitization mechanism with differential
 privacy": P[M(x) = y] ∝ exp(½·ε·u(x, y)) over the output set of x, where u(x, y) =
 −(d(x, y) − d_min)/(d_max − d_min) within the set, which lies in [−1, 0] whatever x is. So for two
 tokens *of the same output set* it holds that P[M(x) = y] ≤ exp(ε)·P[M(x') = y]. Between tokens of
-different sets nothing is promised: the output tells the set.
+different sets there is no guarantee: the output reveals the set.
 
 `conservative` parts the vocabulary into sets of K: a token, the K−1 nearest that are left, and so
 on; all tokens of a set share it, and hide among each other. `aggressive` takes the K nearest of
-each token: replacements are nearer, and as hardly two tokens share a set, no pair has the promise.
+each token: replacements are nearer, but hardly two tokens share a set, so no pair is guaranteed.
 Differs from the paper: the sets begin with the tokens in the order of the vocabulary, which is
 public, where its code takes them by their frequency in the texts to be protected. What is left at
 the end joins the last set. A token that may not be returned, such as [UNK], has the set of the
@@ -22,23 +22,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.metric_dp.ahead import DrawnAhead
-from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
-from core.defences.metric_dp.choosing import (
+from leakscope.core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
+from leakscope.core.defences.metric_dp.exponential_mechanism import (
     Distances,
     check_epsilon,
-    choose,
     epsilon_setting,
+    sample_columns,
 )
-from core.defences.metric_dp.texts import protect_texts
-from core.defences.protected import ProtectedEncoder
-from core.encoders.white_box import token_table
-from core.errors import InvalidInputError
-from core.places import places_among
-from core.protocols import Encoder, WhiteBoxEncoder
-from core.specs import setting
-
-__all__ = ["CusText", "custext_log_weights", "token_sets"]
+from leakscope.core.defences.metric_dp.sample_buffer import SampleBuffer
+from leakscope.core.defences.metric_dp.texts import protect_texts
+from leakscope.core.defences.protected import ProtectedEncoder
+from leakscope.core.encoders.white_box import token_table
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.lookup import lookup_sorted
+from leakscope.core.protocols import Encoder, WhiteBoxEncoder
+from leakscope.core.specs import setting
 
 _STEPS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0, 20.0)
 _BLOCK = 256
@@ -52,7 +50,7 @@ MAPPINGS = ("conservative", "aggressive")
 
 
 def custext_log_weights(distances: NDArray[np.float64], *, epsilon: float) -> NDArray[np.float64]:
-    """Return ½·ε·u of each member of the sets (m, K), whose distances are given; inf is no member.
+    """Return CusText's log-weights ½·ε·u of set members (m, K), given distances; inf is no member.
 
     Examples
     --------
@@ -68,36 +66,37 @@ def custext_log_weights(distances: NDArray[np.float64], *, epsilon: float) -> ND
 
 @dataclass(frozen=True, kw_only=True)
 class CusText:
-    """Replaces every token by one of a set of near ones, by its distance (Chen et al. 2023)."""
+    """Replaces every token by a random member of its set of near tokens (Chen et al. 2023)."""
 
-    epsilon: float = epsilon_setting(4.0, _STEPS, "as in differential privacy, within a set")
+    epsilon: float = epsilon_setting(4.0, _STEPS, "as in differential privacy within a set")
     k: int = setting(
-        20, "Tokens of an output set, at least", low=2, high=5000, paper="Chen et al. (2023)"
+        20, "Fewest tokens in an output set", low=2, high=5000, paper="Chen et al. (2023)"
     )
     mapping: str = setting(
-        "conservative", "Sets that tokens share, or the nearest of each: no promise then",
+        "conservative",
+        "conservative: shared sets; aggressive: a set for each token, without a guarantee",
         choices=MAPPINGS,
-    )  # fmt: skip
+    )
     candidates: str = setting("regular", "Tokens that may be returned", choices=CANDIDATES)
     seed: int | None = None
 
     @property
-    def promises_nothing(self) -> bool:
-        """Whether an output tells so much of its input that no odds are bounded."""
+    def has_no_guarantee(self) -> bool:
+        """Whether the settings give up the guarantee, because tokens share no output set."""
         return self.mapping == "aggressive"
 
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> _SetPrivatizer:
-        """Return what changes the tokens of an encoder."""
+        """Return the privatizer that replaces an encoder's tokens."""
         check_epsilon(self.epsilon)
         return _SetPrivatizer(self, encoder, rng)
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder of privatised texts."""
+        """Return an encoder that encodes privatised texts."""
         return protect_texts(self, encoder)
 
 
 class _SetPrivatizer:
-    """Draws among the members of a token's output set."""
+    """Replaces tokens by random members of their output sets."""
 
     def __init__(
         self, mechanism: CusText, encoder: WhiteBoxEncoder, rng: np.random.Generator
@@ -106,26 +105,26 @@ class _SetPrivatizer:
         self.ids = candidate_ids(encoder, mechanism.candidates)
         _check_size(mechanism.k, len(self.ids))
         self._distances = Distances(encoder, self.ids)
-        self._drawn = DrawnAhead(len(encoder.tokens), self._draw)
-        self._near: dict[int, NDArray[np.int64]] = {}  # see `remember`
+        self._drawn = SampleBuffer(len(encoder.tokens), self._draw)
+        self._near: dict[int, NDArray[np.int64]] = {}  # see `precompute`
         self._sets = None
         if mechanism.mapping == "conservative":
-            self._sets = sets_of(encoder, mechanism.k, mechanism.candidates)
+            self._sets = cached_token_sets(encoder, mechanism.k, mechanism.candidates)
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what each of (m,) tokens becomes, each by a draw of its own."""
+        """Return the replacement of each of (m,) tokens, by independent draws."""
         return self._drawn.take(token_ids)
 
     def chances(
         self, token_ids: NDArray[np.int64], released: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
-        """Return P[y | x] of (m,) tokens x and (Y,) tokens y, (m, Y); see `ChoosingPrivatizer`.
+        """Return P[y | x] of (m,) tokens x and (Y,) tokens y, (m, Y); see `ExponentialPrivatizer`.
 
         The tokens asked for are distinct.
         """
         token_ids = np.asarray(token_ids, np.int64)
         asked = self.ids if released is None else np.asarray(released, np.int64)
-        places, is_candidate = places_among(self.ids, asked)
+        places, is_candidate = lookup_sorted(self.ids, asked)
         column = np.full(len(self.ids) + 1, _NONE)  # the last for what fills up a set
         column[places[is_candidate]] = np.flatnonzero(is_candidate)
         columns = column[members := self._members(token_ids)]
@@ -139,19 +138,22 @@ class _SetPrivatizer:
         return found
 
     def _draw(self, block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sample a replacement for each occurrence of the distinct tokens of a block."""
         members = self._members(block)
-        return self.ids[members[which, choose(self._weights(block, members), which, self._rng)]]
+        return self.ids[
+            members[which, sample_columns(self._weights(block, members), which, self._rng)]
+        ]
 
-    def remember(self, token_ids: NDArray[np.int64]) -> None:
-        """Keep the output sets of these tokens where each has its own; of others nothing is."""
+    def precompute(self, token_ids: NDArray[np.int64]) -> None:
+        """Precompute the output sets of the given tokens if each token has its own set."""
         if self._sets is None and self._mechanism.k <= _SMALL:
             distinct = np.unique(np.asarray(token_ids, np.int64))
             self._near |= zip(distinct.tolist(), self._members(distinct), strict=True)
 
     def _members(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the places of the output set of each of (m,) tokens, -1 where it is shorter."""
+        """Return the candidate indices of each token's output set, (m, K), padded with -1."""
         if self._sets is not None:
-            nearest, is_candidate = places_among(self.ids, token_ids)
+            nearest, is_candidate = lookup_sorted(self.ids, token_ids)
             others = np.flatnonzero(~is_candidate)
             for start in range(0, len(others), _BLOCK):
                 rows = others[start : start + _BLOCK]
@@ -177,7 +179,7 @@ class _SetPrivatizer:
         """Return the log-weights of the (m, K) members of the tokens' output sets."""
         places = members.clip(min=0)
         if members.shape[1] <= _SMALL:
-            near = self._distances.to_each(token_ids, places)
+            near = self._distances.to_own_candidates(token_ids, places)
         else:  # a product with all candidates is sooner done
             near = np.empty(members.shape)
             for start in range(0, len(token_ids), _BLOCK):
@@ -190,7 +192,7 @@ class _SetPrivatizer:
 
 @dataclass(frozen=True, eq=False)
 class TokenSets:
-    """Output sets that tokens share.
+    """Disjoint output sets that tokens share.
 
     Attributes
     ----------
@@ -204,8 +206,8 @@ class TokenSets:
     members: NDArray[np.int64]
 
 
-def token_sets(vectors: NDArray[np.float32], k: int) -> TokenSets:
-    """Part candidates into sets of k near ones: the first that is left, and its nearest.
+def partition_tokens(vectors: NDArray[np.float32], k: int) -> TokenSets:
+    """Partition candidates into sets of k: the first one left with its nearest, and so on.
 
     Fewer than k at the end join the last set.
 
@@ -235,10 +237,11 @@ def token_sets(vectors: NDArray[np.float32], k: int) -> TokenSets:
         if is_left.sum() < 0.8 * len(is_left):  # the products get shorter with the list
             left, known, halves = left[is_left], known[is_left], halves[is_left]
             is_left = np.ones(len(left), bool)
-    return _as_table(sets, len(vectors))
+    return _make_token_sets(sets, len(vectors))
 
 
-def _as_table(sets: list[NDArray[np.int64]], n: int) -> TokenSets:
+def _make_token_sets(sets: list[NDArray[np.int64]], n: int) -> TokenSets:
+    """Build TokenSets from lists of members."""
     members = np.full((len(sets), max(map(len, sets))), _NONE, np.int64)
     set_of = np.empty(n, np.int64)
     for number, each in enumerate(sets):
@@ -250,17 +253,18 @@ def _as_table(sets: list[NDArray[np.int64]], n: int) -> TokenSets:
 _SETS: dict[tuple[str, int, str], TokenSets] = {}
 
 
-def sets_of(encoder: WhiteBoxEncoder, k: int, candidates: str = "regular") -> TokenSets:
-    """Return the sets of an encoder's candidates, parted once a process."""
+def cached_token_sets(encoder: WhiteBoxEncoder, k: int, candidates: str = "regular") -> TokenSets:
+    """Return the output sets of an encoder's candidates, computed once per process."""
     key = (encoder.fingerprint, k, candidates)
     if key not in _SETS:
         if len(_SETS) > 8:
             _SETS.clear()
         ids = candidate_ids(encoder, candidates)
-        _SETS[key] = token_sets(token_table(encoder)[ids], k)
+        _SETS[key] = partition_tokens(token_table(encoder)[ids], k)
     return _SETS[key]
 
 
 def _check_size(k: int, n: int) -> None:
+    """Raise InvalidInputError unless k lies between 2 and the number of candidates."""
     if not 2 <= k <= n:
         raise InvalidInputError(f"k must lie in [2, {n}], the number of candidates, got {k}.")

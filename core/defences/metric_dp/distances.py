@@ -1,4 +1,4 @@
-"""How far apart the inputs of a mechanism are: what turns η into a promise."""
+"""Distances between a mechanism's inputs, which turn η into a guarantee."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.metric_dp.candidates import candidate_ids
-from core.defences.metric_dp.promise import Promise, Promises
-from core.encoders.white_box import token_table
-from core.errors import InvalidInputError
-from core.protocols import WhiteBoxEncoder
-
-__all__ = ["TextDistances", "TokenDistances", "median_distance", "text_distances"]
+from leakscope.core.defences.metric_dp.candidates import candidate_ids
+from leakscope.core.defences.metric_dp.guarantee import Guarantee, Guarantees
+from leakscope.core.encoders.white_box import token_table
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import WhiteBoxEncoder
 
 _PAIRS = 20_000
 """Pairs drawn for a median: its standard error is then below 1 % of the distances' spread."""
@@ -22,7 +20,7 @@ _PAIRS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class TokenDistances:
-    """Distances of the tokens of a text to all tokens that could stand in their place.
+    """Distances from the tokens of a text to all candidate tokens.
 
     Attributes
     ----------
@@ -51,7 +49,9 @@ class TokenDistances:
     def of(
         cls, encoder: WhiteBoxEncoder, token_ids: Sequence[int], candidates: str = "regular"
     ) -> TokenDistances:
-        """Measure the tokens of a text, exactly; the median pair is of the vocabulary.
+        """Measure the exact distances of given tokens to all candidates.
+
+        The median pair is of the whole vocabulary.
 
         Raises
         ------
@@ -60,12 +60,14 @@ class TokenDistances:
         """
         known = candidate_ids(encoder, candidates)
         if not len(token_ids) or len(known) < 2:
-            raise InvalidInputError("A promise needs a token, and two tokens to return.")
+            raise InvalidInputError(
+                "A guarantee needs at least one token, and two tokens that can be returned."
+            )
         table = token_table(encoder)
         others, names = table[known], encoder.tokens
         distinct, which = np.unique(np.asarray(token_ids, np.int64), return_inverse=True)
         squares = np.square(others).sum(1)
-        rows = [_measured(table[i], others, squares, known != i) for i in distinct]
+        rows = [_measure_token(table[i], others, squares, known != i) for i in distinct]
         near, far = known[np.array([row[:2] for row in rows], np.int64)][which].T
         nearest, median, farthest = np.array([row[2:] for row in rows], np.float64)[which].T
         return cls(
@@ -79,8 +81,8 @@ class TokenDistances:
             len(known),
         )
 
-    def promises(self, eta: float) -> Promises:
-        """Return what is promised at η: for the token that hides worst, and for the whole text.
+    def guarantees(self, eta: float) -> Guarantees:
+        """Return the guarantees at η: for the least protected token and for the whole text.
 
         The bound of the whole text is η·Σᵢ max_w d(xᵢ, w), which holds for every other text of as
         many tokens.
@@ -89,39 +91,44 @@ class TokenDistances:
         n = len(self.tokens)
         whole = None
         if n > 1:
-            what = f"this text of {n} tokens from any other of as many tokens"
-            whole = Promise(what, eta, float(self.to_farthest.sum()))
-        return Promises(
-            _between(
+            what = f"this text of {n} tokens and any other text of {n} tokens"
+            whole = Guarantee(what, eta, float(self.to_farthest.sum()))
+        return Guarantees(
+            _pair_guarantee(
                 self.tokens[worst],
                 self.nearest[worst],
                 eta,
                 float(self.to_nearest[worst]),
-                " (its nearest neighbour)",
+                "its nearest neighbour ",
             ),
-            Promise("two tokens at the median distance", eta, self.median_pair),
+            Guarantee("two words at the median distance", eta, self.median_pair),
             whole,
-            _between(self.tokens[far], self.farthest[far], eta, float(self.to_farthest[far])),
+            _pair_guarantee(
+                self.tokens[far], self.farthest[far], eta, float(self.to_farthest[far])
+            ),
             n_tokens=n,
         )
 
 
-def _between(token: str, other: str, eta: float, distance: float, more: str = "") -> Promise:
-    return Promise(f"{_named(token)} from {_named(other)}{more}", eta, distance)
+def _pair_guarantee(
+    token: str, other: str, eta: float, distance: float, role: str = ""
+) -> Guarantee:
+    """Return the guarantee for two tokens at a distance; `role` describes the other."""
+    return Guarantee(f"{_quote_token(token)} and {role}{_quote_token(other)}", eta, distance)
 
 
-def _named(token: str) -> str:
-    """Return a token in quotes; a word piece within a word begins with dots."""
+def _quote_token(token: str) -> str:
+    """Return a token in quotes; a word piece inside a word begins with an ellipsis."""
     return f"“…{token[2:]}”" if token.startswith("##") and token != "##" else f"“{token}”"
 
 
-def _measured(
+def _measure_token(
     vector: NDArray[np.float32],
     others: NDArray[np.float32],
     squares: NDArray[np.float32],
     is_other: NDArray[np.bool_],
 ) -> tuple[int, int, float, float, float]:
-    """Return the places of nearest and farthest; nearest, median and farthest distance."""
+    """Return indices of the nearest and farthest token; nearest, median and farthest distance."""
     halves = squares / 2 - others @ vector  # of the squared distances, but for a constant
     near = int(np.where(is_other, halves, np.inf).argmin())
     far = int(np.where(is_other, halves, -np.inf).argmax())
@@ -135,7 +142,7 @@ _MEDIANS: dict[tuple[str, str], float] = {}
 
 
 def _median_pair(encoder: WhiteBoxEncoder, candidates: str, vectors: NDArray[np.float32]) -> float:
-    """Return the median distance of two candidates, measured once for an encoder."""
+    """Return the median distance of two random candidates, measured once per encoder."""
     key = (encoder.fingerprint, candidates)
     if key not in _MEDIANS:
         _MEDIANS[key] = median_distance(vectors)
@@ -143,7 +150,7 @@ def _median_pair(encoder: WhiteBoxEncoder, candidates: str, vectors: NDArray[np.
 
 
 def median_distance(vectors: NDArray[np.float32], *, n_pairs: int = _PAIRS, seed: int = 0) -> float:
-    """Return the median Euclidean distance of pairs of different rows, drawn at random."""
+    """Return the median Euclidean distance of randomly drawn pairs of different rows."""
     rng, n, found = np.random.default_rng(seed), len(vectors), []
     for start in range(0, n_pairs, 4096):
         m = min(4096, n_pairs - start)
@@ -155,7 +162,7 @@ def median_distance(vectors: NDArray[np.float32], *, n_pairs: int = _PAIRS, seed
 
 @dataclass(frozen=True)
 class TextDistances:
-    """Distances of some texts' own vectors.
+    """Distances between the vectors of whole texts.
 
     Attributes
     ----------
@@ -170,24 +177,28 @@ class TextDistances:
     median_pair: float
     widest: float
 
-    def promises(self, eta: float) -> Promises:
-        """Return what noise on a text's own vector promises at η."""
-        of = f"of {self.n_texts:,} texts"
-        return Promises(
-            Promise(f"a median text from its nearest neighbour ({of})", eta, self.to_nearest),
-            Promise(f"two {of} at the median distance", eta, self.median_pair),
+    def guarantees(self, eta: float) -> Guarantees:
+        """Return the guarantees at η of noise on whole-text vectors."""
+        texts = f"{self.n_texts:,} texts"
+        return Guarantees(
+            Guarantee(
+                f"a typical (median) text and its nearest neighbour among {texts}",
+                eta,
+                self.to_nearest,
+            ),
+            Guarantee(f"two of {texts} at the median distance", eta, self.median_pair),
             None,
-            Promise(f"the farthest two {of}", eta, self.widest),
+            Guarantee(f"the farthest two of {texts}", eta, self.widest),
             is_of_texts=True,
             pairs=(
-                "between a median text and its nearest neighbour",
-                "between a median pair of texts",
+                "between a typical (median) text and its nearest neighbour",
+                "between two texts at the median distance",
             ),
         )
 
 
 def text_distances(vectors: NDArray[np.float32], *, most: int = 500) -> TextDistances:
-    """Measure the distances among the first `most` of some texts' vectors.
+    """Measure the distances among the first `most` text vectors.
 
     Raises
     ------
@@ -197,7 +208,7 @@ def text_distances(vectors: NDArray[np.float32], *, most: int = 500) -> TextDist
     rows = vectors[:most]
     dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, np.float64)
     if len(dense) < 2:
-        raise InvalidInputError("A promise between texts needs two of them.")
+        raise InvalidInputError("A guarantee between texts needs at least two texts.")
     squares = (dense**2).sum(1)
     distances = np.sqrt(np.maximum(squares[:, None] + squares - 2 * dense @ dense.T, 0))
     pairs = distances[np.triu_indices(len(dense), 1)]

@@ -1,4 +1,4 @@
-"""Which η are measured and offered: as much noise as makes a difference, no more and no less."""
+"""The values of η that are measured and offered in the interface."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["NAMED_ETAS", "eta_grid", "eta_steps"]
 
 NAMED_ETAS = (30.0, 45.0, 60.0, 75.0, 90.0, 105.0, 120.0)
 """η at which MiniLM's tokens come back as often as BERT's at the η of Qu et al. (2021): the two
@@ -26,7 +24,7 @@ def eta_grid(dimension: int, n: int = 41) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=8)
 def eta_steps(dimension: int) -> tuple[float, ...]:
-    """Return the steps of a slider: 15 to 200 at n = 384, about 2 % apart, scaled with n."""
+    """Return the slider's values of η: 15 to 200 at n = 384, about 2 % apart, scaled with n."""
     low, high = (float(eta_grid(dimension)[i]) for i in (0, -1))
     steps = {_tidy(float(s), low) for s in np.geomspace(low, high, 131)}
     steps |= {float(s) for s in range(30, 200, 5)}
@@ -34,7 +32,7 @@ def eta_steps(dimension: int) -> tuple[float, ...]:
 
 
 def _tidy(eta: float, low: float) -> float:
-    """Round to halves and wholes, or to three digits where the scale is small."""
+    """Round η to halves or wholes, or to three digits on a small scale."""
     if low < 7:
         return float(f"{eta:.3g}")
     return round(2 * eta) / 2 if eta < 30 else float(round(eta))

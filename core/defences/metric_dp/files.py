@@ -1,4 +1,4 @@
-"""Privatise a file: one column of texts changed, all else and the order of rows kept.
+"""Privatise a file: the texts of one column are replaced, all else is kept in order.
 
 Rows stream through in batches, so a large file needs no more memory than a small one. The result
 appears under its name only when it is complete, and never in the place of another file.
@@ -21,52 +21,43 @@ from typing import Any, TextIO, TypeVar
 
 import numpy as np
 
-from core.corpora.guess import facts_of
-from core.corpora.memory_file import File
-from core.corpora.nested import leaf_names, leaf_of, set_leaf
-from core.corpora.parquet_table import BATCH_ROWS, ParquetTable, values_of
-from core.corpora.raw_files import MAX_TEXT_CHARACTERS, read_lines, refusal
-from core.corpora.rows import Columns, check_whole
-from core.corpora.tables import CsvTable, JsonTable, kind_of, open_table
-from core.defences.metric_dp.identifiers import PassedThrough
-from core.durable import unfinished
-from core.errors import InvalidInputError
-from core.protocols import OnProgress, no_progress
-from core.store import check_folder, storage_errors
-
-__all__ = [
-    "BATCH_ROWS",
-    "Answers",
-    "ChangeBatches",
-    "PrivatizedFile",
-    "each",
-    "privatize_file",
-    "with_answers",
-]
+from leakscope.core.corpora.guess import inspect_file
+from leakscope.core.corpora.readers.json_table import JsonTable
+from leakscope.core.corpora.readers.memory_file import File
+from leakscope.core.corpora.readers.nested import get_leaf, leaf_names, set_leaf
+from leakscope.core.corpora.readers.parquet_table import BATCH_ROWS, ParquetTable, column_values
+from leakscope.core.corpora.readers.raw_files import MAX_TEXT_CHARACTERS, read_lines, refusal
+from leakscope.core.corpora.readers.tables import CsvTable, open_table, table_format
+from leakscope.core.corpora.rows import Columns, check_encodable
+from leakscope.core.defences.metric_dp.identifiers import PassedThrough
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.storage.artifacts import check_folder, storage_errors
+from leakscope.core.storage.atomic_files import unfinished
 
 Answers = Sequence[str] | np.ndarray
-"""Texts, or an array (n, d) of vectors that take the texts' place."""
+"""Texts, or an array (n, d) of vectors that replace the texts."""
 
 ChangeBatches = Callable[[Iterable[Sequence[str]]], Iterator[Answers]]
-"""Gives the answers to each batch of texts, in their order; the next may be read before."""
+"""Yields the answers to each batch of texts, in order; it may read the next batch early."""
 
 VECTOR_COLUMN = "vector"
-"""Takes the place of the texts where vectors are released."""
+"""Column that replaces the texts if vectors are released."""
 
 SAMPLE_TEXTS = 40
 
 _T = TypeVar("_T")
 
 
-def each(change: Callable[[Sequence[str]], Answers]) -> ChangeBatches:
-    """Return what changes batches, one after the other, as they come."""
+def map_batches(change: Callable[[Sequence[str]], Answers]) -> ChangeBatches:
+    """Return a transform of an iterable of batches that applies `change` to each batch."""
     return partial(map, change)
 
 
-def with_answers(
+def zip_answers(
     change: ChangeBatches, batches: Iterable[_T], texts_of: Callable[[_T], Sequence[str]]
 ) -> Iterator[tuple[_T, Answers]]:
-    """Give each batch, of whatever holds texts, with the answers to these."""
+    """Yield each batch with the answers to its texts, while the next batch may be read."""
     waiting: deque[_T] = deque()
 
     def texts() -> Iterator[Sequence[str]]:
@@ -80,7 +71,7 @@ def with_answers(
 
 @dataclass
 class PrivatizedFile:
-    """What was written, and what of the source it still holds.
+    """Summary of a privatised file: its rows, what it keeps of the source, sample texts.
 
     Attributes
     ----------
@@ -99,7 +90,7 @@ class PrivatizedFile:
     _rng: random.Random = field(default_factory=lambda: random.Random(0))
 
     def note(self, texts: Sequence[str], answers: Answers) -> None:
-        """Count the identifiers of a batch, and draw some of its texts (a reservoir)."""
+        """Count a batch's identifiers and add its texts to the random sample (a reservoir)."""
         for i, text in enumerate(texts):
             if not text or text.isspace():
                 continue
@@ -121,7 +112,7 @@ def privatize_file(
     gives_vectors: bool = False,
     on_progress: OnProgress = no_progress,
 ) -> PrivatizedFile:
-    """Write `source` to `target` with the texts of one column changed.
+    """Write a copy of a file in which the texts of one column are privatised.
 
     Parameters
     ----------
@@ -144,37 +135,37 @@ def privatize_file(
     StorageError
         The disk is full; no unfinished file is left.
     """
-    kind = kind_of(source)
-    if gives_vectors and kind_of(target) != "Parquet":
+    kind = table_format(source)
+    if gives_vectors and table_format(target) != "Parquet":
         raise InvalidInputError(
-            f"{target}: vectors are written to Parquet. Give it the ending .parquet."
+            f"{target}: vectors are written to Parquet. Use the ending .parquet."
         )
-    if not gives_vectors and kind_of(target) != kind:
+    if not gives_vectors and table_format(target) != kind:
         raise InvalidInputError(
-            f"{target}: must be of the kind of {source.name}. Give it the ending "
+            f"{target}: the output needs the format of {source.name}. Use the ending "
             f"{source.suffix or '.txt'}."
         )
     _refuse_existing(target)
-    facts = facts_of(source, Columns(text=column))
+    facts = inspect_file(source, Columns(text=column))
     column, passed = facts.columns.text, tuple(n for n in facts.names if n != facts.columns.text)
     if gives_vectors and VECTOR_COLUMN in passed:
         raise refusal(
             source,
             "",
             f"has a column {VECTOR_COLUMN!r}, where the protected vectors belong. Rename or remove "
-            "it; if it holds the vectors of the texts before protection, do not release it.",
+            "it. If it contains vectors of the unprotected texts, do not release it.",
         )
     table = open_table(source, column)
     if table is not None and not table.names:
-        raise refusal(source, "", "holds no text. Give at least one.")
+        raise refusal(source, "", "contains no text. Give at least one.")
     check_folder(target)
-    write = _WRITERS.get(kind, _plain)
+    write = _WRITERS.get(kind, _write_lines)
     if gives_vectors and kind != "Parquet":
-        write = _vectors_of_rows
+        write = _write_vectors
     done = PrivatizedFile(
         passed=PassedThrough(passed, tuple(n for n in facts.vectors if n in passed))
     )
-    change = _noting(_keeping_blanks(change), done)
+    change = _recording(_skipping_blanks(change), done)
     with storage_errors(target), unfinished(target.parent) as file:
         done.n_rows = write(table or source, file.path, change, column, on_progress, done.passed)
         try:
@@ -184,11 +175,11 @@ def privatize_file(
     return done
 
 
-def _noting(change: ChangeBatches, done: PrivatizedFile) -> ChangeBatches:
-    """Return what changes batches likewise, and notes what they hold."""
+def _recording(change: ChangeBatches, done: PrivatizedFile) -> ChangeBatches:
+    """Wrap a batch transform so that its texts and answers are recorded in `done`."""
 
     def changed(batches: Iterable[Sequence[str]]) -> Iterator[Answers]:
-        for texts, answers in with_answers(change, batches, list):
+        for texts, answers in zip_answers(change, batches, list):
             done.note(texts, answers)
             yield answers
 
@@ -196,19 +187,20 @@ def _noting(change: ChangeBatches, done: PrivatizedFile) -> ChangeBatches:
 
 
 def _refuse_existing(target: Path) -> None:
+    """Raise InvalidInputError if the target file exists."""
     if target.exists() or target.is_symlink():
         raise InvalidInputError(f"{target} exists and is not overwritten. Name another file.")
 
 
-def _keeping_blanks(change: ChangeBatches) -> ChangeBatches:
-    """Pass on only texts that hold something; vectors of the others are zero."""
+def _skipping_blanks(change: ChangeBatches) -> ChangeBatches:
+    """Wrap a batch transform so that it skips blank texts, whose vectors are zero."""
 
     def written_of(texts: Sequence[str]) -> list[int]:
         return [i for i, text in enumerate(texts) if text and not text.isspace()]
 
     def changed(batches: Iterable[Sequence[str]]) -> Iterator[Answers]:
         pairs = ((texts, written_of(texts)) for texts in batches)
-        found = with_answers(change, pairs, lambda pair: [pair[0][i] for i in pair[1]])
+        found = zip_answers(change, pairs, lambda pair: [pair[0][i] for i in pair[1]])
         for (texts, written), answers in found:
             if isinstance(answers, np.ndarray):
                 vectors = np.zeros((len(texts), answers.shape[1]), np.float32)
@@ -223,33 +215,40 @@ def _keeping_blanks(change: ChangeBatches) -> ChangeBatches:
     return changed
 
 
-def _texts(path: File, answers: Answers) -> Sequence[str]:
+def _require_texts(path: File, answers: Answers) -> Sequence[str]:
+    """Return the answers as texts; refuse vectors, which this file format cannot hold."""
     if isinstance(answers, np.ndarray):
-        raise refusal(path, "", "cannot hold vectors. Write to a file that ends in .parquet.")
+        raise refusal(path, "", "cannot contain vectors. Write to a file that ends in .parquet.")
     return answers
 
 
-def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
+def _in_batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
+    """Yield an iterator's rows in lists of up to `BATCH_ROWS`."""
     while batch := list(islice(rows, BATCH_ROWS)):
         yield batch
 
 
-def _checked(source: File, place: str, cell: Any) -> str:
-    """Return a cell as text; None becomes the empty text."""
+def _check_cell(source: File, place: str, cell: Any) -> str:
+    """Return a cell as text, empty for None; refuse other types and overlong texts."""
     if cell is None:
         return ""
     if not isinstance(cell, str):
-        raise refusal(source, place, f"holds {type(cell).__name__}, not text. Name another column.")
+        raise refusal(
+            source, place, f"has type {type(cell).__name__}, not text. Name another column."
+        )
     if len(cell) > MAX_TEXT_CHARACTERS:
-        raise refusal(source, place, f"is longer than {MAX_TEXT_CHARACTERS:,} characters. Cut it.")
+        raise refusal(
+            source, place, f"is longer than {MAX_TEXT_CHARACTERS:,} characters. Shorten it."
+        )
     return cell
 
 
-def _written(path: Path) -> TextIO:
+def _open_output(path: Path) -> TextIO:
+    """Open a file for writing UTF-8 text without newline translation."""
     return path.open("w", encoding="utf-8", newline="")
 
 
-def _plain(
+def _write_lines(
     source: Path,
     out: Path,
     change: ChangeBatches,
@@ -257,24 +256,27 @@ def _plain(
     on_progress: OnProgress,
     _passed: PassedThrough,
 ) -> int:
+    """Write the privatised lines of a plain-text file; return their number."""
     n_rows = 0
-    with _written(out) as file:
-        for batch, answers in with_answers(change, _batches(read_lines(source)), _lines(source)):
-            for answer, (_place, line) in zip(_texts(source, answers), batch, strict=True):
+    with _open_output(out) as file:
+        for batch, answers in zip_answers(
+            change, _in_batches(read_lines(source)), _line_texts(source)
+        ):
+            for answer, (_place, line) in zip(_require_texts(source, answers), batch, strict=True):
                 ending = line[len(line.rstrip("\r\n")) :]
                 # A privatised text holds no line break of its own: rows stay rows.
                 file.write(" ".join(answer.splitlines()) + ending)
             n_rows += len(batch)
-            on_progress(_share(source, file.tell()), f"{n_rows:,} lines")
+            on_progress(_estimate_progress(source, file.tell()), f"{n_rows:,} lines")
     return n_rows
 
 
-def _lines(source: File) -> Callable[[list[Any]], list[str]]:
-    """Return what gives the texts of a batch of lines."""
-    return lambda batch: [_checked(source, place, line.rstrip("\r\n")) for place, line in batch]
+def _line_texts(source: File) -> Callable[[list[Any]], list[str]]:
+    """Return a function that extracts the texts of a batch of lines."""
+    return lambda batch: [_check_cell(source, place, line.rstrip("\r\n")) for place, line in batch]
 
 
-def _csv(
+def _write_csv(
     table: CsvTable,
     out: Path,
     change: ChangeBatches,
@@ -282,33 +284,37 @@ def _csv(
     on_progress: OnProgress,
     passed: PassedThrough,
 ) -> int:
-    at, n_rows, texts_of = table.names.index(column), 0, _cells_of(table, column)
-    with _written(out) as file:
+    """Write a CSV table with a privatised column; return the number of rows."""
+    at, n_rows, texts_of = table.names.index(column), 0, _csv_texts(table, column)
+    with _open_output(out) as file:
         file.write(table.separator_line)
         writer = csv.writer(file, delimiter=table.delimiter, lineterminator="\n")
-        writer.writerow(passed.neutral(table.header))
-        for batch, answers in with_answers(change, _batches(table.whole_rows()), texts_of):
-            for (_place, cells), answer in zip(batch, _texts(table.file, answers), strict=True):
-                writer.writerow(passed.neutral([*cells[:at], answer, *cells[at + 1 :]]))
+        writer.writerow(passed.neutralise(table.header))
+        for batch, answers in zip_answers(change, _in_batches(table.whole_rows()), texts_of):
+            for (_place, cells), answer in zip(
+                batch, _require_texts(table.file, answers), strict=True
+            ):
+                writer.writerow(passed.neutralise([*cells[:at], answer, *cells[at + 1 :]]))
             _count_cells(passed, [dict(zip(table.names, cells, strict=True)) for _, cells in batch])
             n_rows += len(batch)
-            on_progress(_share(table.file, file.tell()), f"{n_rows:,} rows")
+            on_progress(_estimate_progress(table.file, file.tell()), f"{n_rows:,} rows")
     return n_rows
 
 
-def _cells_of(table: CsvTable, column: str) -> Callable[[list[Any]], list[str]]:
-    """Return what gives the texts of a batch of rows."""
+def _csv_texts(table: CsvTable, column: str) -> Callable[[list[Any]], list[str]]:
+    """Return a function that extracts the texts of a batch of CSV rows."""
     at = table.names.index(column)
-    return lambda batch: [_checked(table.file, place, cells[at]) for place, cells in batch]
+    return lambda batch: [_check_cell(table.file, place, cells[at]) for place, cells in batch]
 
 
 def _count_cells(passed: PassedThrough, records: Sequence[Mapping[str, Any]]) -> None:
+    """Count the identifiers in the cells of the columns that are written unchanged."""
     for name in passed.columns:
         if name not in passed.vectors:
-            passed.count_cells(name, (leaf_of(record, name) for record in records))
+            passed.count_cells(name, (get_leaf(record, name) for record in records))
 
 
-def _json(
+def _write_json(
     table: JsonTable,
     out: Path,
     change: ChangeBatches,
@@ -316,14 +322,16 @@ def _json(
     on_progress: OnProgress,
     passed: PassedThrough,
 ) -> int:
-    """Write an object a line, or the whole document where the source is one."""
+    """Write JSON rows with a privatised field, or the whole document; return the number of rows."""
     n_rows = 0
     changed: list[Any] = []
-    with _written(out) as file:
-        batches = _batches(table.records())
-        for batch, answers in with_answers(change, batches, _fields(table, column)):
-            for (_place, record), answer in zip(batch, _texts(table.file, answers), strict=True):
-                if leaf_of(record, column) is not None:
+    with _open_output(out) as file:
+        batches = _in_batches(table.records())
+        for batch, answers in zip_answers(change, batches, _json_texts(table, column)):
+            for (_place, record), answer in zip(
+                batch, _require_texts(table.file, answers), strict=True
+            ):
+                if get_leaf(record, column) is not None:
                     set_leaf(record, column, answer)
                 if table.document is None:
                     file.write(json.dumps(record, ensure_ascii=False) + "\n")
@@ -331,7 +339,7 @@ def _json(
                     changed.append(record[column])
             _count_cells(passed, [record for _, record in batch])
             n_rows += len(batch)
-            on_progress(_share(table.file, file.tell()), f"{n_rows:,} rows")
+            on_progress(_estimate_progress(table.file, file.tell()), f"{n_rows:,} rows")
         if changed:  # a cell inside an object is changed in place, as a record of a list is
             table.columns[column][:] = changed  # type: ignore[index]
         if table.document is not None:
@@ -340,26 +348,26 @@ def _json(
     return n_rows
 
 
-def _fields(table: JsonTable, column: str) -> Callable[[list[Any]], list[str]]:
-    """Return what gives the texts of a batch of records."""
+def _json_texts(table: JsonTable, column: str) -> Callable[[list[Any]], list[str]]:
+    """Return a function that extracts the texts of a batch of JSON records."""
 
     def texts_of(batch: list[Any]) -> list[str]:
-        return [_checked(table.file, p, _value(table.file, p, r, column)) for p, r in batch]
+        return [_check_cell(table.file, p, _json_field(table.file, p, r, column)) for p, r in batch]
 
     return texts_of
 
 
-def _value(source: File, place: str, record: dict[str, Any], column: str) -> Any:
-    """Return a field of a record whose other fields can be written again."""
-    found = leaf_of(record, column)
+def _json_field(source: File, place: str, record: dict[str, Any], column: str) -> Any:
+    """Return a field of a JSON record; refuse a record that cannot be written unchanged."""
+    found = get_leaf(record, column)
     if found is None and column not in leaf_names(record):
         raise refusal(source, place, f"has no {column!r}. Fill it in or take the row out.")
     for name, value in record.items():
-        check_whole(source, place, repr(name), json.dumps([name, value], ensure_ascii=False))
+        check_encodable(source, place, repr(name), json.dumps([name, value], ensure_ascii=False))
     return found
 
 
-def _parquet(
+def _write_parquet(
     table: ParquetTable,
     out: Path,
     change: ChangeBatches,
@@ -367,44 +375,45 @@ def _parquet(
     on_progress: OnProgress,
     passed: PassedThrough,
 ) -> int:
+    """Write a Parquet table with a privatised column; return the number of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     n_rows = 0
     with ExitStack() as stack:
         file = stack.enter_context(table.opened())
-        writer, cells = None, _cells(table, file, column)
-        for (batch, found, _), answers in with_answers(change, cells, itemgetter(2)):
+        writer, cells = None, _parquet_batches(table, file, column)
+        for (batch, found, _), answers in zip_answers(change, cells, itemgetter(2)):
             path = table.paths[column]
-            whole = _replaced(pa.Table.from_batches([batch]), path, found, answers)
+            whole = _replace_column(pa.Table.from_batches([batch]), path, found, answers)
             writer = writer or stack.enter_context(
                 pq.ParquetWriter(out, whole.schema, compression="zstd")
             )
             writer.write_table(whole)
             for name in passed.columns:
                 if name not in passed.vectors:
-                    values = values_of(table.file, table.column_of(batch, name), n_rows)
+                    values = column_values(table.file, table.column_of(batch, name), n_rows)
                     passed.count_cells(name, values)
             n_rows += batch.num_rows
             on_progress(n_rows / max(file.metadata.num_rows, 1), f"{n_rows:,} rows")
     if not n_rows:
-        raise refusal(table.file, "", "holds no row. Give at least one.")
+        raise refusal(table.file, "", "contains no row. Give at least one.")
     return n_rows
 
 
-def _cells(
+def _parquet_batches(
     table: ParquetTable, file: Any, column: str
 ) -> Iterator[tuple[Any, list[Any], list[str]]]:
-    """Give each batch, what its column holds, and that as text."""
+    """Yield each Parquet batch with its column's values, and the values as texts."""
     n_rows = 0
     for batch in table.batches(file):
-        found = values_of(table.file, table.column_of(batch, column), n_rows)
-        checked = [_checked(table.file, f"row {n_rows + i}", c) for i, c in enumerate(found, 1)]
+        found = column_values(table.file, table.column_of(batch, column), n_rows)
+        checked = [_check_cell(table.file, f"row {n_rows + i}", c) for i, c in enumerate(found, 1)]
         yield batch, found, checked
         n_rows += batch.num_rows
 
 
-def _vectors_of_rows(
+def _write_vectors(
     table: CsvTable | JsonTable | Path,
     out: Path,
     change: ChangeBatches,
@@ -412,25 +421,27 @@ def _vectors_of_rows(
     on_progress: OnProgress,
     passed: PassedThrough,
 ) -> int:
-    """Write the vectors of a source that is not Parquet to Parquet, beside its other columns."""
+    """Write protected vectors and the other columns of a non-Parquet source to Parquet."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    source, rows = _rows_of(table)
+    source, rows = _source_rows(table)
     if isinstance(table, CsvTable):
-        texts_of = _cells_of(table, str(column))
+        texts_of = _csv_texts(table, str(column))
     elif isinstance(table, JsonTable):
-        texts_of = _fields(table, str(column))
+        texts_of = _json_texts(table, str(column))
     else:
-        texts_of = _lines(source)
+        texts_of = _line_texts(source)
     writer, n_rows = None, 0
     with ExitStack() as stack:
-        for batch, answers in with_answers(change, _batches(rows), texts_of):
+        for batch, answers in zip_answers(change, _in_batches(rows), texts_of):
             if not isinstance(answers, np.ndarray):
                 raise TypeError("The answers must be vectors, as gives_vectors says.")
-            records = [_record(table, row) for _, row in batch]
-            kept = {name: _as_texts(leaf_of(r, name) for r in records) for name in passed.columns}
-            whole = pa.table({**kept, VECTOR_COLUMN: _vectors(answers)})
+            records = [_row_mapping(table, row) for _, row in batch]
+            kept = {
+                name: _string_array(get_leaf(r, name) for r in records) for name in passed.columns
+            }
+            whole = pa.table({**kept, VECTOR_COLUMN: _vector_array(answers)})
             writer = writer or stack.enter_context(
                 pq.ParquetWriter(out, whole.schema, compression="zstd")
             )
@@ -439,11 +450,12 @@ def _vectors_of_rows(
             n_rows += len(batch)
             on_progress(0.0, f"{n_rows:,} rows")
     if not n_rows:
-        raise refusal(source, "", "holds no row. Give at least one.")
+        raise refusal(source, "", "contains no row. Give at least one.")
     return n_rows
 
 
-def _rows_of(table: CsvTable | JsonTable | Path) -> tuple[File, Iterator[tuple[str, Any]]]:
+def _source_rows(table: CsvTable | JsonTable | Path) -> tuple[File, Iterator[tuple[str, Any]]]:
+    """Return the source file of a table and an iterator over its rows, with their places."""
     if isinstance(table, CsvTable):
         return table.file, table.whole_rows()
     if isinstance(table, JsonTable):
@@ -451,14 +463,15 @@ def _rows_of(table: CsvTable | JsonTable | Path) -> tuple[File, Iterator[tuple[s
     return table, read_lines(table)
 
 
-def _record(table: CsvTable | JsonTable | Path, row: Any) -> Mapping[str, Any]:
+def _row_mapping(table: CsvTable | JsonTable | Path, row: Any) -> Mapping[str, Any]:
+    """Return a row as a mapping of column names to values."""
     if isinstance(table, CsvTable):
         return dict(zip(table.names, row, strict=True))
     return row if isinstance(table, JsonTable) else {}
 
 
-def _as_texts(cells: Iterable[Any]) -> Any:
-    """Return cells as an Arrow array of texts; what is not a text is written as JSON."""
+def _string_array(cells: Iterable[Any]) -> Any:
+    """Convert cells to an Arrow string array; values that are not texts become JSON."""
     import pyarrow as pa
 
     texts = [
@@ -468,30 +481,31 @@ def _as_texts(cells: Iterable[Any]) -> Any:
     return pa.array(texts, pa.string())
 
 
-def _vectors(answers: np.ndarray) -> Any:
+def _vector_array(answers: np.ndarray) -> Any:
+    """Convert vectors to an Arrow array of fixed-size lists."""
     import pyarrow as pa
 
     flat = pa.array(answers.ravel(), pa.float32())
     return pa.FixedSizeListArray.from_arrays(flat, answers.shape[1])
 
 
-def _replaced(table: Any, path: tuple[str, ...], cells: list[Any], answers: Answers) -> Any:
-    """Return the table with the answers in the place of a column; an empty cell stays empty."""
+def _replace_column(table: Any, path: tuple[str, ...], cells: list[Any], answers: Answers) -> Any:
+    """Return an Arrow table whose column holds the answers; empty cells stay empty."""
     import pyarrow as pa
 
     at = table.schema.get_field_index(path[0])
     if isinstance(answers, np.ndarray):
-        rest = _with_field(table.column(at).combine_chunks(), path[1:], None)
+        rest = _replace_field(table.column(at).combine_chunks(), path[1:], None)
         table = table.remove_column(at) if rest is None else table.set_column(at, path[0], rest)
-        return table.append_column(VECTOR_COLUMN, _vectors(answers))
+        return table.append_column(VECTOR_COLUMN, _vector_array(answers))
     kept = [None if cell is None else answer for cell, answer in zip(cells, answers, strict=True)]
     changed = pa.array(kept, pa.string())
-    whole = _with_field(table.column(at).combine_chunks(), path[1:], changed)
+    whole = _replace_field(table.column(at).combine_chunks(), path[1:], changed)
     return table.set_column(at, path[0], whole)
 
 
-def _with_field(column: Any, path: tuple[str, ...], field_values: Any) -> Any:
-    """Return a struct column with another array in the place of a field, or without the field.
+def _replace_field(column: Any, path: tuple[str, ...], field_values: Any) -> Any:
+    """Return a struct column with one field replaced, or removed if the new values are None.
 
     A column itself is replaced where the path is empty. None is returned where nothing is left.
     """
@@ -501,7 +515,7 @@ def _with_field(column: Any, path: tuple[str, ...], field_values: Any) -> Any:
         return field_values
     names = [column.type.field(i).name for i in range(column.type.num_fields)]
     inner = {name: column.field(name) for name in names}
-    changed = _with_field(inner[path[0]], path[1:], field_values)
+    changed = _replace_field(inner[path[0]], path[1:], field_values)
     if changed is None:
         del inner[path[0]]
     else:
@@ -515,15 +529,15 @@ def _with_field(column: Any, path: tuple[str, ...], field_values: Any) -> Any:
     )
 
 
-def _share(source: File, n_written: int) -> float:
-    """Estimate progress by bytes: a privatised text is about as long as the text."""
+def _estimate_progress(source: File, n_written: int) -> float:
+    """Estimate progress from bytes written: a privatised text is about as long as its source."""
     n_bytes = source.stat().st_size if isinstance(source, Path) else len(source.content)
     return min(1.0, n_written / max(n_bytes, 1))
 
 
 _WRITERS: dict[str, Callable[..., int]] = {
-    "CSV": _csv,
-    "TSV": _csv,
-    "JSONL": _json,
-    "Parquet": _parquet,
+    "CSV": _write_csv,
+    "TSV": _write_csv,
+    "JSONL": _write_json,
+    "Parquet": _write_parquet,
 }

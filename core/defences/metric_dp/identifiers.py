@@ -1,7 +1,7 @@
-"""Strings that look like identifiers: e-mail addresses, IBANs, and runs of six or more digits.
+"""Finds strings that look like identifiers: e-mail addresses, IBANs and long digit runs.
 
-A mechanism of d_χ-privacy changes tokens of one column. What identifies a person may stand in
-other columns, which are passed on, and may come out of the mechanism as it went in.
+A mechanism of d_χ-privacy changes tokens of one column. Other columns, which are passed on, may
+identify a person, and identifiers may come out of the mechanism unchanged.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.corpora.rows import looks_like_vector
-from core.spreadsheets import neutral_cell
-
-__all__ = ["KINDS", "PassedThrough", "identifiers_in"]
+from leakscope.core.corpora.rows import looks_like_vector
+from leakscope.core.spreadsheets import neutral_cell
 
 _MAIL, _IBAN, _DIGITS = "e-mail address", "IBAN", "number of 6 or more digits"
 KINDS = {_MAIL: "e-mail addresses", _IBAN: "IBANs", _DIGITS: "numbers of 6 or more digits"}
@@ -35,7 +33,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 def identifiers_in(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what looks like an identifier, as its kind and the string; no part counts twice.
+    """Yield the kind and string of each identifier-like part of a text; no part counts twice.
 
     Dates and decimal numbers are none.
 
@@ -54,13 +52,14 @@ def identifiers_in(text: str) -> Iterator[tuple[str, str]]:
         rest = pattern.sub("¦", rest)
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
+    """Return a text without white space, case-folded."""
     return _BLANKS.sub("", text).casefold()
 
 
 @dataclass
 class PassedThrough:
-    """What a privatised file holds as its source did.
+    """Counts what a privatised file keeps of its source: columns, vectors and identifiers.
 
     Attributes
     ----------
@@ -84,15 +83,15 @@ class PassedThrough:
     left_in_texts: Counter[str] = field(default_factory=Counter)
     n_neutral: int = 0
 
-    def neutral(self, cells: Iterable[str]) -> list[str]:
-        """Return the cells of a row, none of them a formula, and count those that were."""
+    def neutralise(self, cells: Iterable[str]) -> list[str]:
+        """Neutralise cells of a row that a spreadsheet would run as formulas; count them."""
         before = list(cells)
         after = [neutral_cell(cell) for cell in before]
         self.n_neutral += sum(a != b for a, b in zip(before, after, strict=True))
         return after
 
     def count_cells(self, column: str, cells: Iterable[Any]) -> None:
-        """Count the identifiers in cells of a column that is passed on."""
+        """Count the identifiers in cells of a column that is written unchanged."""
         found: Counter[str] = Counter()
         for cell in cells:
             is_number = isinstance(cell, int) and not isinstance(cell, bool)
@@ -102,45 +101,45 @@ class PassedThrough:
             self.in_columns.setdefault(column, Counter()).update(found)
 
     def count_text(self, before: str, after: str | None) -> None:
-        """Count the identifiers of a text, and those left in what is released; None for vectors."""
+        """Count a text's identifiers, and those left in its release (None for vectors)."""
         folded = None
         for kind, string in identifiers_in(before):
             self.in_texts[kind] += 1
             if after is not None:
-                folded = _folded(after) if folded is None else folded
-                self.left_in_texts[kind] += _folded(string) in folded
+                folded = _fold(after) if folded is None else folded
+                self.left_in_texts[kind] += _fold(string) in folded
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What a person who releases the file has to know, a sentence each."""
-        told = []
+        """Warnings for the person who releases the file, one sentence each."""
+        lines = []
         if self.columns:
-            told.append(f"Passed through unchanged: {', '.join(self.columns)}.")
+            lines.append(f"Passed through unchanged: {', '.join(self.columns)}.")
         for column, found in self.in_columns.items():
-            told.append(f"The column {column} holds {_counted(found)}, unchanged.")
+            lines.append(f"The column {column} contains {_format_counts(found)}, unchanged.")
         if self.vectors:
-            are = "holds vectors" if len(self.vectors) == 1 else "hold vectors"
-            told.append(
-                f"{', '.join(self.vectors)} {are}: if they are of the texts before protection, "
-                "they reveal what the mechanism hides. Remove them before you release the file."
+            are = "contains vectors" if len(self.vectors) == 1 else "contain vectors"
+            lines.append(
+                f"{', '.join(self.vectors)} {are}. Vectors of the unprotected texts reveal "
+                "what the mechanism hides: remove them before you release the file."
             )
         if self.in_texts:
             n, left = self.in_texts.total(), self.left_in_texts.total()
-            told.append(
-                f"Of {n:,} identifier-like string{'' if n == 1 else 's'} in the texts, {left:,} "
+            lines.append(
+                f"{left:,} of {n:,} identifier-like string{'' if n == 1 else 's'} in the texts "
                 f"{'is' if left == 1 else 'are'} in the output verbatim"
-                f"{f' ({_counted(+self.left_in_texts)})' if left else ''}."
+                f"{f' ({_format_counts(+self.left_in_texts)})' if left else ''}."
             )
         if self.n_neutral:
             are, they = ("cell that", "it") if self.n_neutral == 1 else ("cells that", "they")
-            told.append(
+            lines.append(
                 f"{self.n_neutral:,} {are} a spreadsheet would take for a formula: {they} got a "
-                "leading apostrophe. Parquet and JSON are written as they are."
+                "leading apostrophe. Parquet and JSON cells are not changed."
             )
-        return tuple(told)
+        return tuple(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form; it names columns and counts, and quotes nothing."""
+        """Return the JSON-able form: column names and counts, no content."""
         return {
             "columns": list(self.columns),
             "neutralised_cells": self.n_neutral,
@@ -151,7 +150,8 @@ class PassedThrough:
         }
 
 
-def _counted(found: Counter[str]) -> str:
+def _format_counts(found: Counter[str]) -> str:
+    """Format counts of identifiers by kind, such as `2 IBANs`."""
     return ", ".join(
         f"{found[kind]:,} {kind if found[kind] == 1 else plural}"
         for kind, plural in KINDS.items()

@@ -4,9 +4,9 @@ Implements Qu et al. (2021), §3 and §4: a mechanism M is η·d_χ-private wher
 P[M(x) = y] ≤ exp(η·d(x, x'))·P[M(x') = y] for all x, x', y (Eq. 2). Here d is the Euclidean
 distance of token vectors, or of sentence vectors; for a text, the sum over its tokens.
 
-What is covered: every word piece of a text, unknown and special tokens typed by hand included, is
-replaced or perturbed; nothing passes through. What is not: the *number* of word pieces shows, and
-[CLS] and [SEP], which the encoder sets around every text alike, are left as they are.
+Every word piece of a text is replaced or perturbed, including unknown tokens and special tokens
+typed by hand. Not covered: the *number* of word pieces is visible, and [CLS] and [SEP], which the
+encoder adds to every text, stay unchanged.
 """
 
 from __future__ import annotations
@@ -21,38 +21,28 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
-from core.defences.metric_dp.eta_grid import eta_steps
-from core.defences.metric_dp.nearest import NearestCandidate
-from core.defences.metric_dp.noise import LEAST_ETA, MOST_ETA, check_eta, draw_noise
-from core.defences.metric_dp.release import release_under_noise
-from core.defences.metric_dp.side_by_side import in_parts
-from core.defences.metric_dp.texts import TokenPrivatizer, privatised_texts, protect_texts
-from core.defences.protected import ProtectedEncoder, encode_dense, generator_of
-from core.encoders.white_box import require_white_box, token_table
-from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder
-from core.ranges import Strength
-from core.specs import setting
-from core.text import check_texts
-
-__all__ = [
-    "ChainedPrivatizer",
-    "SequenceRepresentation",
-    "TextPrivatizer",
-    "TextToText",
-    "TokenRepresentation",
-    "eta_setting",
-    "privatizer_of",
-]
+from leakscope.core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
+from leakscope.core.defences.metric_dp.eta_grid import eta_steps
+from leakscope.core.defences.metric_dp.neighbours.nearest import NearestCandidate
+from leakscope.core.defences.metric_dp.noise import LEAST_ETA, MOST_ETA, check_eta, draw_noise
+from leakscope.core.defences.metric_dp.parallel import map_parts
+from leakscope.core.defences.metric_dp.release import release_under_noise
+from leakscope.core.defences.metric_dp.texts import TokenPrivatizer, privatise_texts, protect_texts
+from leakscope.core.defences.protected import ProtectedEncoder, encode_dense, generator_of
+from leakscope.core.encoders.white_box import require_white_box, token_table
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder
+from leakscope.core.ranges import Strength
+from leakscope.core.specs import setting
+from leakscope.core.text import check_texts
 
 _BLOCK = 8192
 """Tokens whose noise is drawn at a time, while those before are compared."""
 
-_ETA_HELP = "Privacy parameter, in 1/distance: the smaller, the more noise"
+_ETA_HELP = "Privacy parameter, in 1/distance: a smaller value adds more noise"
 
 
 def _long_eta_steps(dimension: int) -> tuple[float, ...]:
-    """Go on to 40 times as much: noise on a whole text's vector needs a greater η."""
+    """Return the values of η for whole-text noise, which go 40 times as far as those for tokens."""
     steps = eta_steps(dimension)
     more = np.round(np.geomspace(steps[-1], 40 * steps[-1], 40)[1:])
     return (*steps, *(float(step) for step in more))
@@ -63,15 +53,15 @@ _LONG_ETA = Strength("η: less noise to the right", 75.0, _long_eta_steps, "η {
 
 
 def eta_setting(start: float = 75.0, strength: Strength = _ETA) -> float:
-    """Declare the η of a mechanism."""
+    """Declare the η setting of a mechanism."""
     declared: float = setting(start, _ETA_HELP, low=LEAST_ETA, high=MOST_ETA, strength=strength)
     return declared
 
 
 class TextPrivatizer:
-    """Turns texts into privatised texts (Qu et al. 2021, Eq. 4), token by token.
+    """Privatises texts token by token (Qu et al. 2021, Eq. 4).
 
-    Each token's vector is moved by fresh noise, and the nearest candidate is put in its place.
+    Fresh noise is added to each token's vector, and the nearest candidate replaces the token.
 
     Parameters
     ----------
@@ -101,34 +91,38 @@ class TextPrivatizer:
         )
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what each of (m,) tokens becomes, each under noise of its own."""
+        """Return the replacement of each of (m,) tokens, each with its own noise."""
         (changed,) = self.token_batches([np.asarray(token_ids, np.int64)])
         return changed
 
     def token_batches(self, batches: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
-        """Give the same for each batch of tokens; the noise of the next is drawn meanwhile."""
+        """Yield the replacements of each batch, drawing the next batch's noise meanwhile."""
 
         def run(blocks: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
-            return self._nearest.of_blocks(map(self._moved, blocks))
+            return self._nearest.of_blocks(map(self._add_noise, blocks))
 
-        for found in in_parts(run, batches, _blocks):
+        for found in map_parts(run, batches, _cut_into_blocks):
             yield self.ids[np.concatenate(found)]
 
-    def _moved(self, token_ids: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _add_noise(self, token_ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of tokens with noise added."""
         noise = draw_noise(len(token_ids), self._vectors.shape[1], self.eta, rng=self._rng)
         noise += self._vectors[token_ids]
         return noise
 
     def texts(self, texts: Sequence[str], *, is_whole: bool = True) -> list[str]:
-        """Return each text privatised; `is_whole=False` reads it as far as the encoder does.
+        """Privatise each text; `is_whole=False` cuts texts at the encoder's maximum length.
 
         A text in which the tokenizer finds nothing becomes the empty text.
         """
-        return privatised_texts(self, texts, is_whole=is_whole)
+        return privatise_texts(self, texts, is_whole=is_whole)
 
 
-def _blocks(token_ids: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Cut a batch; one without tokens has a block too, or those before the next would pile up."""
+def _cut_into_blocks(token_ids: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Cut a batch of tokens into blocks; an empty batch gives one empty block.
+
+    Without that block, the batches before an empty one would wait for the next.
+    """
     starts = range(0, max(len(token_ids), 1), _BLOCK)
     return [token_ids[start : start + _BLOCK] for start in starts]
 
@@ -145,23 +139,23 @@ class TextToText:
     seed: int | None = None
 
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> TextPrivatizer:
-        """Return what changes the tokens of an encoder."""
+        """Return the privatizer that replaces an encoder's tokens."""
         return TextPrivatizer(encoder, self.eta, candidates=self.candidates, rng=rng)
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder of privatised texts."""
+        """Return an encoder that encodes privatised texts."""
         return protect_texts(self, encoder)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenRepresentation:
-    """Adds noise to every token vector, and encodes from there (Qu et al. 2021, Eq. 3)."""
+    """Adds noise to every token vector before the encoder reads them (Qu et al. 2021, Eq. 3)."""
 
     eta: float = eta_setting()
     seed: int | None = None
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder of noisy token vectors."""
+        """Return an encoder that reads noisy token vectors."""
         check_eta(self.eta)
         known = require_white_box(encoder, "Token-representation privatisation")
         transform = partial(_encode_noisy, known, self.eta, generator_of(self.seed))
@@ -170,13 +164,13 @@ class TokenRepresentation:
 
 @dataclass(frozen=True, kw_only=True)
 class SequenceRepresentation:
-    """Adds noise to the text's own vector (Qu et al. 2021, Eq. 3, on sequences)."""
+    """Adds noise to the vector of the whole text (Qu et al. 2021, Eq. 3, on sequences)."""
 
     eta: float = eta_setting(200.0, _LONG_ETA)
     seed: int | None = None
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder of noisy vectors; they are not normalised again."""
+        """Return an encoder of noisy vectors, which are not normalised again."""
         check_eta(self.eta)
         rng = generator_of(self.seed)
 
@@ -186,12 +180,12 @@ class SequenceRepresentation:
         return ProtectedEncoder.of(encoder, self, transform)
 
 
-def privatizer_of(
+def make_privatizer(
     mechanism: Any, encoder: WhiteBoxEncoder, rng: np.random.Generator
 ) -> TokenPrivatizer:
-    """Return what turns tokens into those that are released.
+    """Return the token privatizer of a mechanism.
 
-    Where noisy token vectors are, into those nearest to them: the likeliest that went in.
+    For noisy token vectors it returns the token nearest to each: the likeliest original.
     """
     if isinstance(mechanism, TokenRepresentation):
         return TextPrivatizer(encoder, mechanism.eta, rng=rng)
@@ -200,21 +194,21 @@ def privatizer_of(
 
 
 class ChainedPrivatizer:
-    """Changes tokens by several mechanisms, one after the other.
+    """Replaces tokens by several mechanisms in sequence.
 
-    A text that passes from one to the next is cut into word pieces anew; here the pieces are
-    handed on as they are, which is what an attacker reads but for that.
+    A text that passes from one mechanism to the next is tokenised again; here the tokens are passed
+    on directly, which is what an attacker reads apart from that difference.
     """
 
     def __init__(
         self, encoder: WhiteBoxEncoder, mechanisms: Sequence[Any], rng: np.random.Generator
     ) -> None:
         self.encoder = encoder
-        self._parts = [privatizer_of(each, encoder, rng) for each in mechanisms]
+        self._parts = [make_privatizer(each, encoder, rng) for each in mechanisms]
         self.ids = self._parts[-1].ids
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what each of (m,) tokens becomes."""
+        """Return the final replacement of each of (m,) tokens."""
         for part in self._parts:
             token_ids = part.tokens(token_ids)
         return token_ids
@@ -228,7 +222,7 @@ def _encode_noisy(
     texts: Sequence[str],
     on_progress: OnProgress,
 ) -> Vectors:
-    """Encode texts from noisy token vectors, texts of equal length together."""
+    """Encode texts from noisy token vectors, in batches of texts of equal length."""
     ids = encoder.token_ids(check_texts(texts))
     table, device = token_table(encoder), encoder.token_vectors.device
     released = release_under_noise(table[np.fromiter(chain.from_iterable(ids), int)], eta, rng)

@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from randomgen import AESCounter, ChaCha
 
-from core.errors import InvalidInputError
-
-__all__ = ["LEAST_ETA", "MOST_ETA", "check_eta", "draw_noise", "secure_generator"]
+from leakscope.core.errors import InvalidInputError
 
 LEAST_ETA = 1e-6
 
@@ -29,13 +27,12 @@ _ROWS = 128
 
 
 def secure_generator() -> np.random.Generator:
-    """Return a generator whose stream is as secret as its key, of fresh bits: AES-128 or ChaCha20.
+    """Return a cryptographic random generator with a fresh key: AES-128 or ChaCha20.
 
-    For what is released. Whoever knows the key of a run can take the noise off again, so it is
-    neither chosen nor kept, and whoever guesses some of the noise learns nothing of the rest: the
-    stream is that of a cipher, AES in counter mode (FIPS 197) where the processor has it, else
-    ChaCha20 (RFC 8439); the key is drawn by the operating system. Measurements that are to be
-    repeated give a seed to another generator instead.
+    For releases. Anyone who knew a run's key could subtract the noise again, so the key is drawn by
+    the operating system and never stored. Guessing some of the noise reveals nothing of the rest:
+    the stream is a cipher's, AES in counter mode (FIPS 197) if the processor has it, else ChaCha20
+    (RFC 8439). Measurements that must be repeatable seed another generator instead.
     """
     in_hardware = AESCounter(key=secrets.randbits(128))
     if in_hardware.use_aesni:
@@ -51,7 +48,7 @@ def draw_noise(
     rng: np.random.Generator,
     dtype: type[np.floating] = np.float32,
 ) -> NDArray[Any]:
-    """Return (n_draws, dimension) independent draws of the noise at `eta`.
+    """Draw (n_draws, dimension) independent noise vectors at `eta`.
 
     Parameters
     ----------
@@ -73,7 +70,7 @@ def draw_noise(
 
 
 def check_eta(eta: object) -> float:
-    """Return η, or raise InvalidInputError where it is not a positive finite number."""
+    """Return η as a float; raise InvalidInputError unless it is a positive finite number."""
     if not (isinstance(eta, int | float) and 0 < eta < float("inf")):
         raise InvalidInputError(f"eta must be a positive number, got {eta!r}.")
     return float(eta)

@@ -1,16 +1,14 @@
-"""The noise of d_χ-privacy on the device that computes, for training that draws much of it."""
+"""d_χ-privacy noise drawn on the computing device, for training that needs much of it."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 
-from core.defences.metric_dp.noise import check_eta
-
-__all__ = ["draw_noise_there"]
+from leakscope.core.defences.metric_dp.noise import check_eta
 
 
-def draw_noise_there(
+def draw_noise_on_device(
     n_draws: int,
     dimension: int,
     eta: float = 1.0,
@@ -18,11 +16,11 @@ def draw_noise_there(
     rng: np.random.Generator,
     device: torch.device | str,
 ) -> torch.Tensor:
-    """Return (n_draws, dimension) float64 draws of the noise at `eta`, made on a device.
+    """Draw (n_draws, dimension) float64 noise vectors at `eta` on a torch device.
 
-    Norms are drawn from `rng`; directions there, by a generator that begins anew with 63 bits of
-    `rng` at each call: equal states of it give equal draws, on a device of one kind. For training
-    and measurements, not for what is released (`secure_generator`).
+    Norms come from `rng`, directions from a generator on the device that is seeded with 63 bits of
+    `rng` at each call: equal states of `rng` give equal draws on devices of one kind. For training
+    and measurements, not for releases (see `secure_generator`).
     """
     check_eta(eta)
     norms = rng.gamma(dimension, 1.0 / eta, size=(n_draws, 1))

@@ -1,11 +1,11 @@
-"""Text to text whose answer is one of the nearest to the noisy vector, not always the nearest.
+"""Text-to-text privatisation that releases a candidate of a random rank, not always the nearest.
 
 After Asghar et al. (2024), "d_χ-privacy for text and the curse of dimensionality"
 (arXiv 2411.13784): in many dimensions noise returns either the very token or one unrelated to it,
 hardly ever a near one. Their remedy is a post-processing: all candidates are ranked by their
 distance to the noisy vector, and that of rank i = 0, 1, … is released with probability
-∝ exp(−c·ε·i). As neither rank nor draw looks at the input, what d_χ-privacy promises for the noise
-(Qu et al. 2021, Eq. 2) still holds.
+∝ exp(−c·ε·i). As neither rank nor draw depends on the input, the noise's d_χ-privacy guarantee (Qu
+et al. 2021, Eq. 2) still holds.
 Differs from the paper: η is its ε, and c has a default of our own. The form of the probability is
 that of code which its authors published with later work: docs/decisions/0024 says so.
 """
@@ -17,24 +17,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
-from core.defences.metric_dp.mechanisms import eta_setting
-from core.defences.metric_dp.nearest import NearestCandidate
-from core.defences.metric_dp.noise import check_eta, draw_noise
-from core.defences.metric_dp.texts import protect_texts
-from core.defences.protected import ProtectedEncoder
-from core.encoders.white_box import token_table
-from core.errors import InvalidInputError
-from core.protocols import Encoder, WhiteBoxEncoder
-from core.specs import setting
-
-__all__ = ["TextToTextRanked", "draw_ranks"]
+from leakscope.core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
+from leakscope.core.defences.metric_dp.mechanisms import eta_setting
+from leakscope.core.defences.metric_dp.neighbours.nearest import NearestCandidate
+from leakscope.core.defences.metric_dp.noise import check_eta, draw_noise
+from leakscope.core.defences.metric_dp.texts import protect_texts
+from leakscope.core.defences.protected import ProtectedEncoder
+from leakscope.core.encoders.white_box import token_table
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder, WhiteBoxEncoder
+from leakscope.core.specs import setting
 
 _BLOCK = 512
 
 
 def draw_ranks(n: int, fall: float, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return n independent ranks from 0 to most − 1, P[i] ∝ exp(−fall·i).
+    """Draw n independent ranks from 0 to most − 1 with P[i] ∝ exp(−fall·i).
 
     Drawn by the inverse of the cumulative distribution, (1 − exp(−fall·(i+1)))/(1 −
     exp(−fall·most)).
@@ -52,25 +50,28 @@ class TextToTextRanked:
 
     eta: float = eta_setting()
     c: float = setting(
-        0.005, "How fast the chance of a rank falls, times η; 0 gives all the same", low=0, high=1e6
+        0.005,
+        "How fast the chance of a rank falls, times η; 0: all ranks are equally likely",
+        low=0,
+        high=1e6,
     )
     candidates: str = setting("regular", "Tokens that may be returned", choices=CANDIDATES)
     seed: int | None = None
 
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> _RankedPrivatizer:
-        """Return what changes the tokens of an encoder."""
+        """Return the privatizer that replaces an encoder's tokens."""
         check_eta(self.eta)
         if not self.c >= 0:
             raise InvalidInputError(f"c must be at least 0, got {self.c!r}.")
         return _RankedPrivatizer(self, encoder, rng)
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder of privatised texts."""
+        """Return an encoder that encodes privatised texts."""
         return protect_texts(self, encoder)
 
 
 class _RankedPrivatizer:
-    """Moves tokens by noise and releases the candidate of a drawn rank."""
+    """Adds noise to each token's vector and releases the candidate at a random rank."""
 
     def __init__(
         self, mechanism: TextToTextRanked, encoder: WhiteBoxEncoder, rng: np.random.Generator
@@ -83,7 +84,7 @@ class _RankedPrivatizer:
         )
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what each of (m,) tokens becomes, under noise and a rank of its own."""
+        """Return the replacement of each of (m,) tokens, each with its own noise and rank."""
         token_ids = np.asarray(token_ids, np.int64)
         n, eta = len(token_ids), self._mechanism.eta
         fall = self._mechanism.c * eta

@@ -3,7 +3,7 @@
 The proof of d_χ-privacy (Qu et al. 2021, Eq. 2–3) is about real numbers. A float32 sum v + n keeps
 the rounding grid of v: wherever |v_i + n_i| < |v_i|/2 it is a multiple of half the spacing of
 floats at v_i, and for another input it usually is not (Mironov 2012, doi:10.1145/2382196.2382264).
-One such coordinate excludes an input for certain, whatever η promises.
+One such coordinate excludes an input for certain, whatever η guarantees.
 
 So the sum is computed in float64, where a float32 input is exact, and rounded to multiples of a
 step δ = 2^-k that depends on the scale of the noise alone. What is returned is a function of the
@@ -18,8 +18,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.metric_dp.noise import draw_noise
-from core.protocols import Vectors
+from leakscope.core.defences.metric_dp.noise import draw_noise
+from leakscope.core.protocols import Vectors
 
 STEPS_PER_SCALE = 1000
 """The step is at most this fraction of the scale of the noise: 1/η, or σ."""
@@ -29,7 +29,7 @@ FINEST_STEP = 2.0**-30
 
 
 def grid_step(scale: float) -> float:
-    """Return the step δ = 2^-k of the grid for noise of a scale: the greatest ≤ scale/1000.
+    """Return the release grid's step for a noise scale: the greatest power of two ≤ scale/1000.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def grid_step(scale: float) -> float:
 def release(
     vectors: NDArray[np.floating], noise: NDArray[np.float64], scale: float
 ) -> NDArray[np.float32]:
-    """Return noisy vectors as they may leave the process: their sum on the fixed grid.
+    """Add float64 noise to vectors and round the sum to the fixed release grid.
 
     Every mechanism whose output is numbers calls this, and nothing else adds noise to what it
     releases.
@@ -87,7 +87,7 @@ def release(
 def release_under_noise(
     vectors: Vectors | NDArray[np.float32], eta: float, rng: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Return (m, n) float32 vectors under fresh noise of d_χ-privacy at η, on the fixed grid.
+    """Add fresh d_χ-privacy noise at η to (m, n) vectors and round to the release grid.
 
     Implements Qu et al. (2021), Eq. 3. Differs from the paper: released on a grid.
 

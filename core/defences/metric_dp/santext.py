@@ -1,4 +1,4 @@
-"""SanText and SanText+: a token is replaced by any other, the nearer the likelier.
+"""SanText and SanText+: a token is replaced by any other, near ones more often.
 
 Implements Yue et al. (2021), "Differential privacy for text analytics via natural text
 sanitization": P[M(x) = y] ∝ exp(−½·ε·d(x, y)) over the vocabulary. For all x, x', y it holds that
@@ -17,24 +17,26 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora import bundled_sentences
-from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
-from core.defences.metric_dp.choosing import ChoosingPrivatizer, check_epsilon, epsilon_setting
-from core.defences.metric_dp.texts import protect_texts
-from core.defences.protected import ProtectedEncoder
-from core.errors import InvalidInputError
-from core.protocols import Encoder, WhiteBoxEncoder
-from core.specs import setting
-
-__all__ = ["SanText", "SanTextPlus", "santext_log_weights", "sensitive_tokens"]
+from leakscope.core.corpora import bundled_sentences
+from leakscope.core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
+from leakscope.core.defences.metric_dp.exponential_mechanism import (
+    ExponentialPrivatizer,
+    check_epsilon,
+    epsilon_setting,
+)
+from leakscope.core.defences.metric_dp.texts import protect_texts
+from leakscope.core.defences.protected import ProtectedEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder, WhiteBoxEncoder
+from leakscope.core.specs import setting
 
 _STEPS = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 25.0, 30.0, 40.0)
 _N_COUNTED = 5000
-"""Sentences, drawn evenly from those that ship, by which tokens count as frequent."""
+"""Evenly spaced bundled sentences, in which frequent tokens are counted."""
 
 
 def santext_log_weights(distances: NDArray[np.float64], *, epsilon: float) -> NDArray[np.float64]:
-    """Return −½·ε·d.
+    """Return SanText's log-weights −½·ε·d of candidates at given distances.
 
     Examples
     --------
@@ -52,48 +54,56 @@ class SanText:
     candidates: str = setting("regular", "Tokens that may be returned", choices=CANDIDATES)
     seed: int | None = None
 
-    def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> ChoosingPrivatizer:
-        """Return what changes the tokens of an encoder."""
+    def privatizer(
+        self, encoder: WhiteBoxEncoder, rng: np.random.Generator
+    ) -> ExponentialPrivatizer:
+        """Return the privatizer that replaces an encoder's tokens."""
         weights = partial(santext_log_weights, epsilon=check_epsilon(self.epsilon))
-        return ChoosingPrivatizer(encoder, self.candidates, weights, rng=rng)
+        return ExponentialPrivatizer(encoder, self.candidates, weights, rng=rng)
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder of privatised texts."""
+        """Return an encoder that encodes privatised texts."""
         return protect_texts(self, encoder)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SanTextPlus:
-    """SanText for rare tokens; frequent ones are mostly left as they are (Yue et al. 2021).
+    """SanText for rare tokens; frequent tokens mostly stay unchanged (Yue et al. 2021).
 
-    Which tokens are sensitive is public. A token that is not, and stays, is released as it is.
+    The list of sensitive tokens is public. Other tokens may be released unchanged.
     """
 
     epsilon: float = epsilon_setting(14.0, _STEPS, "in 1/distance")
     p: float = setting(
-        0.3, "Chance that a token is replaced that is not sensitive", low=1e-6, high=1,
+        0.3,
+        "Chance that a token that is not sensitive is replaced",
+        low=1e-6,
+        high=1,
         paper="as the authors run it",
-    )  # fmt: skip
+    )
     sensitive: float = setting(
-        0.9, "Share of the tokens that is sensitive, the rarest first", low=1e-6, high=1,
+        0.9,
+        "Share of tokens that are sensitive, the rarest first",
+        low=1e-6,
+        high=1,
         paper="as the authors run it",
-    )  # fmt: skip
+    )
     candidates: str = setting("regular", "Tokens that may be returned", choices=CANDIDATES)
     seed: int | None = None
 
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> _PlusPrivatizer:
-        """Return what changes the tokens of an encoder."""
+        """Return the privatizer that replaces an encoder's tokens."""
         if not 0 < self.p <= 1:
             raise InvalidInputError(f"p must lie in (0, 1], got {self.p!r}.")
         return _PlusPrivatizer(self, encoder, rng)
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder of privatised texts."""
+        """Return an encoder that encodes privatised texts."""
         return protect_texts(self, encoder)
 
 
 class _PlusPrivatizer:
-    """Leaves some tokens as they are, and changes the others as SanText does."""
+    """Replaces sensitive tokens as SanText does, and the others only with probability p."""
 
     def __init__(
         self, mechanism: SanTextPlus, encoder: WhiteBoxEncoder, rng: np.random.Generator
@@ -103,10 +113,10 @@ class _PlusPrivatizer:
         self.ids = candidate_ids(encoder, mechanism.candidates)
         weights = partial(santext_log_weights, epsilon=check_epsilon(mechanism.epsilon))
         outputs = self.ids[self._is_sensitive[self.ids]]
-        self._inner = ChoosingPrivatizer(encoder, outputs, weights, rng=rng)
+        self._inner = ExponentialPrivatizer(encoder, outputs, weights, rng=rng)
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what each of (m,) tokens becomes, each by a draw of its own."""
+        """Return the replacement of each of (m,) tokens, by independent draws."""
         token_ids = np.asarray(token_ids, np.int64)
         is_drawn = self._rng.random(len(token_ids)) < self._p
         is_drawn |= self._is_sensitive[token_ids]
@@ -114,14 +124,14 @@ class _PlusPrivatizer:
         changed[is_drawn] = self._inner.tokens(token_ids[is_drawn])
         return changed
 
-    def remember(self, token_ids: NDArray[np.int64]) -> None:
-        """Keep what `chances` of these tokens need; see `ChoosingPrivatizer`."""
-        self._inner.remember(token_ids)
+    def precompute(self, token_ids: NDArray[np.int64]) -> None:
+        """Precompute what `chances` needs for these tokens; see `ExponentialPrivatizer`."""
+        self._inner.precompute(token_ids)
 
     def chances(
         self, token_ids: NDArray[np.int64], released: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
-        """Return P[y | x] of (m,) tokens x and (Y,) tokens y, (m, Y); see `ChoosingPrivatizer`."""
+        """Return P[y | x] of (m,) tokens x and (Y,) tokens y, shape (m, Y)."""
         token_ids = np.asarray(token_ids, np.int64)
         asked = self.ids if released is None else np.asarray(released, np.int64)
         found = self._inner.chances(token_ids, asked)
@@ -134,11 +144,11 @@ class _PlusPrivatizer:
 def sensitive_tokens(
     encoder: WhiteBoxEncoder, share: float, candidates: str = "regular"
 ) -> NDArray[np.bool_]:
-    """Tell for every token of an encoder whether it is sensitive.
+    """Return a mask over the encoder's tokens: True for those that are sensitive (rare).
 
-    The rarest `share` of the candidates is, at least one, and whatever the sentences that ship do
-    not hold; so is every token that is no candidate, such as [UNK]. Of equally rare ones the later
-    is.
+    The rarest `share` of the candidates is sensitive, at least one, and so is every candidate that
+    no bundled sentence holds and every token that is no candidate, such as [UNK]. Among equally
+    rare tokens, the later ones are.
     """
     ids = candidate_ids(encoder, candidates)
     counts = _token_counts(encoder)[ids]
@@ -153,7 +163,7 @@ _COUNTS: dict[str, NDArray[np.int64]] = {}
 
 
 def _token_counts(encoder: WhiteBoxEncoder) -> NDArray[np.int64]:
-    """Return how often each token stands in sentences that ship, counted once for an encoder."""
+    """Count each token of an encoder in bundled sentences, once per encoder and process."""
     if encoder.fingerprint not in _COUNTS:
         sentences = bundled_sentences()
         some = sentences[:: max(1, len(sentences) // _N_COUNTED)]

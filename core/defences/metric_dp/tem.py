@@ -9,7 +9,7 @@ Differs from the paper: it is drawn in one step. The greatest of n_others Gumbel
 location −γ is one of location −γ + (2/ε)·ln n_others, and each is the greatest equally often, so
 that the above is P[M(x) = y] ∝ exp(−½·ε·min(d(x, y), γ)) exactly.
 
-The promise: min(d, γ) differs between x and x' by min(d(x, x'), γ) at most, hence
+The guarantee: min(d, γ) differs between x and x' by min(d(x, x'), γ) at most, hence
 P[M(x) = y] ≤ exp(ε·min(d(x, x'), γ))·P[M(x') = y]: the paper's bound, and for far tokens a better.
 """
 
@@ -22,21 +22,23 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
-from core.defences.metric_dp.choosing import ChoosingPrivatizer, check_epsilon, epsilon_setting
-from core.defences.metric_dp.texts import protect_texts
-from core.defences.protected import ProtectedEncoder
-from core.errors import InvalidInputError
-from core.protocols import Encoder, WhiteBoxEncoder
-from core.specs import setting
-
-__all__ = ["TEM", "tem_gamma", "tem_log_weights"]
+from leakscope.core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
+from leakscope.core.defences.metric_dp.exponential_mechanism import (
+    ExponentialPrivatizer,
+    check_epsilon,
+    epsilon_setting,
+)
+from leakscope.core.defences.metric_dp.texts import protect_texts
+from leakscope.core.defences.protected import ProtectedEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder, WhiteBoxEncoder
+from leakscope.core.specs import setting
 
 _STEPS = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 25.0, 30.0, 40.0)
 
 
 def tem_gamma(epsilon: float, beta: float, n_tokens: int) -> float:
-    """Return γ = (2/ε)·ln((1−β)(|V|−1)/β), at least 0.
+    """Return TEM's threshold γ = (2/ε)·ln((1−β)(|V|−1)/β), at least 0.
 
     Examples
     --------
@@ -52,7 +54,7 @@ def tem_gamma(epsilon: float, beta: float, n_tokens: int) -> float:
 def tem_log_weights(
     distances: NDArray[np.float64], *, epsilon: float, gamma: float
 ) -> NDArray[np.float64]:
-    """Return −½·ε·min(d, γ).
+    """Return TEM's log-weights −½·ε·min(d, γ) of candidates at given distances.
 
     Examples
     --------
@@ -68,23 +70,28 @@ class TEM:
 
     epsilon: float = epsilon_setting(14.0, _STEPS, "in 1/distance")
     beta: float = setting(
-        0.001, "Chance that a replacement lies beyond γ", low=1e-12, high=0.999,
+        0.001,
+        "Chance that a replacement lies beyond γ",
+        low=1e-12,
+        high=0.999,
         paper="Carvalho et al. (2023)",
-    )  # fmt: skip
+    )
     candidates: str = setting("regular", "Tokens that may be returned", choices=CANDIDATES)
     seed: int | None = None
 
     def gamma(self, n_tokens: int) -> float:
-        """Return γ for so many candidates."""
+        """Return the threshold γ for a number of candidate tokens."""
         return tem_gamma(check_epsilon(self.epsilon), self.beta, n_tokens)
 
-    def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> ChoosingPrivatizer:
-        """Return what changes the tokens of an encoder."""
+    def privatizer(
+        self, encoder: WhiteBoxEncoder, rng: np.random.Generator
+    ) -> ExponentialPrivatizer:
+        """Return the privatizer that replaces an encoder's tokens."""
         ids = candidate_ids(encoder, self.candidates)
         gamma = self.gamma(len(ids))
         weights = partial(tem_log_weights, epsilon=self.epsilon, gamma=gamma)
-        return ChoosingPrivatizer(encoder, ids, weights, rng=rng)
+        return ExponentialPrivatizer(encoder, ids, weights, rng=rng)
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder of privatised texts."""
+        """Return an encoder that encodes privatised texts."""
         return protect_texts(self, encoder)

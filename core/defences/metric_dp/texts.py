@@ -1,4 +1,4 @@
-"""What all mechanisms have in common that release a text: token by token, nothing left as it is.
+"""Shared code of mechanisms that release a text: every token is replaced on its own.
 
 A mechanism is a defence whose `privatizer(encoder, rng)` changes tokens. Every word piece goes
 through it: [UNK], and special tokens that somebody typed, are inputs like any other, for they have
@@ -16,26 +16,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.protected import ProtectedEncoder, generator_of
-from core.encoders.white_box import require_white_box
-from core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder
-
-__all__ = [
-    "TextMechanism",
-    "TokenPrivatizer",
-    "batches_of",
-    "change_of",
-    "privatised_batches",
-    "privatised_texts",
-    "protect_texts",
-]
+from leakscope.core.defences.protected import ProtectedEncoder, generator_of
+from leakscope.core.encoders.white_box import require_white_box
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder
 
 
 class TokenPrivatizer(Protocol):
-    """Changes tokens, each by a draw of its own.
+    """Replaces tokens, each by an independent draw.
 
-    One may have `token_batches` besides, which gives what each of several batches becomes, and
-    draws from the next while one is changed.
+    An implementation may also have `token_batches`, which changes a stream of batches and draws
+    from the next while one is changed.
     """
 
     encoder: WhiteBoxEncoder
@@ -43,7 +33,7 @@ class TokenPrivatizer(Protocol):
     """The candidates: what may come out, ascending."""
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what each of (m,) tokens becomes."""
+        """Return the replacement of each of (m,) tokens."""
         ...
 
 
@@ -52,29 +42,29 @@ class TextMechanism(Protocol):
 
     @property
     def seed(self) -> int | None:
-        """Of its draws; None for what is released."""
+        """Seed of the draws; None for releases."""
         ...
 
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> TokenPrivatizer:
-        """Return what changes the tokens of an encoder."""
+        """Return the privatizer that replaces an encoder's tokens."""
         ...
 
 
-def privatised_texts(
+def privatise_texts(
     privatizer: TokenPrivatizer, texts: Sequence[str], *, is_whole: bool = True
 ) -> list[str]:
-    """Return each text privatised; `is_whole=False` reads it as far as the encoder does.
+    """Privatise each text; `is_whole=False` cuts texts at the encoder's maximum length.
 
     A text in which the tokenizer finds nothing becomes the empty text.
     """
-    (found,) = privatised_batches(privatizer, [texts], is_whole=is_whole)
+    (found,) = privatise_batches(privatizer, [texts], is_whole=is_whole)
     return found
 
 
-def privatised_batches(
+def privatise_batches(
     privatizer: TokenPrivatizer, batches: Iterable[Sequence[str]], *, is_whole: bool = True
 ) -> Iterator[list[str]]:
-    """Give each batch of texts privatised; the next may be read while one is compared."""
+    """Privatise batches of texts lazily; the next batch may be read while one is compared."""
     encoder, lengths = privatizer.encoder, deque[list[int]]()
 
     def tokens() -> Iterator[NDArray[np.int64]]:
@@ -90,17 +80,17 @@ def privatised_batches(
         yield [encoder.text_of(part.tolist()) for part in parts]
 
 
-def change_of(
+def text_privatiser(
     mechanism: TextMechanism, encoder: Encoder, *, is_whole: bool = True
 ) -> Callable[[Sequence[str]], list[str]]:
-    """Return what turns texts into privatised ones, noise drawn anew at every call.
+    """Return a function that privatises a list of texts, with fresh noise at every call.
 
     Raises
     ------
     InvalidInputError
         The encoder is a black box: it has no tokens to exchange.
     """
-    change = batches_of(mechanism, encoder, is_whole=is_whole)
+    change = batch_privatiser(mechanism, encoder, is_whole=is_whole)
 
     def changed(texts: Sequence[str]) -> list[str]:
         (found,) = change([texts])
@@ -109,10 +99,10 @@ def change_of(
     return changed
 
 
-def batches_of(
+def batch_privatiser(
     mechanism: TextMechanism, encoder: Encoder, *, is_whole: bool = True
 ) -> Callable[[Iterable[Sequence[str]]], Iterator[list[str]]]:
-    """Return the same for batches of texts, of which the next may be read while one is changed.
+    """Return a function that privatises an iterable of batches of texts, with fresh noise.
 
     Raises
     ------
@@ -121,12 +111,12 @@ def batches_of(
     """
     known = require_white_box(encoder, type(mechanism).__name__)
     privatizer = mechanism.privatizer(known, generator_of(mechanism.seed))
-    return partial(privatised_batches, privatizer, is_whole=is_whole)
+    return partial(privatise_batches, privatizer, is_whole=is_whole)
 
 
 def protect_texts(mechanism: Any, encoder: Encoder) -> ProtectedEncoder:
-    """Return the encoder of privatised texts: what is released is a text."""
-    change = change_of(mechanism, encoder, is_whole=False)
+    """Return an encoder that encodes privatised texts: what is released is a text."""
+    change = text_privatiser(mechanism, encoder, is_whole=False)
 
     def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
         return encoder.encode(change(texts), on_progress)

@@ -1,1 +1,1 @@
-"""Defences that are trained: models made so that they tell less, or work with what noise leaves."""
+"""Defences that are trained: models that leak less, or that work on noisy inputs."""

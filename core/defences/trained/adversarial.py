@@ -1,4 +1,4 @@
-"""Adversarial training on frozen vectors: a small adapter hides words or an attribute.
+"""Adversarial training of a small adapter on frozen vectors, to hide words or an attribute.
 
 Implements Song & Raghunathan (2020), §7, for an encoder whose weights stay as they are.
 """
@@ -15,30 +15,32 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.defences.protected import ProtectedEncoder
-from core.defences.trained.contest import AgainstAdversary, Contest, adversary_of
-from core.errors import EncoderMismatchError, InvalidInputError, NotFittedError
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.results import Score
-from core.specs import setting, validate_settings
-from core.store import digest_of
-from core.text import check_texts
-from core.training.devices import pick_device
-from core.training.loop import Loop, TrainingLog, train
-from core.training.watch import or_nothing
-from core.vectors import is_sparse
-
-__all__ = ["AdapterNetwork", "AdversarialAdapter", "kept_loss"]
+from leakscope.core.defences.protected import ProtectedEncoder
+from leakscope.core.defences.trained.adversarial_game import (
+    AdversarialGame,
+    AdversarialSettings,
+    make_adversary,
+)
+from leakscope.core.errors import EncoderMismatchError, InvalidInputError, NotFittedError
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.results import Score
+from leakscope.core.specs import setting, validate_settings
+from leakscope.core.storage.artifacts import digest_of
+from leakscope.core.text import check_texts
+from leakscope.core.training.devices import pick_device
+from leakscope.core.training.loop import Loop, TrainingLog, train
+from leakscope.core.training.watch import discard_on_divergence
+from leakscope.core.vectors import is_sparse
 
 LEAST_TEXTS = 40
-"""To train on and to hold out."""
+"""Fewest texts, training and held-out together."""
 
 MOST_HELD = 1000
-"""Texts held out at most, to tell what the adversary reads after each epoch."""
+"""Most held-out texts, on which the adversary is scored after each epoch."""
 
 
-def kept_loss(own: Tensor, frozen: Tensor, temperature: float) -> Tensor:
-    """Return how badly the vectors tell which texts belong together, by the frozen ones.
+def similarity_loss(own: Tensor, frozen: Tensor, temperature: float) -> Tensor:
+    """Return the cross-entropy between frozen and adapted vectors' similarity distributions.
 
     −(1/n) Σ_a Σ_{b≠a} P(x_b|x_a) log P_f(x_b|x_a), with P_f(x_b|x_a) = exp(f(x_b)·f(x_a)/τ) /
     Σ_{x≠x_a} exp(f(x)·f(x_a)/τ) over the batch, and P the same of the frozen vectors.
@@ -60,7 +62,7 @@ def kept_loss(own: Tensor, frozen: Tensor, temperature: float) -> Tensor:
 
 
 class AdapterNetwork(nn.Module):
-    """f(e) = W e + B relu(A e), made a unit vector.
+    """The adapter f(e) = W e + B relu(A e), normalised to unit length.
 
     W starts as the principal directions of the vectors (the identity where m = d), and B at 0, so
     that before any training nothing is hidden that fewer numbers do not hide.
@@ -77,13 +79,13 @@ class AdapterNetwork(nn.Module):
         nn.init.zeros_(self.leave.bias)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return the (n, m) adapted vectors of (n, d) frozen ones."""
+        """Return the (n, m) adapted vectors of (n, d) frozen vectors."""
         changed = self.direct(vectors) + self.leave(torch.relu(self.enter(vectors)))
         return nn.functional.normalize(changed)
 
 
-def _directions(vectors: Vectors, m: int) -> NDArray[np.float32]:
-    """Return the m principal directions, shape (m, d); the identity where m = d."""
+def _principal_directions(vectors: Vectors, m: int) -> NDArray[np.float32]:
+    """Return the vectors' m principal directions, shape (m, d); the identity if m = d."""
     d = vectors.shape[1]
     if m == d:
         return np.eye(d, dtype=np.float32)
@@ -92,30 +94,32 @@ def _directions(vectors: Vectors, m: int) -> NDArray[np.float32]:
 
 
 @dataclass
-class AdversarialAdapter(AgainstAdversary):
-    """Changes an encoder's vectors so that an adversary cannot read them, and they stay useful.
+class AdversarialAdapter(AdversarialSettings):
+    """Changes vectors so that an adversary recovers less from them while they stay useful.
 
     Implements Song & Raghunathan (2020), §7, by gradient reversal.
     Differs from the paper: the encoder is frozen, and a small network on its vectors is trained in
-    its place; usefulness is kept by `kept_loss` instead of the next sentence; the adversary reads
-    scaled vectors and may have a hidden layer.
+    its place; `similarity_loss` keeps utility instead of the next sentence; the adversary
+    sees scaled vectors and may have a hidden layer.
 
     Attributes
     ----------
     during_ : list of Score
-        What the adversary in training read of held-out texts after each epoch.
+        The training adversary's score on held-out texts after each epoch.
     seconds_ : float
-        Of the training, those before it was stopped too.
+        Training time, including interrupted runs.
     """
 
-    dimension: int = setting(0, "Numbers in an adapted vector; 0 for as many as before", low=0)
+    dimension: int = setting(0, "Numbers of an adapted vector; 0: as many as before", low=0)
     hidden: int = setting(512, "Units of the adapter's hidden layer", low=1, high=8192)
-    temperature: float = setting(0.05, "τ of the loss that keeps usefulness", low=1e-3, high=10.0)
+    temperature: float = setting(0.05, "τ of the loss that keeps utility", low=1e-3, high=10.0)
     epochs: int = setting(15, "Passes over the texts", low=1, high=1000)
-    batch_size: int = setting(256, "Texts a step", low=8, high=2**14)
-    learning_rate: float = setting(2e-4, "Of Adam, for the adapter", low=1e-6, high=1.0)
-    clip_norm: float = setting(5.0, "Longest gradient of the adapter; 0 for any", low=0.0)
-    seed: int = setting(0, "Of the start, the order and the held-out texts", low=0)
+    batch_size: int = setting(256, "Texts per step", low=8, high=2**14)
+    learning_rate: float = setting(
+        2e-4, "Learning rate of Adam for the adapter", low=1e-6, high=1.0
+    )
+    clip_norm: float = setting(5.0, "Longest gradient of the adapter; 0: no limit", low=0.0)
+    seed: int = setting(0, "Random seed of weights, order and held-out texts", low=0)
     device: str = setting("auto", "Where to train: auto, cpu, cuda or mps")
 
     def fit(
@@ -128,7 +132,7 @@ class AdversarialAdapter(AgainstAdversary):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train on texts; see `TrainedDefence.fit`.
+        """Train the adapter on texts; see `TrainedDefence.fit`.
 
         Parameters
         ----------
@@ -140,7 +144,7 @@ class AdversarialAdapter(AgainstAdversary):
         InvalidInputError
             Too few texts, no labels, sparse vectors, or a setting outside its range.
         DivergedError
-            The training ran away; nothing of it is kept.
+            The training diverged; nothing of it is stored.
         """
         validate_settings(self)
         texts = check_texts(texts)
@@ -151,20 +155,20 @@ class AdversarialAdapter(AgainstAdversary):
         vectors = encoder.encode(texts, on_progress) if vectors is None else vectors
         if is_sparse(vectors):
             raise InvalidInputError(
-                f"{encoder.name} gives sparse vectors, which the adapter cannot take. Choose an "
-                "encoder of dense ones."
+                f"{encoder.name} gives sparse vectors, which the adapter cannot use. Choose an "
+                "encoder of dense vectors."
             )
-        with or_nothing(checkpoint_dir):
+        with discard_on_divergence(checkpoint_dir):
             run = _Run(self, texts, np.asarray(vectors, np.float32), labels)
             log = run.train(encoder, on_progress, checkpoint_dir)
         self.seconds_ = log.seconds
         self.network_ = run.network.eval().requires_grad_(False).cpu()
-        self.during_ = run.contest.scores
+        self.during_ = run.game.scores
         self.encoder_name_, self.encoder_fingerprint_ = encoder.name, encoder.fingerprint
         return self
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder of adapted vectors, which are unit vectors."""
+        """Return an encoder of adapted vectors, which are unit vectors."""
         network = self._network()
         if encoder.fingerprint != self.encoder_fingerprint_:
             raise EncoderMismatchError(
@@ -182,12 +186,13 @@ class AdversarialAdapter(AgainstAdversary):
         return ProtectedEncoder.of(encoder, self, transform, m)
 
     def _network(self) -> AdapterNetwork:
+        """Return the trained network; raise NotFittedError if there is none."""
         if not hasattr(self, "network_"):
             raise NotFittedError("AdversarialAdapter is not trained: call fit, or load one.")
         return self.network_
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the adapter's weights, whose vectors it reads and what the adversary read."""
+        """Return the adapter's weights, its encoder, and the adversary's scores during training."""
         arrays = {k: v.numpy() for k, v in self._network().state_dict().items()}
         return arrays, {
             "encoder_name": self.encoder_name_,
@@ -196,7 +201,7 @@ class AdversarialAdapter(AgainstAdversary):
         }
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the adapter's network and scores from what `state` returned."""
         tensors = {k: torch.from_numpy(v.astype(np.float32)) for k, v in arrays.items()}
         start = np.zeros(tensors["direct.weight"].shape, np.float32)
         network = AdapterNetwork(start, len(tensors["enter.bias"]))
@@ -209,7 +214,7 @@ class AdversarialAdapter(AgainstAdversary):
 
 
 class _Run:
-    """One training run of an adapter."""
+    """One training run of an adapter: split, networks, loss and validation."""
 
     def __init__(
         self,
@@ -232,15 +237,16 @@ class _Run:
                 f"dimension must lie in [0, {vectors.shape[1]}] for this encoder, got {m}."
             )
         torch.manual_seed(adapter.seed)
-        self.network = AdapterNetwork(_directions(vectors[self.known], m), adapter.hidden)
-        adversary = adversary_of(adapter, texts, labels, self.known, m)
-        self.contest = Contest(adapter, self.network, adversary, self.device)
-        told = ["\0".join(texts), "\0".join(labels or ())]
-        self.digest = digest_of({"vectors": vectors}, told)
+        self.network = AdapterNetwork(_principal_directions(vectors[self.known], m), adapter.hidden)
+        adversary = make_adversary(adapter, texts, labels, self.known, m)
+        self.game = AdversarialGame(adapter, self.network, adversary, self.device)
+        contents = ["\0".join(texts), "\0".join(labels or ())]
+        self.digest = digest_of({"vectors": vectors}, contents)
 
     def train(
         self, encoder: Encoder, on_progress: OnProgress, checkpoint_dir: str | None
     ) -> TrainingLog:
+        """Train the adapter and its adversary; return the log."""
         adapter = self.adapter
         settings = {k: v for k, v in asdict(adapter).items() if k != "device"}
         loop = Loop(
@@ -252,23 +258,23 @@ class _Run:
             patience=adapter.epochs + 1,
             keep_best=False,
             is_half=False,
-            say_score="the adversary reads {:.1f} %".format,
+            say_score="the adversary recovers {:.1f} %".format,
             unit="texts",
             checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
-            extra_state=self.contest,
+            extra_state=self.game,
         )
-        optimizer = self.contest.optimizer(adapter.learning_rate, adapter.clip_norm)
-        return train(self.contest.module, optimizer, self.loss, self.validate, loop, on_progress)
+        optimizer = self.game.optimizer(adapter.learning_rate, adapter.clip_norm)
+        return train(self.game.module, optimizer, self.loss, self.validate, loop, on_progress)
 
     def loss(self, batch: NDArray[np.int64]) -> Tensor:
-        """Return the joint loss of a batch."""
+        """Return a batch's similarity loss plus the adversary's loss."""
         rows = self.known[batch]
         own = self.network(self.vectors[rows].to(self.device))
-        kept = kept_loss(own, self.units[rows].to(self.device), self.adapter.temperature)
-        return self.contest.loss(kept, own, rows)
+        kept = similarity_loss(own, self.units[rows].to(self.device), self.adapter.temperature)
+        return self.game.loss(kept, own, rows)
 
     def validate(self) -> float:
-        """Return what the adversary reads of held-out texts."""
+        """Record and return the adversary's score on held-out texts."""
         with torch.inference_mode():
             own = self.network(self.vectors[self.held].to(self.device))
-        return self.contest.note(own, self.held)
+        return self.game.record(own, self.held)

@@ -11,29 +11,31 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.defences.trained.contest import AgainstAdversary, Contest, adversary_of
-from core.encoders.dual.context_pairs import ContextPairs
-from core.encoders.dual.encoder import (
+from leakscope.core.defences.trained.adversarial_game import (
+    AdversarialGame,
+    AdversarialSettings,
+    make_adversary,
+)
+from leakscope.core.encoders.dual.context_pairs import ContextPairs
+from leakscope.core.encoders.dual.encoder import (
     DualEncoder,
     DualRun,
     LSTMDualEncoder,
     TransformerDualEncoder,
 )
-from core.encoders.dual.network import DualNetwork, embed_ids
-from core.errors import InvalidInputError
-from core.protocols import OnProgress, no_progress
-from core.results import Score
-from core.store import digest_of
-from core.training.watch import or_nothing
-
-__all__ = ["AdversarialLSTM", "AdversarialTransformer"]
+from leakscope.core.encoders.dual.network import DualNetwork, embed_ids
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.results import Score
+from leakscope.core.storage.artifacts import digest_of
+from leakscope.core.training.watch import discard_on_divergence
 
 _Rows = NDArray[np.int64]
 
 
 # No dataclass itself: it would carry the defaults of `DualEncoder` past those of its families.
-class _AdversarialDual(AgainstAdversary, DualEncoder):
-    """What both families share: Eq. 2 is learned, and an adversary on Φ(x_b) is kept from reading.
+class _AdversarialDual(AdversarialSettings, DualEncoder):
+    """Base of the dual encoders that are trained by Eq. 2 against an adversary on Φ(x_b).
 
     Implements Song & Raghunathan (2020), §7: min_Φ max_A λ log P_A(W(x_b)|Φ(x_b)) −
     log P_Φ(x_b|x_a, X_neg), or the same with an attribute s, by gradient reversal.
@@ -51,7 +53,7 @@ class _AdversarialDual(AgainstAdversary, DualEncoder):
     during_: list[Score]
     seconds_: float
     _labels: list[str] | None
-    _contest: Contest
+    _game: AdversarialGame
 
     def fit(
         self,
@@ -61,7 +63,7 @@ class _AdversarialDual(AgainstAdversary, DualEncoder):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train on texts in the order of their document; see `DualEncoder.fit`.
+        """Train on consecutive texts of a document; see `DualEncoder.fit`.
 
         Parameters
         ----------
@@ -70,7 +72,7 @@ class _AdversarialDual(AgainstAdversary, DualEncoder):
         """
         own = None if labels is None else list(labels)[1:]
         pairs = ContextPairs.consecutive(texts)
-        return self._against(pairs, own, on_progress, checkpoint_dir)
+        return self._fit_adversarially(pairs, own, on_progress, checkpoint_dir)
 
     def fit_pairs(
         self,
@@ -81,20 +83,21 @@ class _AdversarialDual(AgainstAdversary, DualEncoder):
         checkpoint_dir: str | None = None,
     ) -> Self:
         """Train on pairs (x_a, x_b); `labels` are the attributes of the x_b."""
-        return self._against(ContextPairs.of(pairs), labels, on_progress, checkpoint_dir)
+        return self._fit_adversarially(ContextPairs.of(pairs), labels, on_progress, checkpoint_dir)
 
-    def _against(
+    def _fit_adversarially(
         self,
         pairs: ContextPairs,
         labels: Sequence[str] | None,
         on_progress: OnProgress,
         checkpoint_dir: str | None,
     ) -> Self:
+        """Train on context pairs against the adversary, and store its scores."""
         self._labels = None if labels is None else list(labels)
-        with or_nothing(checkpoint_dir):
+        with discard_on_divergence(checkpoint_dir):
             self._fit(pairs, on_progress, checkpoint_dir)
-        self.during_, self.seconds_ = self._contest.scores, self.log_.seconds
-        del self._contest, self._labels
+        self.during_, self.seconds_ = self._game.scores, self.log_.seconds
+        del self._game, self._labels
         return self
 
     def run_of(
@@ -105,18 +108,19 @@ class _AdversarialDual(AgainstAdversary, DualEncoder):
         rows: _Rows,
         held: _Rows,
     ) -> DualRun:
-        """Return a run with the adversary in it."""
+        """Build a training run that includes the adversary."""
         run = _Run(self, network, pairs, ids, rows, held, labels=self._labels)
-        self._contest = run.contest
+        self._game = run.game
         return run
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return what `FittedDual.state` does, and what the adversary read in training."""
+        """Return the state of `DualEncoder.state` and the adversary's scores during training."""
         arrays, meta = super().state()
         during = [score.to_dict() for score in self.during_]
         return arrays, {**meta, "during": during, "seconds": self.seconds_}
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
+        """Restore the encoder, the adversary's scores and the training time."""
         super()._restore(arrays, meta)
         self.during_ = [Score.from_dict(score) for score in meta["during"]]
         self.seconds_ = float(meta["seconds"])
@@ -143,41 +147,41 @@ class _Run(DualRun):
             )
         texts = [pairs.texts[i] for i in pairs.second]
         self.labels = labels
-        adversary = adversary_of(encoder, texts, labels, rows, encoder.dimension)
-        self.contest = Contest(encoder, network, adversary, self.device)
-        self.module, self.clip_norm, self.extra_state = self.contest.module, 0.0, self.contest
+        adversary = make_adversary(encoder, texts, labels, rows, encoder.dimension)
+        self.game = AdversarialGame(encoder, network, adversary, self.device)
+        self.module, self.clip_norm, self.extra_state = self.game.module, 0.0, self.game
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What makes this run this run, the labels too."""
+        """The run's identity for checkpoints, including the labels."""
         return {**super().identity, "labels": digest_of({}, self.labels)}
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Return what takes the steps of both sides."""
-        return self.contest.optimizer(self.encoder.learning_rate, self.encoder.clip_norm)
+        """Return the optimiser of encoder and adversary."""
+        return self.game.optimizer(self.encoder.learning_rate, self.encoder.clip_norm)
 
-    def joined(self, loss: Tensor, vectors: Tensor, rows: _Rows) -> Tensor:
-        """Return Eq. 2 with the adversary's loss on Φ(x_b), turned round."""
-        return self.contest.loss(loss, vectors, rows)
+    def add_objectives(self, loss: Tensor, vectors: Tensor, rows: _Rows) -> Tensor:
+        """Return the loss of Eq. 2 plus the adversary's loss with reversed gradient."""
+        return self.game.loss(loss, vectors, rows)
 
     @torch.inference_mode()
     def validate(self) -> float:
-        """Record what the adversary reads of held-out x_b; how often the next is found."""
+        """Record the adversary's held-out score; return the share of next texts that are found."""
         accuracy = super().validate()
         ids = [self.ids[i] for i in self.pairs.second[self.held]]
-        self.contest.note(embed_ids(self.network, ids).float(), self.held)
+        self.game.record(embed_ids(self.network, ids).float(), self.held)
         return accuracy
 
 
 @dataclass
 class AdversarialLSTM(_AdversarialDual, LSTMDualEncoder):
-    """The recurrent dual encoder, trained against an adversary."""
+    """The recurrent dual encoder trained against an adversary."""
 
     name: str = field(default="adversarial_lstm", init=False)
 
 
 @dataclass
 class AdversarialTransformer(_AdversarialDual, TransformerDualEncoder):
-    """The Transformer dual encoder, trained against an adversary."""
+    """The Transformer dual encoder trained against an adversary."""
 
     name: str = field(default="adversarial_transformer", init=False)

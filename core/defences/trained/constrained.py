@@ -1,9 +1,9 @@
-"""Privacy-constrained fine-tuning: a classifier of what users send under noise.
+"""Privacy-constrained fine-tuning: a classifier of noisy texts or vectors.
 
 Implements Qu et al. (2021), §3.3: null privacy, noise on the vector of the text (sequence
 representation), on those of its word pieces (token representation), or other word pieces in their
 place (text to text). The user's part of the network is frozen. The noise of a training text is
-drawn afresh at every step, as in the paper, or once; that of a test text once.
+drawn at every step, as in the paper, or once; that of a test text once.
 
 A guarantee is of one release. With fresh noise at every step a training text is released once per
 epoch, k times in all, and the odds compose: exp(k·η·d) instead of exp(η·d).
@@ -23,65 +23,75 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.defences.metric_dp.release import release_under_noise
-from core.defences.trained.under_noise.pieces import Pieces, lay_out
-from core.defences.trained.under_noise.readers import (
+from leakscope.core.defences.metric_dp.release import release_under_noise
+from leakscope.core.defences.trained.under_noise.pieces import Pieces, tokenise_texts
+from leakscope.core.defences.trained.under_noise.readers import (
     BiLSTMReader,
     Received,
     SequenceReader,
     TransformerReader,
     open_service,
 )
-from core.defences.trained.under_noise.registry import READERS, RELEASES, usual_epochs
-from core.defences.trained.under_noise.user_side import MECHANISMS, UserSide, told_of_device
-from core.errors import InvalidInputError, NotFittedError
-from core.protocols import OnProgress, WhiteBoxEncoder, no_progress
-from core.specs import setting, settings_of, validate_settings
-from core.store import digest_of
-from core.tasks.examples import Examples
-from core.training.by_length import ByLength
-from core.training.checkpoint import take_up
-from core.training.devices import pick_device
-from core.training.loop import train
-from core.training.watch import Drawing, LossWatch, Several, or_nothing
-
-__all__ = ["ConstrainedClassifier", "usual_rate"]
+from leakscope.core.defences.trained.under_noise.registry import READERS, RELEASES, default_epochs
+from leakscope.core.defences.trained.under_noise.user_side import (
+    MECHANISMS,
+    UserSide,
+    device_identity,
+)
+from leakscope.core.errors import InvalidInputError, NotFittedError
+from leakscope.core.protocols import OnProgress, WhiteBoxEncoder, no_progress
+from leakscope.core.specs import setting, settings_of, validate_settings
+from leakscope.core.storage.artifacts import digest_of
+from leakscope.core.tasks.examples import Examples
+from leakscope.core.training.checkpoint import load_weights
+from leakscope.core.training.devices import pick_device
+from leakscope.core.training.loop import LengthBatchedLoop, train
+from leakscope.core.training.watch import (
+    CombinedState,
+    LossWatch,
+    RestorableGenerator,
+    discard_on_divergence,
+)
 
 _TRAINING, _TEST, _ONE_TEXT = 3, 5, 7
-"""Which draws of noise a seed is of."""
+"""Streams of noise under one seed."""
 
 _HEAD_RATE = 1e-3
-"""Of the small network on whole texts' vectors."""
+"""Learning rate of the small network on whole-text vectors."""
 
 
-def usual_rate(mechanism: str, reader: str) -> float:
-    """Return the learning rate of what is trained behind a mechanism, unless another is given.
+def default_rate(mechanism: str, reader: str) -> float:
+    """Return the default learning rate of a reader behind a mechanism.
 
     Examples
     --------
-    >>> usual_rate("sequence_representation", "transformer"), usual_rate("none", "transformer")
+    >>> default_rate("sequence_representation", "transformer"), default_rate("none", "transformer")
     (0.001, 0.0001)
     """
     is_head = mechanism == "sequence_representation"
     return _HEAD_RATE if is_head else READERS[reader].learning_rate
 
 
-class _Sent(Protocol):
-    """All that users send of some examples, and what reads it."""
+class _NoisyInputs(Protocol):
+    """What users send for a set of examples, and the network that reads it."""
 
     @property
-    def lengths(self) -> NDArray[np.int64]: ...
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of word pieces of each text."""
+        ...
 
-    def network(self, n_classes: int) -> nn.Module: ...
+    def network(self, n_classes: int) -> nn.Module:
+        """Build an untrained network for a number of classes."""
+        ...
 
     def prepare(self, rows: NDArray[np.int64]) -> None:
-        """Make once what does not change from step to step."""
+        """Precompute what does not change between steps for these rows."""
         ...
 
     def logits(
         self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator | None
     ) -> Tensor:
-        """Return the logits of some of the texts, as they are released.
+        """Return the logits of some of the texts as they are released.
 
         Parameters
         ----------
@@ -92,39 +102,46 @@ class _Sent(Protocol):
         ...
 
 
-def _rng_of(seed: int, row: int) -> np.random.Generator:
-    """Return the generator of the single release of a text, at its start."""
-    return Drawing(seed, _TRAINING, _ONE_TEXT, row).rng
+def _single_release_rng(seed: int, row: int) -> np.random.Generator:
+    """Return a new generator for the single release of a text."""
+    return RestorableGenerator(seed, _TRAINING, _ONE_TEXT, row).rng
 
 
 @dataclass
 class ConstrainedClassifier:
-    """A classifier that is trained and used under a privacy constraint.
+    """A classifier that is trained and used on texts under a privacy mechanism.
 
-    Differs from the paper: MiniLM stands in the place of BERT; learning rates and epochs are those
-    of smaller sets of texts (`READERS`); dropout is off.
+    Differs from the paper: MiniLM replaces BERT; learning rates and epochs are those of smaller
+    sets of texts (`READERS`); dropout is off.
     """
 
-    mechanism: str = setting("token_representation", "what users send", choices=MECHANISMS)
+    mechanism: str = setting(
+        "token_representation", "mechanism that protects the input", choices=MECHANISMS
+    )
     eta: float = setting(81.5, "privacy parameter, in 1/distance", low=1e-6, high=1e6)
-    reader: str = setting("transformer", "what reads it", choices=tuple(READERS))
-    epochs: int = setting(0, "passes over the texts; 0: the reader's own", low=0, high=1000)
-    batch_size: int = setting(32, "texts of a step", low=1, high=4096, paper="Q21")
-    learning_rate: float = setting(0.0, "of Adam; 0: its own", low=0.0, high=10.0)
-    warm_up: float = setting(0.1, "share of the steps before the full rate", low=0.0, high=1.0,
-                             paper="Q21")  # fmt: skip
-    max_length: int = setting(128, "word pieces that are read", low=5, high=512, paper="Q21")
-    is_noisy: bool = setting(True, "draw noise; else the same network on the same without any")
+    reader: str = setting("transformer", "network that reads it", choices=tuple(READERS))
+    epochs: int = setting(
+        0, "passes over the texts; 0: the default of the network", low=0, high=1000
+    )
+    batch_size: int = setting(32, "texts per step", low=1, high=4096, paper="Q21")
+    learning_rate: float = setting(0.0, "learning rate of Adam; 0: the default", low=0.0, high=10.0)
+    warm_up: float = setting(
+        0.1, "share of the steps before the full learning rate", low=0.0, high=1.0, paper="Q21"
+    )
+    max_length: int = setting(128, "most word pieces per text", low=5, high=512, paper="Q21")
+    is_noisy: bool = setting(True, "draw noise; otherwise the same network without noise")
     releases: str = setting(
         "every_epoch",
-        "noisy copies of a training text: one, or a fresh one in every epoch, whose odds compose",
+        "noisy copies of a training text: one, or a fresh one per epoch, whose odds compose",
         choices=RELEASES,
     )
-    seed: int = setting(0, "of weights, order and noise", low=0)
-    encoder: str = setting("minilm", "whose word embeddings the user has, and what is fine-tuned")
+    seed: int = setting(0, "random seed of weights, order and noise", low=0)
+    encoder: str = setting(
+        "minilm", "encoder whose word embeddings users have, and which is fine-tuned"
+    )
     network_: nn.Module = field(init=False, repr=False, compare=False)
     classes_: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _last: tuple[Examples, _Sent] = field(init=False, repr=False, compare=False)
+    _last: tuple[Examples, _NoisyInputs] = field(init=False, repr=False, compare=False)
 
     def fit(
         self,
@@ -136,7 +153,7 @@ class ConstrainedClassifier:
         checkpoint_dir: Path | None = None,
         on_progress: OnProgress = no_progress,
     ) -> Self:
-        """Train on some of the examples; a run that was killed goes on from its checkpoint.
+        """Train on some of the examples; an interrupted run resumes from its checkpoint.
 
         Parameters
         ----------
@@ -148,17 +165,17 @@ class ConstrainedClassifier:
         Raises
         ------
         DivergedError
-            The loss went astray; no checkpoint of it is left.
+            The loss diverged; its checkpoint is deleted.
         """
         validate_settings(self)
         self._check(examples, start)
         torch.manual_seed(1000 * self.seed + 17)
-        sent = self._sent(encoder, examples, start)
+        sent = self._noisy_inputs(encoder, examples, start)
         network = sent.network(len(examples.classes)).to(pick_device())
         known = np.asarray(rows, dtype=np.int64)
         labels = torch.from_numpy(examples.class_ids[known]).to(pick_device())
         sent.prepare(known)
-        drawing, watch = Drawing(self.seed, _TRAINING), LossWatch(f"the {self.reader}")
+        drawing, watch = RestorableGenerator(self.seed, _TRAINING), LossWatch(f"the {self.reader}")
         rng = None if self.releases == "once" else drawing.rng
 
         def loss_of(batch: NDArray[np.int64]) -> Tensor:
@@ -167,12 +184,14 @@ class ConstrainedClassifier:
             return watch.check(F.cross_entropy(logits, labels[batch]))
 
         loop = self._loop(examples, known, sent.lengths[known], start, checkpoint_dir)
-        loop.extra_state = Several({"noise": drawing, "watch": watch})
+        loop.extra_state = CombinedState({"noise": drawing, "watch": watch})
         optimizer = torch.optim.AdamW(
-            network.parameters(), lr=self._rate, weight_decay=0.01,
+            network.parameters(),
+            lr=self._rate,
+            weight_decay=0.01,
             fused=pick_device().type in ("cpu", "cuda"),
-        )  # fmt: skip
-        with or_nothing(checkpoint_dir):
+        )
+        with discard_on_divergence(checkpoint_dir):
             train(network, optimizer, loss_of, lambda: -watch.recent, loop, on_progress)
         self.network_, self.classes_ = network.eval(), examples.classes
         self._last = (examples, sent)
@@ -182,13 +201,13 @@ class ConstrainedClassifier:
     def predict(
         self, encoder: WhiteBoxEncoder, examples: Examples, rows: NDArray[np.intp]
     ) -> NDArray[np.int64]:
-        """Return the class of each, as a place among `classes_`; noise is drawn now."""
+        """Predict the class index of each example, with fresh noise on its text."""
         if not hasattr(self, "network_"):
-            raise NotFittedError("The classifier must be fitted before it answers.")
+            raise NotFittedError("The classifier must be fitted before it predicts.")
         seen, sent = self._last
         if seen is not examples:
-            sent = self._sent(encoder, examples, None)
-        rng = Drawing(self.seed, _TEST).rng
+            sent = self._noisy_inputs(encoder, examples, None)
+        rng = RestorableGenerator(self.seed, _TEST).rng
         chosen = np.asarray(rows, dtype=np.int64)
         sent.prepare(chosen)
         order = np.argsort(sent.lengths[chosen], kind="stable")
@@ -199,99 +218,133 @@ class ConstrainedClassifier:
         return found
 
     @property
-    def _is_of_sequences(self) -> bool:
+    def _sends_whole_vectors(self) -> bool:
+        """Whether whole-text vectors are sent instead of word pieces."""
         return self.mechanism == "sequence_representation"
 
     @property
     def _rate(self) -> float:
-        return self.learning_rate or usual_rate(self.mechanism, self.reader)
+        """The learning rate, by default that of the mechanism and reader."""
+        return self.learning_rate or default_rate(self.mechanism, self.reader)
 
     @property
     def _epochs(self) -> int:
-        return self.epochs or usual_epochs(self.mechanism, self.reader)
+        """The number of epochs, by default that of the mechanism and reader."""
+        return self.epochs or default_epochs(self.mechanism, self.reader)
 
     def _check(self, examples: Examples, start: Mapping[str, NDArray[Any]] | None) -> None:
+        """Raise InvalidInputError if reader, mechanism, start weights and examples do not fit."""
         is_pretrained = READERS[self.reader].is_pretrained
-        if self._is_of_sequences and not is_pretrained:
+        if self._sends_whole_vectors and not is_pretrained:
             raise InvalidInputError(
-                f"The vector of a whole text is the user's, and a {self.reader} has nothing to "
-                "make it with. Choose the transformer."
+                f"A {self.reader} cannot produce the vector of a whole text. Choose the "
+                "transformer."
             )
-        if start is not None and (self._is_of_sequences or not is_pretrained):
-            raise InvalidInputError("Only a transformer of word pieces begins with given weights.")
+        if start is not None and (self._sends_whole_vectors or not is_pretrained):
+            raise InvalidInputError(
+                "Only a transformer on word pieces can start from given weights."
+            )
         if len(examples.classes) < 2:
-            raise InvalidInputError(f"{examples.name} holds one class, and a classifier needs two.")
+            raise InvalidInputError(
+                f"{examples.name} has one class, but a classifier needs at least two."
+            )
 
-    def _sent(
+    def _noisy_inputs(
         self,
         encoder: WhiteBoxEncoder,
         examples: Examples,
         start: Mapping[str, NDArray[Any]] | None,
-    ) -> _Sent:
-        if self._is_of_sequences:
+    ) -> _NoisyInputs:
+        """Build what users send of the examples: noisy vectors or noisy word pieces."""
+        if self._sends_whole_vectors:
             eta = self.eta if self.is_noisy else None
-            return _SentVectors(encoder, examples, eta, self.seed)
-        pieces = lay_out(encoder, examples.first, examples.second, max_length=self.max_length)
+            return _NoisyVectors(encoder, examples, eta, self.seed)
+        pieces = tokenise_texts(
+            encoder, examples.first, examples.second, max_length=self.max_length
+        )
         side = UserSide(encoder, self.mechanism if self.is_noisy else "none", self.eta)
         make = partial(self._network, side.dimension, start=start)
-        return _SentPieces(side, pieces, make, self.seed)
+        return _NoisyPieces(side, pieces, make, self.seed)
 
     def _network(
         self, dimension: int, n_classes: int, *, start: Mapping[str, NDArray[Any]] | None
     ) -> nn.Module:
+        """Build the reader of word pieces, from `start` weights if given."""
         if self.reader == "bilstm":
             return BiLSTMReader(dimension, n_classes)
         service = open_service(self.encoder)
         if start is not None:
-            take_up(service, start)
+            load_weights(service, start)
         return TransformerReader(service, dimension, n_classes)
 
     def _loop(
-        self, examples: Examples, known: NDArray[np.int64], lengths: NDArray[np.int64],
-        start: Mapping[str, NDArray[Any]] | None, folder: Path | None,
-    ) -> ByLength:  # fmt: skip
-        told = {name: getattr(self, name) for name in settings_of(type(self))}
-        told |= {"examples": examples.digest, "rows": digest_of({"rows": known}, 0)[:16],
-                 "start": "" if start is None else digest_of(dict(start), 0)[:16],
-                 **told_of_device()}  # fmt: skip
+        self,
+        examples: Examples,
+        known: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        start: Mapping[str, NDArray[Any]] | None,
+        folder: Path | None,
+    ) -> LengthBatchedLoop:
+        """Build the training loop: identity, learning-rate schedule, checkpoints."""
+        identity = {name: getattr(self, name) for name in settings_of(type(self))}
+        identity |= {
+            "examples": examples.digest,
+            "rows": digest_of({"rows": known}, 0)[:16],
+            "start": "" if start is None else digest_of(dict(start), 0)[:16],
+            **device_identity(),
+        }
         n_steps = self._epochs * -(-len(known) // self.batch_size)
         n_warm = max(1, round(self.warm_up * n_steps))
 
         def share(step: int) -> float:
             return min((step + 1) / n_warm, max(0.0, (n_steps - step) / max(1, n_steps - n_warm)))
 
-        return ByLength(
-            n=len(known), epochs=self._epochs, batch_size=self.batch_size, seed=self.seed,
-            identity=told, rate_share=share, clip_norm=1.0, patience=self._epochs,
-            keep_best=False, is_half=False, say_score="loss {0:.2f}".format, unit="texts",
-            checkpoint_dir=folder, checkpoint_seconds=120.0, lengths=lengths,
-        )  # fmt: skip
+        return LengthBatchedLoop(
+            n=len(known),
+            epochs=self._epochs,
+            batch_size=self.batch_size,
+            seed=self.seed,
+            identity=identity,
+            rate_share=share,
+            clip_norm=1.0,
+            patience=self._epochs,
+            keep_best=False,
+            is_half=False,
+            say_score="loss {0:.2f}".format,
+            unit="texts",
+            checkpoint_dir=folder,
+            checkpoint_seconds=120.0,
+            lengths=lengths,
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class _SentPieces:
-    """Word pieces of texts, as vectors under noise."""
+class _NoisyPieces:
+    """Noisy word-piece vectors of texts."""
 
     side: UserSide
     pieces: Pieces
     make: Callable[[int], nn.Module]
     seed: int
     _released: dict[int, NDArray[np.int64]] = field(default_factory=dict)
-    """Tokens of the single release of a text, by its row; vectors are drawn again instead."""
+    """Tokens of each text's single release, by row; vectors are drawn again instead."""
 
     @property
     def lengths(self) -> NDArray[np.int64]:
+        """The number of word pieces of each text."""
         return self.pieces.lengths
 
     def prepare(self, rows: NDArray[np.int64]) -> None:
         """Do nothing: vectors are looked up as they are needed."""
 
     def network(self, n_classes: int) -> nn.Module:
+        """Build an untrained reader of word pieces."""
         return self.make(n_classes)
 
     def logits(
         self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator | None
     ) -> Tensor:
+        """Return the logits of texts, with fresh noise or their single release."""
         batch = self.pieces.batch(rows)
         vectors = self.side.table[batch.ids]
         if rng is None:
@@ -305,12 +358,14 @@ class _SentPieces:
     def _single_release(
         self, rows: list[int], texts: list[NDArray[np.int64]]
     ) -> NDArray[np.float32]:
-        """Return the vectors of texts, the same at each call."""
+        """Return the noisy vectors of texts, identical at each call."""
         if self.side.mechanism != "text_to_text":
-            return self.side.vectors_of_texts(texts, [_rng_of(self.seed, row) for row in rows])[0]
+            return self.side.vectors_of_texts(
+                texts, [_single_release_rng(self.seed, row) for row in rows]
+            )[0]
         new = [i for i, row in enumerate(rows) if row not in self._released]
         if new:
-            rngs = [_rng_of(self.seed, rows[i]) for i in new]
+            rngs = [_single_release_rng(self.seed, rows[i]) for i in new]
             changed = self.side.vectors_of_texts([texts[i] for i in new], rngs)[1]
             assert changed is not None
             parts = np.split(changed, np.cumsum([len(texts[i]) for i in new])[:-1])
@@ -318,8 +373,8 @@ class _SentPieces:
         return self.side.table[np.concatenate([self._released[row] for row in rows])]
 
 
-class _SentVectors:
-    """Vectors of whole texts, each made once by the user's frozen encoder, under noise.
+class _NoisyVectors:
+    """Noisy vectors of whole texts, encoded once by the user's frozen encoder.
 
     Parameters
     ----------
@@ -342,6 +397,7 @@ class _SentVectors:
         self.lengths = np.ones(len(examples), dtype=np.int64)
 
     def prepare(self, rows: NDArray[np.int64]) -> None:
+        """Encode the texts of new rows."""
         new = rows[~self.is_known[rows]]
         if len(new):
             for vectors, texts in zip(self.vectors, self.sides, strict=True):
@@ -349,11 +405,13 @@ class _SentVectors:
         self.is_known[new] = True
 
     def network(self, n_classes: int) -> nn.Module:
+        """Build an untrained reader of whole-text vectors."""
         return SequenceReader(self.dimension, n_classes, is_paired=len(self.vectors) == 2)
 
     def logits(
         self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator | None
     ) -> Tensor:
+        """Return the logits of texts, with fresh noise or their single release."""
         sent = [side[rows] for side in self.vectors]
         if self.eta is not None:
             sent = self._released(sent, rows.tolist(), self.eta, rng)
@@ -361,14 +419,19 @@ class _SentVectors:
         return logits
 
     def _released(
-        self, sent: list[NDArray[np.float32]], rows: list[int], eta: float,
+        self,
+        sent: list[NDArray[np.float32]],
+        rows: list[int],
+        eta: float,
         rng: np.random.Generator | None,
-    ) -> list[NDArray[np.float32]]:  # fmt: skip
-        """Return the vectors of some texts under noise, for each side."""
+    ) -> list[NDArray[np.float32]]:
+        """Add noise to the sent vectors: fresh with `rng`, else each row's single fixed release."""
         if rng is not None:
             return [release_under_noise(vectors, eta, rng) for vectors in sent]
         own = np.stack(sent, axis=1)
         for i, row in enumerate(rows):
             if row not in self._single:
-                self._single[row] = release_under_noise(own[i], eta, _rng_of(self.seed, row))
+                self._single[row] = release_under_noise(
+                    own[i], eta, _single_release_rng(self.seed, row)
+                )
         return list(np.stack([self._single[row] for row in rows], axis=1))

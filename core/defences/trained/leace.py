@@ -1,4 +1,4 @@
-"""LEACE: what a linear classifier reads of an attribute is taken off vectors, in closed form."""
+"""LEACE: removes from vectors what a linear classifier could infer of an attribute."""
 
 from __future__ import annotations
 
@@ -10,29 +10,27 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.protected import ProtectedEncoder
-from core.errors import (
+from leakscope.core.defences.protected import ProtectedEncoder
+from leakscope.core.errors import (
     EncoderMismatchError,
     InvalidInputError,
     MissingDependencyError,
     NotFittedError,
     install,
 )
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.specs import validate_settings
-from core.text import check_texts
-from core.vectors import is_sparse
-
-__all__ = ["Leace", "eraser_of"]
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.specs import validate_settings
+from leakscope.core.text import check_texts
+from leakscope.core.vectors import is_sparse
 
 _SMALLEST = 1e-8
-"""Share of correlation below which it is rounding."""
+"""Share of correlation below which it counts as rounding error."""
 
 
-def eraser_of(
+def fit_eraser(
     vectors: NDArray[np.float64], labels: NDArray[np.int64], n_labels: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return P, shape (d, d), and the mean μ, shape (d,), of x ↦ x − (I − P)(x − μ).
+    """Compute LEACE's projection P (d, d) and mean μ (d,) for x ↦ x − (I − P)(x − μ).
 
     Implements Belrose et al. (2023), Theorem 4.3, by their package `concept-erasure`: with Σ_xx
     the covariance of the vectors, W = Σ_xx^(−1/2) (the pseudo-inverse) and Σ_xz the
@@ -76,9 +74,9 @@ def eraser_of(
 
 @dataclass(kw_only=True)
 class Leace:
-    """Takes off vectors what any linear classifier could read of an attribute.
+    """Removes from vectors what any linear classifier could infer of an attribute.
 
-    Implements Belrose et al. (2023), Theorem 4.3; see `eraser_of`. It promises nothing against
+    Implements Belrose et al. (2023), Theorem 4.3; see `fit_eraser`. It guarantees nothing against
     attackers that are not linear, nor on texts unlike those that it was fitted on.
 
     Attributes
@@ -108,18 +106,18 @@ class Leace:
         texts = check_texts(texts)
         if labels is None or len(labels) != len(texts) or len(set(labels)) < 2:
             raise InvalidInputError(
-                f"LEACE needs a label for each of the {len(texts):,} texts, two different ones at "
-                "least. Name the column of the labels."
+                f"LEACE needs a label for each of the {len(texts):,} texts, and at least two "
+                "different labels. Name the column of the labels."
             )
         vectors = encoder.encode(texts, on_progress) if vectors is None else vectors
         if is_sparse(vectors):
             raise InvalidInputError(
-                f"{encoder.name} gives sparse vectors, which LEACE cannot take. Choose an encoder "
-                "of dense ones."
+                f"{encoder.name} gives sparse vectors, which LEACE cannot use. Choose an encoder "
+                "of dense vectors."
             )
         names, numbers = np.unique(np.array(labels), return_inverse=True)
         start = time.perf_counter()
-        p, mean = eraser_of(vectors.astype(np.float64), numbers.astype(np.int64), len(names))
+        p, mean = fit_eraser(vectors.astype(np.float64), numbers.astype(np.int64), len(names))
         self.seconds_ = time.perf_counter() - start
         self.projection_, self.mean_ = p.astype(np.float32), mean.astype(np.float32)
         self.encoder_name_, self.encoder_fingerprint_ = encoder.name, encoder.fingerprint
@@ -127,7 +125,7 @@ class Leace:
         return self
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder of erased vectors; they are not normalised again."""
+        """Return an encoder of erased vectors, which are not normalised again."""
         self._check_fitted()
         if encoder.fingerprint != self.encoder_fingerprint_:
             raise EncoderMismatchError(
@@ -143,11 +141,12 @@ class Leace:
         return ProtectedEncoder.of(encoder, self, transform)
 
     def _check_fitted(self) -> None:
+        """Raise NotFittedError before `fit` or `load_state`."""
         if not hasattr(self, "projection_"):
             raise NotFittedError("Leace is not fitted: call fit, or load one.")
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the projection and the mean, and whose vectors they are of."""
+        """Return the projection and the mean, and the encoder that they belong to."""
         self._check_fitted()
         arrays = {"projection": self.projection_, "mean": self.mean_}
         return arrays, {
@@ -156,7 +155,7 @@ class Leace:
         }
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the projection and the mean from what `state` returned."""
         projection, mean = arrays["projection"], arrays["mean"]
         if mean.ndim != 1 or projection.shape != (len(mean), len(mean)):
             raise ValueError(f"projection {projection.shape} does not fit the mean {mean.shape}")

@@ -1,7 +1,7 @@
-"""Training with differential privacy as a defence: of the texts that a classifier learns from.
+"""Differentially private training of a text classifier.
 
-It hides nothing in a vector. Who has the classifier can hardly tell whether a text was among those
-that it was trained on: the odds of it change by a factor of e^ε at most, but for a chance of δ.
+It does not hide anything in a vector. An attacker with the classifier can hardly infer whether a
+text was in its training set: the odds change by a factor of at most e^ε, except with probability δ.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.durable import remove_leftovers
-from core.errors import (
+from leakscope.core.errors import (
     ArtifactError,
     CoreError,
     DivergedError,
@@ -25,10 +24,10 @@ from core.errors import (
     InvalidInputError,
     NotFittedError,
 )
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.registry import Entry, find, make
-from core.specs import settings_of, validate_settings
-from core.store import (
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.registry import Entry, find, make
+from leakscope.core.specs import settings_of, validate_settings
+from leakscope.core.storage.artifacts import (
     META,
     UNFIT,
     load_artifact,
@@ -37,20 +36,18 @@ from core.store import (
     storage_errors,
     write_json,
 )
-from core.text import check_texts
-from core.training.accounting import Privacy, Promise
-from core.training.private_heads import HeadSettings, TrainedHead, check_data, fit_head
-from core.vectors import is_sparse
-
-__all__ = ["PRIVATE_TRAININGS", "PrivateTraining", "PrivateTrainingEntry", "load_training",
-           "make_training", "save_training"]  # fmt: skip
+from leakscope.core.storage.atomic_files import remove_leftovers
+from leakscope.core.text import check_texts
+from leakscope.core.training.accounting import Guarantee, Privacy
+from leakscope.core.training.private_heads import HeadSettings, TrainedHead, check_data, fit_head
+from leakscope.core.vectors import is_sparse
 
 
 @dataclass
 class PrivateTraining(HeadSettings):
     """A classifier of texts, trained by DP-SGD on the vectors of a frozen encoder.
 
-    Implements Corò (2022), Eq. 3.5 (Abadi et al. 2016); see `core.training.private`.
+    Implements Corò (2022), Eq. 3.5 (Abadi et al. 2016); see `leakscope.core.training.private`.
     Differs from the paper: the encoder is not trained, so that noise is added to few weights.
 
     Attributes
@@ -77,25 +74,26 @@ class PrivateTraining(HeadSettings):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Learn the classes of texts; which classes there are is no secret.
+        """Train on texts and their labels; the set of labels itself is not protected.
 
-        With `checkpoint_dir`, a run that is killed goes on where its last checkpoint was, with its
-        accountant. The folder holds seed and state of the noise until the training ends, and
-        nothing of it afterwards: who fits again there trains another model, which costs ε again.
+        With `checkpoint_dir`, an interrupted run resumes from its last checkpoint, with its
+        accountant. The folder holds the seed and the state of the noise until the training ends,
+        and nothing of them afterwards: fitting again there trains another model, which costs ε
+        again.
 
         Raises
         ------
         InvalidInputError
             Settings or texts that cannot be used, or an ε of 0.
         DivergedError
-            The training went astray; nothing of it is kept, the seed neither.
+            The training diverged; nothing of it is stored, not even the seed.
         MissingDependencyError
             opacus is not installed.
         ArtifactError
             The folder holds a checkpoint of another run, or one whose seed is gone.
         """
         validate_settings(self)
-        Promise(epsilon=self.epsilon, delta=self.delta, n_expected=len(texts)).check()
+        Guarantee(epsilon=self.epsilon, delta=self.delta, n_expected=len(texts)).check()
         if len(texts) != len(labels):
             raise InvalidInputError(
                 f"{len(texts)} texts have {len(labels)} classes: give one each."
@@ -107,24 +105,29 @@ class PrivateTraining(HeadSettings):
         classes = tuple(sorted(set(labels)))
         if len(classes) < 2:
             raise InvalidInputError(
-                f"A classifier tells two classes or more, and these texts have {len(classes)}. "
+                f"A classifier needs at least two classes, but these texts have {len(classes)}. "
                 "Give texts of other classes as well."
             )
         place = {label: i for i, label in enumerate(classes)}
         ids = np.array([place[label] for label in labels], np.int64)
         check_data(vectors, ids, len(classes))  # before a seed is drawn and kept
         folder = None if checkpoint_dir is None else Path(checkpoint_dir)
-        with _forgetting(folder):
+        with _deleting_secrets(folder):
             head = fit_head(
-                vectors, ids, len(classes), self, self._drawn(folder),
-                checkpoint_dir=folder and folder / _RUN, on_progress=on_progress,
-            )  # fmt: skip
+                vectors,
+                ids,
+                len(classes),
+                self,
+                self._choose_seed(folder),
+                checkpoint_dir=folder and folder / _RUN,
+                on_progress=on_progress,
+            )
         self.head_, self.classes_, self.encoder_ = head, classes, encoder.fingerprint
         return self
 
     @property
     def privacy_(self) -> Privacy:
-        """What the training spent."""
+        """The privacy budget that the training spent."""
         self._check_fitted()
         assert self.head_.privacy is not None
         return self.head_.privacy
@@ -132,7 +135,7 @@ class PrivateTraining(HeadSettings):
     def answer(
         self, encoder: Encoder, texts: Sequence[str], on_progress: OnProgress = no_progress
     ) -> NDArray[np.float32]:
-        """Return the (n, n_classes) probabilities of `classes_` of some texts.
+        """Predict the (n, n_classes) probabilities of `classes_` for texts.
 
         Raises
         ------
@@ -143,29 +146,30 @@ class PrivateTraining(HeadSettings):
         if (encoder.fingerprint, encoder.dimension) != (self.encoder_, self.head_.dimension):
             raise EncoderMismatchError(
                 f"The classifier was trained on vectors of another encoder than {encoder.name}. "
-                "Choose that one, or train again."
+                "Choose that encoder, or train again."
             )
         return self.head_.probabilities(encoder.encode(check_texts(texts), on_progress))
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the weights, and what they cost; never the seed."""
+        """Return the weights and the privacy spent, but never the seed."""
         spent = asdict(self.privacy_)
         meta = {"classes": list(self.classes_), "encoder": self.encoder_, "privacy": spent}
         return dict(self.head_.weights), meta
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the classifier's weights and privacy cost from what `state` returned."""
         spent = Privacy.from_dict(meta["privacy"])
         self.head_ = TrainedHead(dict(arrays), spent).check(len(meta["classes"]))
         self.classes_, self.encoder_ = tuple(map(str, meta["classes"])), str(meta["encoder"])
         return self
 
     def _check_fitted(self) -> None:
+        """Raise NotFittedError before `fit` or `load_state`."""
         if not hasattr(self, "head_"):
             raise NotFittedError("The classifier was not trained: call fit, or load one.")
 
-    def _drawn(self, folder: Path | None) -> int:
-        """Return the seed, or one that nobody knows; a run that goes on needs the same again."""
+    def _choose_seed(self, folder: Path | None) -> int:
+        """Return the set seed or a secret one; a resumed run reuses its stored secret seed."""
         if self.seed is not None:
             if self.seed < 0:
                 raise InvalidInputError(f"seed must be 0 or more, got {self.seed}.")
@@ -177,9 +181,9 @@ class PrivateTraining(HeadSettings):
             return int(read_record(folder / _SEED, seed=int)["seed"])
         if (folder / _RUN / META).exists():
             raise ArtifactError(
-                f"{folder} holds a training whose seed is gone: it has ended, or its {_SEED} was "
-                f"removed, and it cannot go on. Remove {folder / _RUN}, which can tell its noise, "
-                "or choose another folder."
+                f"{folder} contains a training run without its seed, which cannot be resumed: it "
+                f"has finished, or {_SEED} was removed. Remove {folder / _RUN}, which can reveal "
+                "the noise, or choose another folder."
             )
         write_json(folder / _SEED, {"seed": drawn})
         return drawn
@@ -190,11 +194,11 @@ _SEED_BITS = 256
 
 
 @contextmanager
-def _forgetting(folder: Path | None) -> Iterator[None]:
-    """Remove what can tell the noise of a training that has ended or went astray: seed and state.
+def _deleting_secrets(folder: Path | None) -> Iterator[None]:
+    """Delete the seed and checkpoint of a training that finished or diverged.
 
-    One that goes on needs both. The checkpoint goes first: a kill in between leaves a seed alone,
-    with which the same training begins again.
+    A training that resumes needs both. The checkpoint is deleted first: a kill in between leaves
+    only a seed, from which the same training starts again.
     """
     is_over = True
     try:
@@ -210,7 +214,7 @@ def _forgetting(folder: Path | None) -> Iterator[None]:
 
 
 def _remove_run(run: Path) -> None:
-    """Remove a checkpoint; what else lies in its folder is somebody's, and stays."""
+    """Delete a checkpoint's files; other files in its folder are kept."""
     if run.is_dir():
         remove_leftovers(run)
         for path in (run / META, *run.glob("model-*.safetensors")):
@@ -221,22 +225,22 @@ def _remove_run(run: Path) -> None:
 
 @dataclass(frozen=True)
 class PrivateTrainingEntry(Entry):
-    """What a user should know before training privately, and what does it."""
+    """Registry entry of a way to train privately."""
 
     guarantee: str
-    """What is promised, in words."""
+    """The guarantee in words."""
     takes: str
-    """What it takes, in words; how long that is and what it costs in usefulness is measured."""
+    """The cost in words; time and lost utility are measured."""
 
     @property
     def cost(self) -> str:
-        """What it takes to use it."""
+        """What the training requires, as a phrase."""
         return self.takes
 
 
 _GUARANTEE = (
-    "(ε, δ)-differential privacy of each text: whether it was trained on changes the odds of any "
-    "outcome by a factor of at most e^ε, but for a chance of δ"
+    "(ε, δ)-differential privacy of each text: training on it changes the odds of any outcome by "
+    "a factor of at most e^ε, except with probability δ"
 )
 _FORMULA = (
     r"\tilde g = \tfrac{1}{B}\big(\sum_i g_i \min(1, C / \|g_i\|) + \mathcal N(0, \sigma^2 C^2 I)"
@@ -246,12 +250,12 @@ _FORMULA = (
 PRIVATE_TRAININGS: Mapping[str, PrivateTrainingEntry] = {
     "head": PrivateTrainingEntry(
         "Classifier by DP-SGD",
-        "A head on the vectors of a frozen encoder; the gradient of each text is cut, and noise "
-        "is added to their sum. `train-private` trains one.",
+        "A classifier on the vectors of a frozen encoder. Training clips each text's gradient and "
+        "adds noise to the sum. `train-private` trains one.",
         "Abadi et al. (2016); Corò (2022), Eq. 3.5",
         f"{__name__}:PrivateTraining",
         guarantee=_GUARANTEE,
-        takes="seconds a model, and some accuracy: less the more texts there are",
+        takes="seconds per model, and some accuracy; with more texts, it costs less accuracy",
         formula=_FORMULA,
         colour="#0072B2",
         symbol="circle",
@@ -261,10 +265,10 @@ PRIVATE_TRAININGS: Mapping[str, PrivateTrainingEntry] = {
         "A small Transformer that continues texts, trained in the same way by `study "
         "private-training`.",
         "Abadi et al. (2016); Corò (2022), §3.5.1",
-        "core.attacks.membership.memorisation.private:train_model",
+        "leakscope.core.attacks.membership.memorisation.private:train_model",
         guarantee=_GUARANTEE,
-        takes="minutes a model, and bits a token; of a text that stands there m times less is "
-        "promised: more than m times the ε",
+        takes="minutes per model, and some bits per token; a text that occurs m times has a weaker "
+        "guarantee, with more than m times the ε",
         formula=_FORMULA,
         colour="#E69F00",
         symbol="square",
@@ -273,7 +277,7 @@ PRIVATE_TRAININGS: Mapping[str, PrivateTrainingEntry] = {
 
 
 def make_training(name: str, settings: Mapping[str, Any]) -> PrivateTraining:
-    """Return a private training of a classifier, to be fitted.
+    """Build an unfitted private training of a classifier by its registry name.
 
     Raises
     ------
@@ -290,7 +294,7 @@ def make_training(name: str, settings: Mapping[str, Any]) -> PrivateTraining:
 def save_training(
     made: PrivateTraining, folder: Path, *, training: Mapping[str, Any] | None = None
 ) -> Path:
-    """Write a classifier: its weights, its settings and what it was trained on; never the seed.
+    """Write a private classifier: weights, settings and training record, never the seed.
 
     Raises
     ------
@@ -306,7 +310,7 @@ def save_training(
 
 
 def load_training(folder: Path | str) -> PrivateTraining:
-    """Read what `save_training` wrote.
+    """Load a private classifier that `save_training` wrote.
 
     Raises
     ------
@@ -316,10 +320,10 @@ def load_training(folder: Path | str) -> PrivateTraining:
     arrays, meta = load_artifact(Path(folder))
     try:
         if meta["kind"] != _KIND:
-            raise InvalidInputError(f"it holds something of kind {meta['kind']!r}")
+            raise InvalidInputError(f"its kind is {meta['kind']!r}")
         return make_training("head", meta["settings"]).load_state(arrays, meta["state"])
     except (*UNFIT, CoreError) as error:
-        raise ArtifactError(f"{folder} does not hold a private classifier: {error}") from error
+        raise ArtifactError(f"{folder} does not contain a private classifier: {error}") from error
 
 
 _KIND = "private training"

@@ -1,4 +1,4 @@
-"""The adversary against inversion: the multi-label classifier of words."""
+"""The adversary against inversion: a multi-label classifier of the words of a text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.attacks.inversion.classifiers.network import WordClassifier, word_bce
-from core.attacks.inversion.decision import best_counts
-from core.text import Vocabulary
-from core.training.adversary import StandardScale
-
-__all__ = ["WordAdversary"]
+from leakscope.core.attacks.inversion.classifiers.network import WordClassifier, word_bce
+from leakscope.core.attacks.inversion.decision import best_counts
+from leakscope.core.text import Vocabulary
+from leakscope.core.training.adversary import StandardScale
 
 _LISTED = 100
 """Words ranked for a vector; no answer is longer."""
@@ -26,7 +24,7 @@ class WordAdversary(WordClassifier):
     Implements Song & Raghunathan (2020), Eq. 8, as the adversary of §7: |V| independent yes-or-no
     classifiers.
     Differs from the paper: vectors are scaled to unit variance first (see `StandardScale`), and
-    with `hidden` a layer stands between the vector and the words.
+    with `hidden` there is a layer between the vector and the words.
 
     Parameters
     ----------
@@ -55,7 +53,7 @@ class WordAdversary(WordClassifier):
         self._vocabulary = vocabulary
 
     def features(self, vectors: Tensor) -> Tensor:
-        """Return what the classifiers of the words read, shape (n, width)."""
+        """Return the (n, width) inputs of the word classifiers."""
         read: Tensor = self.layers(vectors)
         return read
 
@@ -65,16 +63,17 @@ class WordAdversary(WordClassifier):
 
     @torch.inference_mode()
     def hits(self, vectors: Tensor, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the F1 of each text's words in per cent; as many are answered as promise most."""
+        """Return each text's F1 of recovered words in per cent, at the best answer length."""
         self.eval()
         p = torch.sigmoid(torch.addmm(self.bias, self.features(vectors), self.words.T)).cpu()
         top = torch.topk(p, min(_LISTED, p.shape[1]), dim=1)
         counts = best_counts(top.values.numpy(), p.sum(1).numpy())
-        return self._scored([said[:k] for said, k in zip(top.indices.numpy(), counts, strict=True)],
-                            rows)  # fmt: skip
+        return self._f1(
+            [answer[:k] for answer, k in zip(top.indices.numpy(), counts, strict=True)], rows
+        )
 
     def chance(self, rows: NDArray[np.int64]) -> float:
-        """Return the mean F1 in per cent of the best answer that is the same for all texts."""
+        """Return the mean F1 in per cent of the best constant answer, the same for all texts."""
         n = min(_LISTED, len(self._vocabulary))  # the most frequent words come first
         holds = np.zeros((len(rows), n))
         for place, i in enumerate(rows):
@@ -83,12 +82,13 @@ class WordAdversary(WordClassifier):
         f1 = 200.0 * holds.cumsum(1) / (np.arange(1, n + 1) + n_true)
         return float(f1.mean(0).max())
 
-    def _scored(
+    def _f1(
         self, answers: Sequence[NDArray[np.int64]], rows: NDArray[np.int64]
     ) -> NDArray[np.float64]:
+        """Return the F1 in per cent of each answer against the text's true words."""
         found = []
-        for said, i in zip(answers, rows, strict=True):
+        for answer, i in zip(answers, rows, strict=True):
             true = self._targets[i]
-            both = np.isin(said, true, assume_unique=True).sum()
-            found.append(200.0 * both / (len(said) + len(true)))
+            both = np.isin(answer, true, assume_unique=True).sum()
+            found.append(200.0 * both / (len(answer) + len(true)))
         return np.array(found)

@@ -1,4 +1,4 @@
-"""Pairs of sentences in context, (x_a, x_b): what dual encoders are trained on."""
+"""Pairs of consecutive sentences (x_a, x_b), on which dual encoders are trained."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from core.corpora.documents import Corpus
-from core.corpora.sentences import split_sentences
-from core.errors import InvalidInputError
-from core.text import MAX_CHARACTERS, check_text, check_texts, words
-
-__all__ = ["ContextPairs", "labelled_pairs_of", "pairs_of"]
+from leakscope.core.corpora.documents import Corpus
+from leakscope.core.corpora.sentences import split_sentences
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.text import MAX_CHARACTERS, check_text, check_texts, words
 
 MIN_PAIRS = 20
 _Rows = NDArray[np.int64]
@@ -26,7 +24,7 @@ _Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ContextPairs:
-    """Sentences and which of them stand in context.
+    """Distinct sentences, and the pairs of them that occur in context.
 
     Parameters
     ----------
@@ -42,12 +40,12 @@ class ContextPairs:
 
     @classmethod
     def of(cls, pairs: Sequence[Sequence[str]]) -> ContextPairs:
-        """Check pairs of texts and number the texts.
+        """Check pairs of texts and replace each distinct text by its number.
 
         Raises
         ------
         InvalidInputError
-            Fewer than 20 pairs, one that is no pair, or a text that cannot be encoded.
+            Fewer than 20 pairs, an entry that is not a pair, or a text that cannot be encoded.
         """
         known: dict[str, int] = {}
         numbers = np.empty((len(pairs), 2), dtype=np.int64)
@@ -55,17 +53,17 @@ class ContextPairs:
             if isinstance(pair, str) or len(pair) != 2:
                 raise InvalidInputError(f"pair {i + 1} must be two texts, x_a and x_b.")
             for side, text in enumerate(pair):
-                numbers[i, side] = _number(text, known, f"text {side + 1} of pair {i + 1}")
+                numbers[i, side] = _text_id(text, known, f"text {side + 1} of pair {i + 1}")
         if len(pairs) < MIN_PAIRS:
             raise InvalidInputError(
                 f"A dual encoder needs at least {MIN_PAIRS} pairs of consecutive sentences, got "
-                f"{len(pairs)}. Give more texts, in the order of their document."
+                f"{len(pairs)}. Provide more texts, in document order."
             )
         return cls(tuple(known), numbers[:, 0], numbers[:, 1])
 
     @classmethod
     def consecutive(cls, texts: Sequence[str]) -> ContextPairs:
-        """Take each text and the next as a pair."""
+        """Pair each text with the next one."""
         texts = check_texts(texts)
         return cls.of(list(pairwise(texts)))
 
@@ -75,14 +73,14 @@ class ContextPairs:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the pairs in order: the identity of a checkpoint."""
+        """SHA-256 of the pairs in order, which identifies a checkpoint."""
         digest = hashlib.sha256("\0".join(self.texts).encode())
         digest.update(self.first.tobytes() + self.second.tobytes())
         return digest.hexdigest()
 
     @cached_property
     def _neighbours(self) -> sparse.csr_array:
-        """Which text is in the context of which, itself included: (texts, texts), symmetric."""
+        """Sparse symmetric (texts, texts) matrix of texts in context, diagonal included."""
         own = np.arange(len(self.texts))
         rows = np.concatenate([self.first, self.second, own])
         columns = np.concatenate([self.second, self.first, own])
@@ -91,7 +89,7 @@ class ContextPairs:
         )
 
     def in_context(self, rows: _Rows) -> NDArray[np.bool_]:
-        """Return, for pairs i and j of a batch, whether x_b of j is no negative of x_a of i.
+        """Return a batch's (n, n) mask of pairs whose x_b must not be a negative of x_a.
 
         X_neg holds sentences "that are not in the context" (SR20 §2.1): the same sentence and
         its neighbours are left out, the pair's own x_b (the diagonal) as well.
@@ -103,7 +101,7 @@ class ContextPairs:
         return table
 
     def split(self, n_held_out: int, seed: int) -> tuple[_Rows, _Rows]:
-        """Return rows to train on and held-out rows that share no sentence with them."""
+        """Return training rows and held-out rows that share no sentence."""
         order = np.random.default_rng([seed, 7]).permutation(len(self))
         held = order[:n_held_out]
         is_held = np.zeros(len(self.texts), dtype=bool)
@@ -112,15 +110,15 @@ class ContextPairs:
         return kept, held
 
 
-def _number(text: Any, known: dict[str, int], name: str) -> int:
-    """Return the position of a text, checked when it is new."""
+def _text_id(text: Any, known: dict[str, int], name: str) -> int:
+    """Return a text's number, assigning the next one to a new text after checking it."""
     if not isinstance(text, str) or text not in known:
         known[check_text(text, name=name)] = len(known)
     return known[text]
 
 
 def pairs_of(corpus: Corpus, *, min_words: int = 3, max_words: int = 100) -> list[tuple[str, str]]:
-    """Return each sentence of a corpus with the next one of its document.
+    """Return each sentence of a corpus paired with the next one of its document.
 
     Parameters
     ----------
@@ -130,7 +128,7 @@ def pairs_of(corpus: Corpus, *, min_words: int = 3, max_words: int = 100) -> lis
     Raises
     ------
     InvalidInputError
-        The corpus holds single sentences or no two sentences in a row.
+        The corpus contains single sentences, or no two consecutive sentences.
     """
     return labelled_pairs_of(corpus, min_words=min_words, max_words=max_words)[0]
 
@@ -138,13 +136,14 @@ def pairs_of(corpus: Corpus, *, min_words: int = 3, max_words: int = 100) -> lis
 def labelled_pairs_of(
     corpus: Corpus, *, min_words: int = 3, max_words: int = 100
 ) -> tuple[list[tuple[str, str]], list[str | None]]:
-    """Return what `pairs_of` does, and the label of the document that each pair comes from."""
+    """Return consecutive sentence pairs as `pairs_of` does, with their documents' labels."""
     found: list[tuple[str, str]] = []
     labels: list[str | None] = []
     for document in () if corpus.is_split else corpus.documents:
         sentences = split_sentences(document.text, corpus.language)
-        fits = [min_words <= len(words(s)) <= max_words and len(s) <= MAX_CHARACTERS
-                for s in sentences]  # fmt: skip
+        fits = [
+            min_words <= len(words(s)) <= max_words and len(s) <= MAX_CHARACTERS for s in sentences
+        ]
         found += [
             (one, two)
             for i, (one, two) in enumerate(pairwise(sentences))
@@ -153,7 +152,7 @@ def labelled_pairs_of(
         labels += [document.label] * (len(found) - len(labels))
     if not found:
         raise InvalidInputError(
-            f"Corpus {corpus.name!r} has no two sentences in a row. Give running text, or name "
-            "the column that tells which rows are one document."
+            f"Corpus {corpus.name!r} has no two consecutive sentences. Provide running text, or "
+            "name the column that groups rows into documents."
         )
     return found, labels

@@ -1,10 +1,11 @@
-"""Dual encoders, trained here: sentences in context get similar vectors (SR20 §2.1 and §6.1).
+"""Dual encoders: trained so that consecutive sentences get similar vectors (SR20 §2.1 and §6.1).
 
-Reading order: word_tokens, dual_network, context_pairs, dual_training, dual_fitted, this file.
+Reading order: word_tokens, network, context_pairs, training, this file.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,39 +16,45 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.encoders.dual.context_pairs import ContextPairs
-from core.encoders.dual.fitted import FittedDual
-from core.encoders.dual.network import DualNetwork, LSTMNetwork, TransformerNetwork, embed_ids
-from core.encoders.dual.training import (
+from leakscope.core.encoders.dual.context_pairs import ContextPairs
+from leakscope.core.encoders.dual.network import (
+    DualNetwork,
+    LSTMNetwork,
+    TransformerNetwork,
+    embed_ids,
+    pad,
+    pool,
+)
+from leakscope.core.encoders.dual.training import (
     RetrievalAccuracy,
     context_loss,
     retrieval_accuracy,
     seed_device,
     warm_up,
 )
-from core.encoders.dual.word_tokens import WordTokens
-from core.errors import InvalidInputError
-from core.protocols import OnProgress, Restorable, no_progress
-from core.specs import setting, validate_settings
-from core.training.devices import fast_dtype, pick_device
-from core.training.loop import Loop, TrainingLog, train
-
-__all__ = ["DualEncoder", "DualRun", "LSTMDualEncoder", "TransformerDualEncoder"]
+from leakscope.core.encoders.dual.word_tokens import PAD, UNK, WordTokens
+from leakscope.core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError
+from leakscope.core.protocols import OnProgress, Restorable, Vectors, no_progress
+from leakscope.core.specs import setting, settings_of, validate_settings
+from leakscope.core.text import check_texts
+from leakscope.core.training.devices import fast_dtype, pick_device
+from leakscope.core.training.loop import Loop, TrainingLog, train
 
 _POOLING = ("mean", "last", "max")
+_BATCH = 256
 _Rows = NDArray[np.int64]
 
 
 @dataclass
-class DualEncoder(FittedDual):
-    """What both families share: Φ is trained to tell the next sentence from others.
+class DualEncoder:
+    """Base of both dual encoders: trained to recognise the next sentence among others.
 
     Implements Song & Raghunathan (2020), Eq. 2 and §6.1: pairs (x_a, x_b) of consecutive
     sentences, the other x_b of the batch as X_neg, Adam, one Φ for both sides.
-    Differs from the paper: what it does not tell is ours: the tokeniser and the size of its
-    vocabulary, the length at which sentences are cut, the pooling, the clipping of gradients and
-    the held-out pairs. Where the processor has bfloat16, products in training run in it. At the
-    end of an epoch the last batch has fewer negatives.
+    Differs from the paper: we chose what it leaves open, namely the tokeniser and its vocabulary
+    size, the maximum length of sentences, the pooling, the gradient clipping and the held-out
+    pairs. If the processor supports bfloat16, training multiplies in it. The last batch of an epoch
+    has fewer negatives.
 
     Attributes
     ----------
@@ -59,30 +66,50 @@ class DualEncoder(FittedDual):
         Seconds and pairs of the training itself.
     """
 
-    dimension: int = setting(1200, "d, numbers in a vector", low=2, high=8192, paper="SR20")
+    dimension: int = setting(1200, "d, dimension of the vectors", low=2, high=8192, paper="SR20")
     epochs: int = setting(1, "Passes over the pairs", low=1, high=1000, paper="SR20")
-    learning_rate: float = setting(5e-4, "Of Adam", low=1e-6, high=1.0, paper="SR20")
+    learning_rate: float = setting(5e-4, "Learning rate of Adam", low=1e-6, high=1.0, paper="SR20")
     n_negatives: int = setting(
-        800, "Sentences to tell the next one from, in a batch of one more pair",
-        low=1, high=10_000, paper="SR20",
-    )  # fmt: skip
-    vocabulary_size: int = setting(
-        20_000, "Words and signs known, the most frequent; others are [UNK]", low=10, high=1_000_000
+        800,
+        "Negatives per pair: the other sentences of the batch",
+        low=1,
+        high=10_000,
+        paper="SR20",
     )
-    max_length: int = setting(48, "Words and signs read of a sentence", low=1, high=1024)
-    pooling: str = setting("mean", "How states become one vector", choices=_POOLING)
-    dropout: float = setting(0.0, "Of word vectors and layers, in training", low=0.0, high=0.9)
-    clip_norm: float = setting(5.0, "Longest gradient; 0 for any", low=0.0)
-    n_validation: int = setting(1000, "Pairs held out, at most a tenth", low=2)
-    n_candidates: int = setting(100, "Sentences to choose from in validation", low=2, high=10_000)
-    seed: int = setting(0, "Of the start, the order and the held-out pairs", low=0)
-    device: str = setting("auto", "Where to compute: auto, cpu, cuda or mps")
+    vocabulary_size: int = setting(
+        20_000,
+        "Maximum words and signs in the vocabulary; others are [UNK]",
+        low=10,
+        high=1_000_000,
+    )
+    max_length: int = setting(48, "Maximum words and signs of a sentence", low=1, high=1024)
+    pooling: str = setting("mean", "How token states are pooled into one vector", choices=_POOLING)
+    dropout: float = setting(
+        0.0, "Dropout on word vectors and layers in training", low=0.0, high=0.9
+    )
+    clip_norm: float = setting(5.0, "Maximum gradient norm; 0 for no clipping", low=0.0)
+    n_validation: int = setting(1000, "Held-out pairs, at most a tenth of all", low=2)
+    n_candidates: int = setting(100, "Candidate sentences in validation", low=2, high=10_000)
+    seed: int = setting(
+        0, "Random seed of the initial weights, the order and the held-out pairs", low=0
+    )
+    device: str = setting("auto", "Device: auto, cpu, cuda or mps")
 
     name: str = field(default="dual", init=False)
+    fingerprint: str = field(init=False, repr=False, compare=False)
+    tokens_: WordTokens = field(init=False, repr=False, compare=False)
+    network_: DualNetwork = field(init=False, repr=False, compare=False)
+    validation_: list[RetrievalAccuracy] = field(init=False, repr=False, compare=False)
     log_: TrainingLog = field(init=False, repr=False, compare=False)
 
+    precision = "float32"
+
+    def new_network(self, n_tokens: int) -> DualNetwork:
+        """Return an untrained network with these settings; each subclass defines it."""
+        raise NotImplementedError
+
     def rate_share(self, n_steps: int) -> Callable[[int], float] | None:
-        """Return the schedule of the learning rate over so many steps; None keeps it."""
+        """Return the learning-rate schedule for this many steps; None for a constant rate."""
         return None
 
     def run_of(
@@ -93,7 +120,7 @@ class DualEncoder(FittedDual):
         rows: _Rows,
         held: _Rows,
     ) -> DualRun:
-        """Return the training run: whoever trains otherwise returns another."""
+        """Return the training run of a network; subclasses override it to train differently."""
         return DualRun(self, network, pairs, ids, rows, held)
 
     def fit(
@@ -103,13 +130,13 @@ class DualEncoder(FittedDual):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train on texts in the order of their document: each and the next are a pair.
+        """Train on texts in document order, each paired with the next.
 
         Raises
         ------
         InvalidInputError
-            Fewer than 20 pairs, a text that cannot be encoded, a setting out of its range, or
-            training that runs away.
+            Fewer than 20 pairs, a text that cannot be encoded, a setting out of range, or diverging
+            training.
         ArtifactError
             The checkpoint is damaged or belongs to another run.
         StoppedError
@@ -124,19 +151,20 @@ class DualEncoder(FittedDual):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train on pairs (x_a, x_b), such as `context_pairs.pairs_of` makes; see `fit`."""
+        """Train on sentence pairs (x_a, x_b), as `context_pairs.pairs_of` returns; see `fit`."""
         return self._fit(ContextPairs.of(pairs), on_progress, checkpoint_dir)
 
     def _fit(
         self, pairs: ContextPairs, on_progress: OnProgress, checkpoint_dir: str | None
     ) -> Self:
+        """Build the vocabulary, train the network on the pairs, and store the validation scores."""
         validate_settings(self)
         on_progress(0.0, f"Counting the words of {len(pairs.texts):,} sentences")
         rows, held = pairs.split(min(self.n_validation, len(pairs) // 10), self.seed)
         if len(rows) < 2:
             raise InvalidInputError(
                 f"Only {len(rows)} pairs share no sentence with the {len(held)} held-out ones. "
-                "Give more different sentences."
+                "Provide more distinct sentences."
             )
         known = np.unique([pairs.first[rows], pairs.second[rows]])
         tokens = WordTokens.count((pairs.texts[i] for i in known), self.vocabulary_size)
@@ -146,9 +174,190 @@ class DualEncoder(FittedDual):
         run = self.run_of(network, pairs, ids, rows, held)
         self.log_ = run.train(on_progress, checkpoint_dir)
         self.validation_ = [run.score_of(accuracy) for accuracy in self.log_.validation]
-        self._accept(tokens, network)
+        self._set_weights(tokens, network)
         on_progress(1.0, f"Trained on {len(rows):,} pairs; it {self.validation_[-1]}")
         return self
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that the trained weights depend on: all but the device."""
+        return {k: getattr(self, k) for k in settings_of(type(self)) if k != "device"}
+
+    def _set_weights(self, tokens: WordTokens, network: DualNetwork) -> None:
+        """Set vocabulary and weights, and compute the fingerprint."""
+        self.tokens_ = tokens
+        self.network_ = network.eval().requires_grad_(False)
+        self.device = str(network.words.weight.device)
+        digest = hashlib.sha256(repr((self.name, sorted(self.settings.items()))).encode())
+        digest.update("\n".join(tokens.tokens).encode())
+        for key, tensor in sorted(network.state_dict().items()):
+            digest.update(key.encode() + tensor.cpu().contiguous().numpy().tobytes())
+        self.fingerprint = digest.hexdigest()
+
+    def _network(self) -> DualNetwork:
+        """Return the trained network, or raise NotFittedError."""
+        network = getattr(self, "network_", None)
+        if network is None:
+            raise NotFittedError(
+                f"{type(self).__name__} is not trained: call fit with consecutive sentences, or "
+                "load a trained encoder."
+            )
+        return self.network_
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+        """Return the (n, d) float32 embeddings of n texts, in their order; not unit vectors.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `load_state`.
+        InvalidInputError
+            A text that cannot be encoded.
+        """
+        network = self._network()
+        return self._in_batches(texts, self.dimension, embed_ids, network, on_progress)
+
+    def encode_layer(
+        self, texts: Sequence[str], layer: int, on_progress: OnProgress = no_progress
+    ) -> Vectors:
+        """Return the (n, width) mean token states of n texts at a layer.
+
+        Layer 0 is the mean of word vectors, [UNK] left out (Ψ of SR20 Eq. 7). The last layer is
+        `encode` where pooling is `mean`.
+        """
+        network = self._network()
+        if not 0 <= layer <= network.n_layers:
+            raise InvalidInputError(
+                f"layer must lie in [0, {network.n_layers}] for {self.name}, got {layer}."
+            )
+
+        def embed(network: DualNetwork, ids: Sequence[NDArray[np.int64]]) -> Tensor:
+            """Return the mean states of a batch of token ids at the layer."""
+            batch, mask = pad(ids, network.words.weight.device)
+            vectors = network.words(batch)
+            if layer == 0:
+                return pool(vectors, mask & (batch != UNK), "mean")
+            return pool(network.states(vectors, mask, layer), mask, "mean")
+
+        width = self.dimension if layer else network.words.embedding_dim
+        return self._in_batches(texts, width, embed, network, on_progress)
+
+    @torch.inference_mode()
+    def _in_batches(
+        self,
+        texts: Sequence[str],
+        width: int,
+        embed: Any,
+        network: DualNetwork,
+        on_progress: OnProgress,
+    ) -> Vectors:
+        """Embed texts in batches of similar length; return the vectors in the texts' order."""
+        ids = self._ids(check_texts(texts))
+        order = np.argsort([-len(row) for row in ids], kind="stable")
+        out = np.empty((len(ids), width), dtype=np.float32)
+        for start in range(0, len(ids), _BATCH):
+            rows = order[start : start + _BATCH]
+            out[rows] = embed(network, [ids[i] for i in rows]).cpu().numpy()
+            done = start + len(rows)
+            on_progress(done / len(ids), f"Encoded {done:,} of {len(ids):,} texts")
+        return out
+
+    def _ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[NDArray[np.int64]]:
+        """Return the token ids of each text, cut at `max_length` unless whole."""
+        limit = None if is_whole else self.settings["max_length"]
+        return [self.tokens_.ids(text, limit) for text in texts]
+
+    @property
+    def tokens(self) -> list[str]:
+        """The |V| tokens in the order of `token_vectors`."""
+        self._network()
+        return list(self.tokens_.tokens)
+
+    @property
+    def special_token_ids(self) -> list[int]:
+        """Positions of [PAD] and [UNK]."""
+        return [PAD, UNK]
+
+    @property
+    def token_vectors(self) -> Tensor:
+        """The word embedding matrix V, float32, shape (|V|, word dimension)."""
+        return self._network().words.weight
+
+    def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
+        """Return the token ids of each text, truncated as for encoding, or of the whole text."""
+        self._network()
+        return [ids.tolist() for ids in self._ids(texts, is_whole=is_whole)]
+
+    def text_of(self, token_ids: Sequence[int]) -> str:
+        """Return token ids as text, tokens separated by spaces."""
+        self._network()
+        return self.tokens_.text_of(token_ids)
+
+    def embed_token_vectors(self, vectors: Tensor, layer: int | None = None) -> Tensor:
+        """Map (batch, length, word dimension) word vectors to (batch, d), with gradients.
+
+        With `layer=None` this is `encode` for word vectors, else `encode_layer` of that layer.
+        """
+        network = self._network()
+        mask = torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
+        if layer is None:
+            embedded: Tensor = network(vectors, mask)
+            return embedded
+        return pool(network.states(vectors, mask, layer) if layer else vectors, mask, "mean")
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the weights; settings, vocabulary and validation as JSON-able data."""
+        arrays = {k: v.cpu().numpy() for k, v in self._network().state_dict().items()}
+        return arrays, {
+            "encoder": self.name,
+            "settings": self.settings,
+            "tokens": list(self.tokens_.tokens),
+            "validation": [score.to_dict() for score in self.validation_],
+            "fingerprint": self.fingerprint,
+        }
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore settings, vocabulary and weights from what `state` returned.
+
+        Raises
+        ------
+        ArtifactError
+            The state is of another encoder, damaged, or was altered.
+        """
+        try:
+            self._restore(arrays, meta)
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            raise ArtifactError(
+                f"This is not the state of a {self.name} encoder, or it is damaged "
+                f"({type(error).__name__}: {str(error)[:200]}). Restore the file or train again."
+            ) from error
+        if self.fingerprint != meta["fingerprint"]:
+            raise ArtifactError(
+                f"The weights, vocabulary or settings of this {self.name} encoder were altered: "
+                "their fingerprint does not match. Restore the file or train again."
+            )
+        return self
+
+    def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
+        """Check the stored settings and weights, and set them."""
+        if meta["encoder"] != self.name:
+            raise ArtifactError(f"This is the state of {meta['encoder']!r}, not of {self.name!r}.")
+        for key in self.settings:
+            setattr(self, key, meta["settings"][key])
+        try:
+            validate_settings(self)
+        except CoreError as error:
+            raise ArtifactError(f"The state contains an invalid setting: {error}") from error
+        tokens = WordTokens(tuple(map(str, meta["tokens"])))
+        tensors = {k: torch.from_numpy(v.astype(np.float32)) for k, v in arrays.items()}
+        with torch.device("meta"):  # allocate no memory before the shapes are checked
+            network = self.new_network(len(tokens))
+        network.load_state_dict(tensors, assign=True)
+        self.validation_ = [
+            RetrievalAccuracy.of(float(s["accuracy"]), int(s["n"]), int(s["n_candidates"]))
+            for s in meta["validation"]
+        ]
+        self._set_weights(tokens, network.to(pick_device(self.device)))
 
 
 class DualRun:
@@ -157,11 +366,11 @@ class DualRun:
     Attributes
     ----------
     module : Module
-        What is trained: the network, and what is trained beside it.
+        What is trained: the network, and any adversary.
     clip_norm : float
-        Longest gradient of `module`; 0 for any.
+        Maximum gradient norm of `module`; 0 for no limit.
     extra_state : Restorable or None
-        What the run changes beside `module`.
+        Further state that the run changes and checkpoints must store.
     """
 
     def __init__(
@@ -184,12 +393,12 @@ class DualRun:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What makes this run this run."""
+        """What a checkpoint must match to be resumed: encoder, settings and pairs."""
         encoder = self.encoder
         return {"encoder": encoder.name, "settings": encoder.settings, "pairs": self.pairs.digest}
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Return what takes the steps."""
+        """Return the Adam optimiser of the network."""
         return torch.optim.Adam(
             self.network.parameters(),
             lr=self.encoder.learning_rate,
@@ -197,7 +406,7 @@ class DualRun:
         )
 
     def train(self, on_progress: OnProgress, checkpoint_dir: str | None) -> TrainingLog:
-        """Train, and return what happened."""
+        """Run the training loop and return its log."""
         encoder = self.encoder
         loop = Loop(
             n=len(self.rows),
@@ -219,7 +428,7 @@ class DualRun:
         return train(self.module, self.optimizer(), self.loss, self.validate, loop, on_progress)
 
     def loss(self, batch: _Rows) -> Tensor:
-        """Return Eq. 2 for the pairs of a batch."""
+        """Return the contrastive loss (SR20 Eq. 2) of a batch of pairs."""
         self.network.train()
         seed_device(self.device)
         rows = self.rows[batch]
@@ -229,19 +438,19 @@ class DualRun:
             both = embed_ids(self.network, [self.ids[i] for i in np.concatenate([a, b])])
         one, two = both.float().split(len(rows))
         in_context = torch.from_numpy(self.pairs.in_context(rows)).to(self.device)
-        return self.joined(context_loss(one, two, in_context), two, rows)
+        return self.add_objectives(context_loss(one, two, in_context), two, rows)
 
-    def joined(self, loss: Tensor, vectors: Tensor, rows: _Rows) -> Tensor:
-        """Return Eq. 2 with what else is trained on Φ(x_b) of some pairs: here nothing."""
+    def add_objectives(self, loss: Tensor, vectors: Tensor, rows: _Rows) -> Tensor:
+        """Return the loss plus further training objectives on Φ(x_b); here there are none."""
         return loss
 
     def validate(self) -> float:
-        """Return how often the next sentence is found, in per cent."""
+        """Return how often the next sentence is ranked first on held-out pairs, in per cent."""
         found = retrieval_accuracy(self.network, self.ids, self.pairs, self.held, self.n_candidates)
         return found.score.value
 
     def score_of(self, accuracy: float) -> RetrievalAccuracy:
-        """Return what an accuracy of this run stands for."""
+        """Return a validation accuracy with its interval, sample size and chance."""
         n = len(self.held) // self.n_candidates * self.n_candidates
         return RetrievalAccuracy.of(accuracy, n, self.n_candidates)
 
@@ -250,16 +459,16 @@ class DualRun:
 class LSTMDualEncoder(DualEncoder):
     """The recurrent dual encoder: one LSTM, d 1,200, one epoch, learning rate 5e-4.
 
-    Differs from the paper: see `DualEncoder`; the width of the word vectors is ours.
+    Differs from the paper: see `DualEncoder`; we chose the width of the word vectors.
     """
 
-    word_dimension: int = setting(300, "Numbers in a word vector", low=2, high=4096)
+    word_dimension: int = setting(300, "Dimension of word vectors", low=2, high=4096)
 
     name: str = field(default="dual_lstm", init=False)
     n_layers: int = field(default=1, init=False)
 
     def new_network(self, n_tokens: int) -> DualNetwork:
-        """Return an untrained LSTM of these settings."""
+        """Return an untrained LSTM network with these settings."""
         return LSTMNetwork(
             n_tokens,
             self.word_dimension,
@@ -273,35 +482,35 @@ class LSTMDualEncoder(DualEncoder):
 class TransformerDualEncoder(DualEncoder):
     """The Transformer dual encoder: three layers, d 600, five epochs, warmed-up learning rate.
 
-    Differs from the paper: see `DualEncoder`. The warm-up takes a tenth of the steps at most, so
-    that small corpora get past it; the peak is that of Vaswani et al. (2017) for 4,000 steps and
+    Differs from the paper: see `DualEncoder`. The warm-up takes at most a tenth of the steps, so
+    that small corpora complete it; the peak is that of Vaswani et al. (2017) for 4,000 steps and
     d = 600, (d · 4,000)^−½; heads, feed-forward width and dropout follow their shape.
     """
 
-    dimension: int = setting(600, "d, numbers in a vector", low=2, high=8192, paper="SR20")
+    dimension: int = setting(600, "d, dimension of the vectors", low=2, high=8192, paper="SR20")
     epochs: int = setting(5, "Passes over the pairs", low=1, high=1000, paper="SR20")
-    learning_rate: float = setting(6.5e-4, "Of Adam, at its peak", low=1e-6, high=1.0)
-    dropout: float = setting(0.1, "Of word vectors and layers, in training", low=0.0, high=0.9)
-    warmup_steps: int = setting(
-        4000, "Steps of growing learning rate, at most a tenth of all", low=1, paper="SR20"
+    learning_rate: float = setting(6.5e-4, "Peak learning rate of Adam", low=1e-6, high=1.0)
+    dropout: float = setting(
+        0.1, "Dropout on word vectors and layers in training", low=0.0, high=0.9
     )
+    warmup_steps: int = setting(4000, "Warm-up steps, at most a tenth of all", low=1, paper="SR20")
     n_layers: int = setting(3, "Transformer layers", low=1, high=24, paper="SR20")
     n_heads: int = setting(6, "Attention heads, a divisor of d", low=1, high=64)
-    feed_forward: int = setting(2400, "Width between the layers, 4 d", low=1, high=65_536)
+    feed_forward: int = setting(2400, "Feed-forward width, 4 d", low=1, high=65_536)
 
     name: str = field(default="dual_transformer", init=False)
 
     def rate_share(self, n_steps: int) -> Callable[[int], float]:
-        """Return the warmed-up schedule."""
+        """Return the warm-up schedule of the learning rate."""
         return warm_up(min(self.warmup_steps, n_steps // 10))
 
     def new_network(self, n_tokens: int) -> DualNetwork:
-        """Return an untrained Transformer of these settings.
+        """Return an untrained Transformer network with these settings.
 
         Raises
         ------
         InvalidInputError
-            d is no multiple of the number of heads.
+            d is not a multiple of the number of heads.
         """
         if self.dimension % self.n_heads:
             raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""The networks of the dual encoders: word vectors to states, states to one vector."""
+"""Networks of the dual encoders: word vectors to states, and states pooled to one vector."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from core.encoders.dual.word_tokens import PAD
-
-__all__ = ["DualNetwork", "LSTMNetwork", "TransformerNetwork", "embed_ids", "pad", "pool"]
+from leakscope.core.encoders.dual.word_tokens import PAD
+from leakscope.core.encoders.pooling import mean_of_tokens
 
 _CHUNK = 128
 """Texts of similar length that are padded together."""
 
 
 def pool(states: Tensor, mask: Tensor, how: str) -> Tensor:
-    """Reduce (batch, length, d) states to (batch, d) where the (batch, length) mask is True.
+    """Pool (batch, length, d) states to (batch, d) where the (batch, length) mask is True.
 
     `last` is Φ(x) = h_ℓ and `mean` is Φ(x) = (1/ℓ) Σ h_i of Song & Raghunathan (2020), §2.1;
     `max` takes the largest value of each dimension.
@@ -30,8 +29,7 @@ def pool(states: Tensor, mask: Tensor, how: str) -> Tensor:
         return states[rows, mask.sum(1) - 1]
     if how == "max":
         return states.masked_fill(~mask[:, :, None], -torch.inf).amax(1)
-    weights = mask[:, :, None].to(states.dtype)
-    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+    return mean_of_tokens(states, mask)
 
 
 class DualNetwork(nn.Module):
@@ -56,7 +54,7 @@ class DualNetwork(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def states(self, vectors: Tensor, mask: Tensor, layer: int) -> Tensor:
-        """Return the states of a layer ≥ 1: (batch, length, word dimension) to (…, d)."""
+        """Return a layer's states from (batch, length, word dimension) word vectors; abstract."""
         raise NotImplementedError
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
@@ -74,7 +72,7 @@ class LSTMNetwork(DualNetwork):
         self.lstm = nn.LSTM(word_dimension, dimension, batch_first=True)
 
     def states(self, vectors: Tensor, mask: Tensor, layer: int) -> Tensor:
-        """Return h_1 … h_ℓ; padding stands at the end, so no state before it sees it."""
+        """Return the LSTM's hidden states h_1 … h_ℓ; padding at the end affects none of them."""
         # cuDNN differentiates LSTMs in training mode only; one layer is the same in both modes.
         self.lstm.train()
         states: Tensor = self.lstm(self.dropout(vectors))[0]
@@ -82,7 +80,7 @@ class LSTMNetwork(DualNetwork):
 
 
 class TransformerNetwork(DualNetwork):
-    """A Transformer encoder as Vaswani et al. (2017, §3) have it: √d, sinusoids, norm after."""
+    """A Transformer encoder after Vaswani et al. (2017, §3): √d scaling, sinusoids, post-norm."""
 
     def __init__(
         self,
@@ -105,7 +103,7 @@ class TransformerNetwork(DualNetwork):
         nn.init.normal_(self.words.weight, std=1 / self.scale)  # times √d: unit variance
 
     def states(self, vectors: Tensor, mask: Tensor, layer: int) -> Tensor:
-        """Return the output of the given layer."""
+        """Return the token states after the given layer."""
         positions = _sinusoids(vectors.shape[1], vectors.shape[2]).to(vectors.device)
         states = self.dropout(vectors * self.scale + positions)
         # On a CPU the gradient of fused attention costs more than all the rest together.
@@ -124,7 +122,7 @@ def _sinusoids(length: int, dimension: int) -> Tensor:
 
 
 def pad(ids: Sequence[NDArray[np.int64]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return (batch, length) ids filled with [PAD], and where they are real."""
+    """Return token ids padded to (batch, length) with [PAD], and the mask of real tokens."""
     lengths = torch.tensor([len(row) for row in ids])
     filled = np.full((len(ids), int(lengths.max())), PAD)
     for row, values in zip(filled, ids, strict=True):
@@ -134,7 +132,7 @@ def pad(ids: Sequence[NDArray[np.int64]], device: torch.device) -> tuple[Tensor,
 
 
 def embed_ids(network: DualNetwork, ids: Sequence[NDArray[np.int64]]) -> Tensor:
-    """Return the (n, d) embeddings of n texts as token ids, with gradients.
+    """Return the (n, d) embeddings of n texts given as token ids, with gradients.
 
     Texts of similar length go together, so that little is padding.
     """
@@ -147,4 +145,5 @@ def embed_ids(network: DualNetwork, ids: Sequence[NDArray[np.int64]]) -> Tensor:
 
 
 def _device_of(network: DualNetwork) -> torch.device:
+    """Return the device of a network's weights."""
     return network.words.weight.device

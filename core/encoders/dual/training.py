@@ -1,4 +1,4 @@
-"""What dual encoders learn (SR20 Eq. 2), how fast, and how well they tell sentences in context."""
+"""Training of dual encoders: contrastive loss (SR20 Eq. 2), warm-up, and retrieval accuracy."""
 
 from __future__ import annotations
 
@@ -12,20 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.encoders.dual.context_pairs import ContextPairs
-from core.encoders.dual.network import DualNetwork, embed_ids
-from core.errors import InvalidInputError
-from core.intervals import wilson_interval
-from core.results import Score
-
-__all__ = [
-    "RetrievalAccuracy",
-    "context_loss",
-    "rank_contexts",
-    "retrieval_accuracy",
-    "seed_device",
-    "warm_up",
-]
+from leakscope.core.encoders.dual.context_pairs import ContextPairs
+from leakscope.core.encoders.dual.network import DualNetwork, embed_ids
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.intervals import wilson_interval
+from leakscope.core.results import Score
 
 
 def context_loss(a: Tensor, b: Tensor, in_context: Tensor) -> Tensor:
@@ -33,15 +24,15 @@ def context_loss(a: Tensor, b: Tensor, in_context: Tensor) -> Tensor:
 
     Implements Song & Raghunathan (2020), Eq. 2: log P = log exp(Φ(x_b)·Φ(x_a)) −
     log Σ_{x ∈ {x_b} ∪ X_neg} exp(Φ(x)·Φ(x_a)), X_neg being the other x_b of the batch (§6.1).
-    Differs from the paper: nothing; it does not say how sentences in context are kept out of
-    X_neg, which is done here by `in_context`.
+    Differs from the paper: nothing. It does not state how sentences in context are excluded from
+    X_neg; here, `in_context` does this.
 
     Parameters
     ----------
     a, b : Tensor of float32, shape (n, d)
         Φ(x_a) and Φ(x_b).
     in_context : Tensor of bool, shape (n, n)
-        Where x_b of column j is no negative of x_a of row i; the diagonal is ignored.
+        True where x_b of column j must not be a negative of x_a of row i; the diagonal is ignored.
     """
     own = torch.eye(len(a), dtype=torch.bool, device=a.device)
     scores = (a @ b.T).masked_fill(in_context & ~own, -torch.inf)
@@ -49,13 +40,14 @@ def context_loss(a: Tensor, b: Tensor, in_context: Tensor) -> Tensor:
 
 
 def warm_up(n_warm: int) -> Callable[[int], float]:
-    """Return the schedule of Vaswani et al. (2017), Eq. 3, as a share of its peak.
+    """Return the warm-up schedule of Vaswani et al. (2017), Eq. 3, as a share of its peak.
 
     The rate grows linearly for n_warm steps and then falls with the inverse square root of the
     step: lr = d^−½ · min(step^−½, step · n_warm^−3/2), whose peak is (d · n_warm)^−½.
     """
 
     def share(step: int) -> float:
+        """Return the learning rate at a step as a share of the peak."""
         now = (step + 1) / max(1, n_warm)
         return min(now, now**-0.5)
 
@@ -63,9 +55,9 @@ def warm_up(n_warm: int) -> Callable[[int], float]:
 
 
 def seed_device(device: torch.device) -> None:
-    """Seed the GPU's generator from the CPU's, whose state is in the checkpoint.
+    """Seed the GPU's random generator from the CPU's, whose state checkpoints store.
 
-    Dropout then falls alike in a run that was killed and in one that was not.
+    Dropout is then the same in a resumed run as in an uninterrupted one.
     """
     if device.type == "cuda":
         torch.cuda.manual_seed(int(torch.randint(2**62, (1,))))
@@ -73,9 +65,9 @@ def seed_device(device: torch.device) -> None:
 
 @dataclass(frozen=True)
 class RetrievalAccuracy:
-    """How often the true x_b of held-out pairs is ranked first for x_a, in per cent.
+    """Percentage of held-out pairs whose true x_b ranks first for x_a among candidates.
 
-    It is one of `n_candidates` sentences.
+    The true x_b is one of `n_candidates` sentences.
     """
 
     score: Score
@@ -83,23 +75,27 @@ class RetrievalAccuracy:
 
     @classmethod
     def of(cls, accuracy: float, n: int, n_candidates: int) -> RetrievalAccuracy:
-        """Set an accuracy over n pairs, a tie counting as its share, in Wilson's interval."""
+        """Return an accuracy over n pairs with its Wilson interval; a tie counts as its share."""
         interval = wilson_interval(round(accuracy * n / 100), n)
         return cls(Score(accuracy, interval, n, 100 / n_candidates), n_candidates)
 
     def __str__(self) -> str:
-        """Return the accuracy in words, with its interval and what chance gives."""
+        """Return the accuracy as a phrase, with its interval and chance."""
         score = self.score
         value, interval = score.parts()
         return (
-            f"finds the next sentence among {self.n_candidates} in {value} % (95 % interval "
-            f"{interval}) of {score.n:,} held-out cases (chance {score.chance:.1f} %)"
+            f"finds the next sentence among {self.n_candidates} in {value} % (95 % CI {interval}) "
+            f"of {score.n:,} held-out cases (guessing: {score.chance:.1f} %)"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
-        return {**self.score.to_record("accuracy"), "n": self.score.n,
-                "n_candidates": self.n_candidates, "chance": self.score.chance}  # fmt: skip
+        """Return accuracy, interval, sample size and chance as JSON-able data."""
+        return {
+            **self.score.to_record("accuracy"),
+            "n": self.score.n,
+            "n_candidates": self.n_candidates,
+            "chance": self.score.chance,
+        }
 
 
 def rank_contexts(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -125,7 +121,7 @@ def retrieval_accuracy(
     rows: NDArray[np.int64],
     n_candidates: int,
 ) -> RetrievalAccuracy:
-    """Rank the x_b of blocks of held-out pairs for each x_a of the block.
+    """Measure how often a network ranks the true x_b first within blocks of held-out pairs.
 
     Parameters
     ----------
@@ -146,8 +142,8 @@ def retrieval_accuracy(
         )
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
             raise InvalidInputError(
-                "Training ran away: the vectors hold NaN or infinity. Lower learning_rate, or set "
-                "clip_norm."
+                "Training diverged: the vectors contain NaN or infinity. Lower learning_rate, or "
+                "set clip_norm."
             )
         shares.append(rank_contexts(a, b))
     every = np.concatenate(shares)

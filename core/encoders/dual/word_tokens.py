@@ -1,4 +1,4 @@
-"""Words as token ids: the small tokeniser of encoders that are trained here from scratch."""
+"""A word-level tokeniser for encoders trained from scratch."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from core.errors import ArtifactError
-
-__all__ = ["PAD", "UNK", "WordTokens", "split_tokens"]
+from leakscope.core.errors import ArtifactError
 
 PAD = 0
 """Id of the filler at the end of shorter texts of a batch."""
@@ -26,10 +24,10 @@ _TOKEN = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{L}\p{N}\p{M}\p{Z}\p{C}]")
 
 
 def split_tokens(text: str) -> list[str]:
-    """Return the tokens of a text: runs of letters, digits and marks, and every other sign alone.
+    """Split a text into tokens: runs of letters and digits, and every other sign.
 
-    Lower-cased after Unicode NFKC, as `core.text.words` does; words of one letter and punctuation
-    are kept, since sentences are told apart by them, too.
+    Lower-cased after Unicode NFKC, as `leakscope.core.text.words` does; words of one letter and
+    punctuation are kept, since they help to distinguish sentences.
 
     Examples
     --------
@@ -46,8 +44,8 @@ class WordTokens:
     Parameters
     ----------
     tokens : tuple of str
-        In the order of their ids. No text yields a token that is called like a special one,
-        since brackets stand alone.
+        In the order of their ids. No text yields a special token, since brackets are separate
+        tokens.
     """
 
     tokens: tuple[str, ...]
@@ -55,13 +53,13 @@ class WordTokens:
     def __post_init__(self) -> None:
         if self.tokens[:2] != _SPECIAL or len(set(self.tokens)) != len(self.tokens):
             raise ArtifactError(
-                "The token vocabulary is damaged: it must start with [PAD] and [UNK] and hold "
+                "The token vocabulary is damaged: it must start with [PAD] and [UNK] and contain "
                 "each token once. Restore the file or train the encoder again."
             )
 
     @classmethod
     def count(cls, texts: Iterable[str], size: int) -> WordTokens:
-        """Return the `size` most frequent tokens, special ones included, ties alphabetical."""
+        """Return the vocabulary of the `size` most frequent tokens, ties alphabetical."""
         counts: Counter[str] = Counter()
         for text in texts:
             counts.update(split_tokens(text))
@@ -74,14 +72,14 @@ class WordTokens:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Token to id."""
+        """Map from token to id."""
         return {token: i for i, token in enumerate(self.tokens)}
 
     def ids(self, text: str, limit: int | None = None) -> NDArray[np.int64]:
-        """Return the ids of the first `limit` tokens, [UNK] for unknown ones; at least one id."""
+        """Return the ids of a text's first `limit` tokens, at least one; [UNK] if unknown."""
         found = [self.index.get(token, UNK) for token in split_tokens(text)[:limit]]
         return np.array(found or [UNK], dtype=np.int64)
 
     def text_of(self, ids: Sequence[int]) -> str:
-        """Return the tokens joined by spaces."""
+        """Return the text of token ids, joined by spaces."""
         return " ".join(self.tokens[i] for i in ids)

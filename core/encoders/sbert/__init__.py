@@ -1,1 +1,1 @@
-"""Sentence-BERT, fine-tuned here on pairs of sentences with scores."""
+"""Sentence-BERT, fine-tuned here on sentence pairs with similarity scores."""

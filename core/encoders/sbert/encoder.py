@@ -1,43 +1,81 @@
-"""Sentence-BERT, fine-tuned here on pairs of sentences with a score of their similarity.
+"""Sentence-BERT, fine-tuned here on sentence pairs with similarity scores.
 
-Reading order: scored_pairs, trainable_transformer, sbert_training, then this file.
+Reading order: pairs, trainable, then this file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
 
-from core.encoders.hub import must_be_local
-from core.encoders.minilm import minilm_folder
-from core.encoders.sbert.pairs import ScoredPairs, say_spearman, spearman_score
-from core.encoders.sbert.trainable import TrainableTransformer
-from core.encoders.sbert.training import FineTuning, Recipe
-from core.errors import ArtifactError, InvalidInputError, NotFittedError
-from core.protocols import OnProgress, Vectors, no_progress
-from core.results import Score
-from core.specs import setting, settings_of, validate_settings
-from core.training.loop import TrainingLog
-
-__all__ = ["SentenceBERT"]
+from leakscope.core.encoders.dual.training import seed_device
+from leakscope.core.encoders.hub import must_be_local
+from leakscope.core.encoders.minilm import minilm_folder
+from leakscope.core.encoders.sbert.pairs import (
+    MAX_SCORE,
+    ScoredPairs,
+    format_spearman,
+    spearman_score,
+)
+from leakscope.core.encoders.sbert.trainable import TrainableTransformer
+from leakscope.core.errors import ArtifactError, InvalidInputError, NotFittedError
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.results import Score
+from leakscope.core.specs import setting, settings_of, validate_settings
+from leakscope.core.training.devices import fast_dtype
+from leakscope.core.training.loop import Loop, TrainingLog, train
 
 MIN_PAIRS = 20
 _Triple = tuple[Sequence[str], Sequence[str], Sequence[float]]
 
 
+def cosine_loss(one: Tensor, two: Tensor, scores: Tensor) -> Tensor:
+    """Return the mean of (cos(u, v) − score/5)² over sentence pairs.
+
+    Implements the regression objective of Reimers & Gurevych (2019), §3: mean squared error
+    between the cosine of the sentence vectors and the score as a share of the highest.
+    Differs from the paper: nothing.
+
+    Parameters
+    ----------
+    one, two : Tensor of float32, shape (n, d)
+    scores : Tensor of float32, shape (n,)
+        In [0, 5].
+    """
+    return F.mse_loss(F.cosine_similarity(one, two), scores / MAX_SCORE)
+
+
+def warm_up_and_decay(n_steps: int, warmup_share: float) -> Callable[[int], float]:
+    """Return a learning-rate schedule: linear warm-up, then linear decay to 0."""
+    n_warm = math.ceil(n_steps * warmup_share)
+
+    def share(step: int) -> float:
+        """Return the learning rate at a step as a share of the peak."""
+        if step < n_warm:
+            return (step + 1) / n_warm
+        return max(0.0, (n_steps - step) / max(1, n_steps - n_warm))
+
+    return share
+
+
 @dataclass
 class SentenceBERT:
-    """A masked language model, fine-tuned so that cosines follow human scores of similarity.
+    """A masked language model, fine-tuned so that cosines match human similarity scores.
 
     Implements Reimers & Gurevych (2019), §3, with the settings that Corò (2022, §4.1.2) gives:
     mean pooling of the last layer, cosine regression, 4 epochs, batches of 16, learning rate 2e-5,
     10 % warm-up, AdamW with weight decay.
-    Differs from the papers: the epoch with the best validation correlation is kept; where the
-    processor has bfloat16, products in training run in it. Vectors are not of unit length.
+    Differs from the papers: the epoch with the best validation correlation is used; if the
+    processor supports bfloat16, training multiplies in it. Vectors are not of unit length.
 
     Attributes
     ----------
@@ -46,25 +84,27 @@ class SentenceBERT:
     fingerprint : str
         After `fit_pairs`: SHA-256 over weights, vocabulary and pooling.
     validation_ : Score
-        Of the epoch that was kept.
+        The validation score of the chosen epoch.
     log_ : TrainingLog
         Validation score ×100 after each epoch, and the time.
     """
 
     base: str = setting("minilm", "Folder or hub id of the language model; minilm is bundled")
     epochs: int = setting(4, "Passes over the pairs", low=1, high=100, paper="C22")
-    batch_size: int = setting(16, "Pairs a step", low=1, high=4096, paper="C22")
-    learning_rate: float = setting(2e-5, "Of AdamW, at its peak", low=1e-8, high=1.0, paper="C22")
+    batch_size: int = setting(16, "Pairs per step", low=1, high=4096, paper="C22")
+    learning_rate: float = setting(
+        2e-5, "Peak learning rate of AdamW", low=1e-8, high=1.0, paper="C22"
+    )
     warmup_share: float = setting(
-        0.1, "Share of the steps in which the rate grows", low=0.0, high=1.0, paper="C22"
+        0.1, "Share of the steps used for warm-up", low=0.0, high=1.0, paper="C22"
     )
     weight_decay: float = setting(
         0.01, "Decoupled L2 penalty, not on biases and norms", low=0.0, high=1.0
     )
-    clip_norm: float = setting(1.0, "Longest gradient; 0 for any", low=0.0)
-    max_length: int = setting(128, "Word pieces read, special ones included", low=4, high=8192)
-    seed: int = setting(0, "Of the order, of dropout and of the pairs set aside", low=0)
-    device: str = setting("auto", "Where to compute: auto, cpu, cuda or mps")
+    clip_norm: float = setting(1.0, "Maximum gradient norm; 0 for no clipping", low=0.0)
+    max_length: int = setting(128, "Maximum word pieces, special ones included", low=4, high=8192)
+    seed: int = setting(0, "Random seed of the order, dropout and held-out pairs", low=0)
+    device: str = setting("auto", "Device: auto, cpu, cuda or mps")
 
     name: str = field(default="sbert", init=False)
     dimension: int = field(init=False, repr=False, compare=False)
@@ -79,17 +119,16 @@ class SentenceBERT:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Refuse: texts alone cannot train it.
+        """Raise InvalidInputError: scored pairs are needed, see `fit_pairs`.
 
         Raises
         ------
         InvalidInputError
-            Always; the message says what is needed.
+            Always; the message names the required data.
         """
         raise InvalidInputError(
-            "sbert learns from pairs of sentences with a score from 0 to 5, such as the STS "
-            "benchmark: call fit_pairs(pairs_a, pairs_b, scores). For plain texts train a dual "
-            "encoder."
+            "sbert needs pairs of sentences with a score from 0 to 5, such as the STS benchmark: "
+            "call fit_pairs(pairs_a, pairs_b, scores). For plain texts, train a dual encoder."
         )
 
     def fit_pairs(
@@ -102,7 +141,7 @@ class SentenceBERT:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Fine-tune the language model.
+        """Fine-tune the language model on sentence pairs with similarity scores.
 
         Parameters
         ----------
@@ -116,10 +155,9 @@ class SentenceBERT:
         Raises
         ------
         InvalidInputError
-            Unequal lengths, unusable texts or scores, fewer than 20 pairs, or training that runs
-            away.
+            Unequal lengths, unusable texts or scores, fewer than 20 pairs, or diverging training.
         ModelUnavailableError
-            The language model is neither here nor reachable.
+            The language model is neither on this machine nor reachable.
         ArtifactError
             The checkpoint is damaged or belongs to another run.
         StoppedError
@@ -139,32 +177,21 @@ class SentenceBERT:
             held = ScoredPairs.of(*validation, name="validation")
             if len(held) < 2:
                 raise InvalidInputError(f"validation needs at least 2 pairs, got {len(held)}.")
-        on_progress(0.0, "Opening the language model")
+        on_progress(0.0, "Loading the language model")
         is_bundled = self.base == "minilm"
         source = minilm_folder() if is_bundled else self.base
         is_local = is_bundled or must_be_local(f"mlm:{self.base}", self.base)
         encoder = TrainableTransformer(source, **self._options(), is_local=is_local)
-        run = FineTuning(self._recipe(), encoder, known, held)
+        run = FineTuning(self, encoder, known, held)
         self.log_ = run.train(on_progress, checkpoint_dir)
-        self._accept(encoder)
+        self._set_weights(encoder)
         self.validation_ = spearman_score(encoder, held, self.seed)
-        said = say_spearman(self.validation_)
-        on_progress(1.0, f"Trained on {len(known):,} pairs: validation {said}")
+        score_text = format_spearman(self.validation_)
+        on_progress(1.0, f"Trained on {len(known):,} pairs: validation {score_text}")
         return self
 
-    def _recipe(self) -> Recipe:
-        return Recipe(
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            warmup_share=self.warmup_share,
-            weight_decay=self.weight_decay,
-            clip_norm=self.clip_norm,
-            seed=self.seed,
-            identity={"encoder": self.name, "settings": self.settings},
-        )
-
     def _options(self) -> dict[str, Any]:
+        """Return the options of `TransformerEncoder` for this encoder."""
         return {
             "name": self.name,
             "max_length": self.max_length,
@@ -173,20 +200,20 @@ class SentenceBERT:
             "backend": "torch",  # converted weights would not follow the training
         }
 
-    def _accept(self, encoder: TrainableTransformer) -> None:
-        """Become the encoder with these weights."""
-        self._encoder = encoder.settle()
+    def _set_weights(self, encoder: TrainableTransformer) -> None:
+        """Take over a fine-tuned encoder with its dimension and fingerprint."""
+        self._encoder = encoder.end_training()
         self.dimension, self.fingerprint = encoder.dimension, encoder.fingerprint
         self.device = str(encoder.device)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that a trained encoder depends on."""
+        """The settings that the trained weights depend on: all but the device."""
         return {name: getattr(self, name) for name in settings_of(type(self)) if name != "device"}
 
     @property
     def fitted(self) -> TrainableTransformer:
-        """The fine-tuned encoder, open to white-box attackers.
+        """The fine-tuned Transformer, with white-box access.
 
         Raises
         ------
@@ -196,7 +223,7 @@ class SentenceBERT:
         encoder: TrainableTransformer | None = getattr(self, "_encoder", None)
         if encoder is None:
             raise NotFittedError(
-                "SentenceBERT is not trained: call fit_pairs, or load a trained one."
+                "SentenceBERT is not trained: call fit_pairs, or load a trained model."
             )
         return encoder
 
@@ -214,7 +241,7 @@ class SentenceBERT:
     embed_token_vectors = property(lambda self: self.fitted.embed_token_vectors)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the weights; settings, shape, tokeniser and validation as JSON-able."""
+        """Return the weights as arrays; settings, files and validation as JSON-able data."""
         arrays, files = self.fitted.pack()
         return arrays, {
             "encoder": self.name,
@@ -225,7 +252,7 @@ class SentenceBERT:
         }
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned, its settings included; the base is not needed.
+        """Restore the encoder from what `state` returned; the base model is not needed.
 
         Raises
         ------
@@ -239,7 +266,7 @@ class SentenceBERT:
                 setattr(self, key, meta["settings"][key])
             validate_settings(self)
             self.validation_ = Score.of_record(meta["validation"], "spearman")
-            self._accept(TrainableTransformer.unpack(arrays, meta["files"], **self._options()))
+            self._set_weights(TrainableTransformer.unpack(arrays, meta["files"], **self._options()))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ArtifactError(
                 f"This is not the state of an sbert encoder, or it is damaged "
@@ -248,6 +275,85 @@ class SentenceBERT:
         if self.fingerprint != meta["fingerprint"]:
             raise ArtifactError(
                 "The weights or the vocabulary of this sbert encoder were altered: their "
-                "fingerprint is another. Restore the file or train again."
+                "fingerprint does not match. Restore the file or train again."
             )
         return self
+
+
+class FineTuning:
+    """One fine-tuning run of a SentenceBERT encoder on scored pairs."""
+
+    def __init__(
+        self,
+        recipe: SentenceBERT,
+        encoder: TrainableTransformer,
+        known: ScoredPairs,
+        held: ScoredPairs,
+    ) -> None:
+        self.recipe, self.encoder, self.known, self.held = recipe, encoder, known, held
+        self.network = encoder.open_for_training()
+        self.fast = fast_dtype(encoder.device)
+        self.scores: dict[float, Score] = {}
+        self.base = encoder.fingerprint
+
+    def train(self, on_progress: OnProgress, checkpoint_dir: str | None) -> TrainingLog:
+        """Run the training loop, keep the best epoch's weights, and return the log."""
+        recipe = self.recipe
+        loop = Loop(
+            n=len(self.known),
+            epochs=recipe.epochs,
+            batch_size=recipe.batch_size,
+            seed=recipe.seed,
+            identity={
+                "encoder": recipe.name,
+                "settings": recipe.settings,
+                "base": self.base,
+                "pairs": self.known.digest,
+                "validation": self.held.digest,
+            },
+            clip_norm=recipe.clip_norm,
+            patience=recipe.epochs + 1,
+            is_half=False,
+            say_score=self.format_score,
+            unit="pairs",
+            checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
+        )
+        loop.rate_share = warm_up_and_decay(loop.epochs * loop.n_batches, recipe.warmup_share)
+        return train(self.network, self._optimizer(), self.loss, self.validate, loop, on_progress)
+
+    def format_score(self, value: float) -> str:
+        """Format a validation score, with its interval if it was measured in this process."""
+        score = self.scores.get(value, Score(value, n=len(self.held)))
+        return f"validation {format_spearman(score)}"
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        """Return AdamW with weight decay on matrices only."""
+        named = list(self.network.parameters())
+        groups = [
+            {
+                "params": [p for p in named if p.ndim > 1],
+                "weight_decay": self.recipe.weight_decay,
+            },
+            {"params": [p for p in named if p.ndim <= 1], "weight_decay": 0.0},
+        ]
+        is_fused = self.encoder.device.type in ("cpu", "cuda")
+        return torch.optim.AdamW(groups, lr=self.recipe.learning_rate, fused=is_fused)
+
+    def loss(self, rows: NDArray[np.int64]) -> Tensor:
+        """Return the cosine loss of a batch of pairs."""
+        self.network.train()
+        seed_device(self.encoder.device)
+        batch = self.known.take(rows)
+        with torch.autocast(
+            self.encoder.device.type, self.fast, enabled=self.fast != torch.float32
+        ):
+            both = self.encoder.embed_batch(batch.one + batch.two)
+        one, two = both.float().split(len(rows))
+        return cosine_loss(one, two, torch.from_numpy(batch.scores).to(one.device))
+
+    def validate(self) -> float:
+        """Return Spearman's correlation ×100 on the validation pairs."""
+        self.network.eval()
+        score = spearman_score(self.encoder, self.held, self.recipe.seed)
+        self.scores[score.value] = score
+        return score.value

@@ -1,4 +1,4 @@
-"""Pairs of sentences with human scores of their similarity, and how well cosines follow them."""
+"""Sentence pairs with human similarity scores, and how well an encoder's cosines match them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from core.errors import InvalidInputError
-from core.protocols import Encoder
-from core.rank_correlation import spearman_correlation
-from core.results import Interval, Score
-from core.text import check_text
-
-__all__ = ["MAX_SCORE", "ScoredPairs", "say_spearman", "spearman_score"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder
+from leakscope.core.rank_correlation import spearman_correlation
+from leakscope.core.results import Interval, Score
+from leakscope.core.text import check_text
 
 MAX_SCORE = 5.0
-"""Of the STS benchmark, whose scores run from 0 to 5."""
+"""Highest score of the STS benchmark, whose scores run from 0 to 5."""
 
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """Pairs of texts with human scores of their similarity in [0, 5]."""
+    """Pairs of texts with human similarity scores in [0, 5]."""
 
     one: tuple[str, ...]
     two: tuple[str, ...]
@@ -35,23 +33,23 @@ class ScoredPairs:
     def of(
         cls, one: Sequence[str], two: Sequence[str], scores: Sequence[float], name: str = "pairs"
     ) -> ScoredPairs:
-        """Check and take pairs.
+        """Check texts and scores and return them as pairs.
 
         Raises
         ------
         InvalidInputError
-            Unequal lengths, a text that cannot be encoded, or a score that is no number in
+            Unequal lengths, a text that cannot be encoded, or a score that is not a number in
             [0, 5]; the message names it.
         """
         if isinstance(one, str) or isinstance(two, str):
-            raise InvalidInputError(f"{name}: give two lists of texts, not single texts.")
+            raise InvalidInputError(f"{name}: provide two lists of texts, not single texts.")
         try:
             values = np.asarray(scores, dtype=np.float32)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"{name}: scores must be numbers.") from error
         if not len(one) == len(two) == len(values) or values.ndim != 1:
             raise InvalidInputError(
-                f"{name}: pairs_a, pairs_b and scores must be as many, got {len(one)}, "
+                f"{name}: pairs_a, pairs_b and scores must have the same length, got {len(one)}, "
                 f"{len(two)} and scores of shape {values.shape}."
             )
         bad = np.flatnonzero(~((values >= 0) & (values <= MAX_SCORE)))  # NaN is bad, too
@@ -70,21 +68,21 @@ class ScoredPairs:
         return len(self.scores)
 
     def take(self, rows: NDArray[np.int64]) -> ScoredPairs:
-        """Return the given pairs."""
+        """Return the pairs of the given rows."""
         return ScoredPairs(
             tuple(self.one[i] for i in rows), tuple(self.two[i] for i in rows), self.scores[rows]
         )
 
     @property
     def digest(self) -> str:
-        """SHA-256 of texts and scores in order."""
+        """SHA-256 of the texts and scores in order."""
         digest = hashlib.sha256("\0".join(self.one + self.two).encode())
         digest.update(self.scores.tobytes())
         return digest.hexdigest()
 
 
 def spearman_score(encoder: Encoder, pairs: ScoredPairs, seed: int = 0) -> Score:
-    """Return Spearman's correlation of an encoder's cosines with human scores, ×100.
+    """Return Spearman's correlation ×100 between an encoder's cosines and human scores.
 
     Raises
     ------
@@ -95,7 +93,7 @@ def spearman_score(encoder: Encoder, pairs: ScoredPairs, seed: int = 0) -> Score
     cosines = F.cosine_similarity(torch.from_numpy(one), torch.from_numpy(two)).numpy()
     if not np.isfinite(cosines).all():
         raise InvalidInputError(
-            "Training ran away: the vectors hold NaN or infinity. Lower learning_rate."
+            "Training diverged: the vectors contain NaN or infinity. Lower learning_rate."
         )
     value, ends = spearman_correlation(
         cosines.astype(np.float64), pairs.scores.astype(np.float64), seed=seed
@@ -103,6 +101,6 @@ def spearman_score(encoder: Encoder, pairs: ScoredPairs, seed: int = 0) -> Score
     return Score(100 * value, Interval(100 * ends.low, 100 * ends.high), len(pairs))
 
 
-def say_spearman(score: Score) -> str:
-    """Return the score in words."""
-    return f"Spearman {score.said()} on {score.n:,} pairs"
+def format_spearman(score: Score) -> str:
+    """Format Spearman's correlation with its interval and number of pairs."""
+    return f"Spearman {score.format()} on {score.n:,} pairs"

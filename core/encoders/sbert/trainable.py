@@ -1,4 +1,4 @@
-"""A Transformers encoder whose weights can be trained, packed without pickle and restored."""
+"""A Transformers encoder whose weights can be trained, and saved and restored without pickle."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from torch import Tensor, nn
 
-from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError, ModelUnavailableError
-
-__all__ = ["TrainableTransformer"]
+from leakscope.core.encoders.pooling import mean_of_tokens
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import ArtifactError, ModelUnavailableError
 
 _FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
 
 
 class TrainableTransformer(TransformerEncoder):
-    """`TransformerEncoder` at its last layer, with gradients while it is being trained."""
+    """A `TransformerEncoder` at its last layer that can be trained with gradients."""
 
-    def open(self) -> nn.Module:
-        """Open the weights, in float32, for training and return the network."""
+    def open_for_training(self) -> nn.Module:
+        """Make the weights trainable in float32 and return the network."""
         module: nn.Module = self._model.float().requires_grad_(True)
         return module
 
     def embed_batch(self, texts: Sequence[str]) -> Tensor:
-        """Return the (n, d) float32 means of the last layer's states, with gradients."""
+        """Return the (n, d) float32 mean states of the last layer, with gradients."""
         batch = self._tokenizer(
             list(texts),
             padding=True,
@@ -37,23 +36,21 @@ class TrainableTransformer(TransformerEncoder):
             return_tensors="pt",
         ).to(self.device)
         states = self._states(self.n_layers, **batch).float()
-        mask = batch["attention_mask"][:, :, None].float()
-        pooled: Tensor = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
-        return pooled
+        return mean_of_tokens(states, batch["attention_mask"])
 
-    def settle(self) -> Self:
-        """End training: fix the weights and identify them."""
+    def end_training(self) -> Self:
+        """Freeze the weights and compute the fingerprint."""
         self._model.eval().requires_grad_(False)
         self.fingerprint = self._compute_fingerprint()
         return self
 
     def pack(self) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-        """Return the weights, and the JSON files of shape and tokeniser by name.
+        """Return the weights as arrays, and the JSON files of configuration and tokeniser by name.
 
         Raises
         ------
         ArtifactError
-            The tokeniser has no form without pickle (a slow one of old models).
+            The tokeniser cannot be saved without pickle (a slow tokeniser of an old model).
         """
         arrays = {k: v.detach().cpu().numpy() for k, v in self._model.state_dict().items()}
         with tempfile.TemporaryDirectory() as name:
@@ -73,7 +70,7 @@ class TrainableTransformer(TransformerEncoder):
 
     @classmethod
     def unpack(cls, arrays: dict[str, NDArray[Any]], files: dict[str, str], **options: Any) -> Self:
-        """Restore what `pack` returned; options are those of `TransformerEncoder`.
+        """Restore an encoder from what `pack` returned; options as for `TransformerEncoder`.
 
         Raises
         ------
@@ -83,13 +80,13 @@ class TrainableTransformer(TransformerEncoder):
         with tempfile.TemporaryDirectory() as name:
             for file in _FILES:
                 (Path(name) / file).write_text(files[file], encoding="utf-8")
-            # Transformers fills what a file lacks with random weights: compare before.
+            # Transformers initialises missing weights at random: shapes are compared below.
             save_file(arrays, Path(name) / "model.safetensors", metadata={"format": "pt"})
             try:
                 restored = cls(name, **options)
             except (ModelUnavailableError, RuntimeError, TypeError) as error:
                 raise ArtifactError(
-                    "The stored model cannot be opened: its shape, tokeniser or weights are "
+                    "The stored model cannot be loaded: its shape, tokeniser or weights are "
                     "damaged. Restore the file or train again."
                 ) from error
         shapes = {k: tuple(v.shape) for k, v in restored._model.state_dict().items()}

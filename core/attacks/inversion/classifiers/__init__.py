@@ -1,1 +1,1 @@
-"""Classifiers of words: one yes-or-no answer a word, from a random or from a probed start."""
+"""Multi-label word classifiers: one binary classifier per word, from a random or a probe start."""

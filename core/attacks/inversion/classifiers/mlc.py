@@ -1,10 +1,9 @@
-"""Multi-label classification: one yes-or-no classifier a word, trained on pairs."""
+"""Multi-label classification: one binary classifier per word, trained on pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,35 +11,34 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, rebind
-from core.attacks.inversion.classifiers.network import Teacher, WordClassifier, word_bce
-from core.attacks.inversion.decision import best_counts
-from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
-from core.attacks.inversion.sparse_input import (
-    half,
+from leakscope.core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, rebind
+from leakscope.core.attacks.inversion import shared_settings as shared
+from leakscope.core.attacks.inversion.classifiers.network import Teacher, WordClassifier, word_bce
+from leakscope.core.attacks.inversion.decision import best_counts
+from leakscope.core.attacks.inversion.pairs import TrainingPairs, collect_pairs, training_loop
+from leakscope.core.attacks.inversion.sparse_input import (
+    from_stored,
     input_layer,
     stored_layer,
+    to_stored,
     training_input,
-    unhalved,
 )
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.ranges import Between, OneOf
-from core.results import RecoveredWord, Recovery
-from core.specs import setting, settings_of
-from core.text import Vocabulary
-from core.training.devices import pick_device
-from core.training.loop import Loop, TrainingLog, train
-from core.vectors import n_rows
-
-__all__ = ["MLCAttack"]
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.ranges import Categorical, Uniform
+from leakscope.core.results import RecoveredWord, Recovery
+from leakscope.core.specs import setting
+from leakscope.core.text import Vocabulary
+from leakscope.core.training.devices import pick_device
+from leakscope.core.training.loop import TrainingLog, train
+from leakscope.core.vectors import n_rows
 
 _LISTED = 100
-"""Words ranked for a vector; no answer is longer."""
+"""Number of words ranked per vector: the maximum length of an answer."""
 
 
 @dataclass
 class MLCAttack:
-    """|V| independent binary classifiers on the vector.
+    """An attack with |V| independent binary classifiers on the vector.
 
     Implements Eq. 8 of Song & Raghunathan (2020): L = −Σ_w [y_w log ŷ_w + (1−y_w) log(1−ŷ_w)],
     ŷ = σ(W·s(e − μ) + b), with their 30 epochs, Adam at 1e-3 and batch of 256.
@@ -49,43 +47,33 @@ class MLCAttack:
     the number of words may be chosen to maximise the expected F1 instead of by a threshold.
     """
 
-    batch_size: int = setting(
-        256, "Texts a step", low=1, paper="SR20", search=OneOf((64, 128, 256))
+    batch_size: int = shared.BATCH_SIZE(256, paper="SR20", search=Categorical((64, 128, 256)))
+    learning_rate: float = shared.LEARNING_RATE(
+        1e-3, paper="SR20", search=Uniform(1e-4, 1e-2, is_log=True)
     )
-    learning_rate: float = setting(
-        1e-3, "Of Adam", low=1e-6, high=1.0, paper="SR20", search=Between(1e-4, 1e-2, is_log=True)
-    )
-    epochs: int = setting(30, "At most", low=1, paper="SR20")
-    patience: int = setting(3, "Epochs without a better F1 before stopping", low=1)
-    decay: bool = setting(True, "Lower the learning rate linearly to 5 %")
-    validation_share: float = setting(0.1, "Texts set aside", low=0.001, high=0.5)
-    vocabulary_size: int = setting(20_000, "Words that can be answered", low=10, paper="C22")
-    keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
+    epochs: int = shared.EPOCHS(30, paper="SR20")
+    patience: int = shared.PATIENCE(3)
+    decay: bool = shared.DECAY(True)
+    validation_share: float = shared.VALIDATION_SHARE()
+    vocabulary_size: int = shared.VOCABULARY_SIZE(paper="C22")
+    keep_stop_words: bool = shared.KEEP_STOP_WORDS()
     answer_count: str = setting(
         "expected_f1",
-        "How many words to answer: as many as maximise the expected F1, or all above a threshold",
+        "How many words to answer: the number that maximises the expected F1, or all above a "
+        "threshold",
         choices=("expected_f1", "threshold"),
         at="answer",
     )
     threshold: float = setting(
-        0.5, "Least probability of an answered word", low=0.0, high=1.0, at="answer"
+        0.5, "Minimum probability of an answered word", low=0.0, high=1.0, at="answer"
     )
-    size_factor: float = setting(
-        1.25,
-        "How much longer than predicted a text is taken to be",
-        low=0.1,
-        high=10.0,
-        at="answer",
-        search=Between(0.75, 2.0),
-    )
-    substitutions: int = setting(
-        0, "Copies of each training text with words exchanged", low=0, high=10
-    )
+    size_factor: float = shared.SIZE_FACTOR(search=Uniform(0.75, 2.0))
+    substitutions: int = shared.SUBSTITUTIONS(0)
     bottleneck: int = setting(
-        512, "Units between sparse vectors and words; dense vectors need none", low=1
+        512, "Units between sparse vectors and words; not used for dense vectors", low=1
     )
-    seed: int = setting(0, "Of the split, the start and the order", low=0)
-    device: str = setting("auto", "Where to train: auto, cpu, cuda or mps")
+    seed: int = shared.SEED()
+    device: str = shared.DEVICE()
 
     reads_sparse = True
 
@@ -101,18 +89,7 @@ class MLCAttack:
         checkpoint_dir: str | None = None,
     ) -> Self:
         """Train on auxiliary texts; see `InversionAttack.fit`."""
-        pairs = collect_pairs(
-            encoder,
-            texts,
-            vectors,
-            vocabulary_size=self.vocabulary_size,
-            keep_stop_words=self.keep_stop_words,
-            validation_share=self.validation_share,
-            substitutions=self.substitutions,
-            seed=self.seed,
-            reads_sparse=self.reads_sparse,
-            on_progress=on_progress,
-        )
+        pairs = collect_pairs(self, encoder, texts, vectors, on_progress)
         bind(self, encoder, pairs.vocabulary)
         torch.manual_seed(self.seed)
         model = self._new_model(encoder, pairs, on_progress)
@@ -123,6 +100,7 @@ class MLCAttack:
     def _new_model(
         self, encoder: Encoder, pairs: TrainingPairs, on_progress: OnProgress
     ) -> WordClassifier:
+        """Build the untrained classifier, from a random start."""
         entry = input_layer(pairs.vectors, self.bottleneck)
         d = encoder.dimension if entry is None else self.bottleneck
         shape = (len(pairs.vocabulary), d)
@@ -137,7 +115,7 @@ class MLCAttack:
         )
 
     def _parameters(self) -> list[dict[str, Any]]:
-        """Return the optimiser's groups."""
+        """Return the parameter groups of the optimiser."""
         return [{"params": list(self.model_.parameters()), "lr": self.learning_rate}]
 
     def _train(
@@ -150,6 +128,7 @@ class MLCAttack:
         counts_start: bool = False,
         teacher: Teacher | None = None,
     ) -> TrainingLog:
+        """Train the classifier on pairs by Adam, with early stopping and checkpoints."""
         model = self.model_
         batch_of = training_input(model.entry, pairs.vectors, model.words.device)
         optimizer = torch.optim.Adam(self._parameters(), fused=model.words.device.type != "mps")
@@ -159,38 +138,34 @@ class MLCAttack:
             taught = None if teacher is None else teacher.probabilities(rows)
             return word_bce(model, batch_of(rows), [pairs.rows[i] for i in rows], taught)
 
-        identity = {
-            "attack": type(self).__name__,
-            "settings": {name: getattr(self, name) for name in settings_of(type(self))},
-            "encoder": encoder.fingerprint,
-            "texts": pairs.digest,
-        }
-        loop = Loop(
-            n=len(pairs.rows),
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            seed=self.seed,
-            identity=identity,
-            decay=self.decay,
-            patience=self.patience,
-            counts_start=counts_start,
-            checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
-        )
+        name = type(self).__name__
+        loop = training_loop(self, name, encoder, pairs, checkpoint_dir, counts_start=counts_start)
         return train(model, optimizer, loss_of, lambda: self._validate(pairs), loop, on_progress)
 
     def _validate(self, pairs: TrainingPairs) -> float:
         """Return the mean F1 (×100) on at most 2,000 validation texts."""
-        ranked, _, counts = self.rank(pairs.validation_vectors[:2000])
+        return self.mean_f1(pairs.validation_vectors[:2000], pairs.validation_rows[:2000])
+
+    def mean_f1(self, vectors: Vectors, rows: Sequence[NDArray[np.int32]]) -> float:
+        """Return the mean F1 (×100) of the answers to n vectors.
+
+        Parameters
+        ----------
+        vectors : ndarray of float32, shape (n, d)
+        rows : sequence of n ndarray of int32
+            Vocabulary positions of each text's words.
+        """
+        ranked, _, counts = self.rank(vectors)
         scores = [
             2 * np.isin(words[:count], true).sum() / (count + len(true))
-            for words, count, true in zip(ranked, counts, pairs.validation_rows, strict=False)
+            for words, count, true in zip(ranked, counts, rows, strict=True)
         ]
         return 100 * float(np.mean(scores))
 
     def rank(
         self, vectors: Vectors
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
-        """Return the likeliest words of each vector, their probabilities and how many to answer."""
+        """Rank the words of each vector: positions, probabilities and the number to answer."""
         parts = [self._rank_block(vectors[i : i + 256]) for i in range(0, n_rows(vectors), 256)]
         ranked, likely, counts = (np.concatenate(p) for p in zip(*parts, strict=True))
         return ranked, likely, counts
@@ -198,6 +173,7 @@ class MLCAttack:
     def _rank_block(
         self, vectors: Vectors
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
+        """Rank the words of one block of vectors; see `rank`."""
         p = self.model_.probabilities(vectors)
         listed = min(_LISTED, p.shape[1])
         top = torch.topk(torch.from_numpy(p), listed, dim=1)
@@ -224,14 +200,14 @@ class MLCAttack:
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the network in float16 and the vocabulary."""
-        arrays = {name: half(tensor) for name, tensor in self.model_.state_dict().items()}
+        arrays = {name: to_stored(tensor) for name, tensor in self.model_.state_dict().items()}
         return arrays, bound_meta(self) | {"scale": self.model_.scale}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
         """Restore what `state` returned."""
         rebind(self, meta)
         check_shapes(self, arrays, {"words": "V f", "bias": "V", "center": "f"})
-        tensors = {name: unhalved(array) for name, array in arrays.items()}
+        tensors = {name: from_stored(array) for name, array in arrays.items()}
         hidden = tensors["residual.enter.bias"].shape[0] if "residual.enter.bias" in tensors else 0
         model = WordClassifier(
             tensors["words"].numpy(),

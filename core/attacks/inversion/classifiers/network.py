@@ -1,4 +1,4 @@
-"""|V| yes-or-no classifiers on one vector: the network and the fast loss behind both classifiers.
+"""The network and the loss of the multi-label word classifiers.
 
 `mlc` (Song & Raghunathan 2020, Eq. 8) uses it with a random start and no hidden layer,
 `probe_mlc` starts it from the encoder's own encodings of the vocabulary words.
@@ -13,19 +13,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.attacks.inversion.sparse_input import network_input
-from core.protocols import Vectors
-from core.training.devices import fast_dtype
-
-__all__ = ["Teacher", "WordClassifier", "word_bce"]
-
+from leakscope.core.attacks.inversion.sparse_input import network_input
+from leakscope.core.protocols import Vectors
+from leakscope.core.training.devices import fast_dtype
 
 TRUST = 0.8
-"""How much of a target is what a teacher answers; the rest is what stands in the text."""
+"""The weight of the teacher's probabilities in a training target; the label has the rest."""
 
 
 class _ResidualMLP(nn.Module):
-    """d → hidden → … → d; each block adds to the hidden layer what it makes of it.
+    """A residual network d → hidden → … → d whose output starts at zero.
 
     The last layer and the blocks start at 0, so that the network starts as the zero function.
     """
@@ -43,7 +40,7 @@ class _ResidualMLP(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the change of the features, shape (n, d)."""
+        """Return the residual that is added to the features, shape (n, d)."""
         h = nn.functional.gelu(self.enter(x))
         for norm, block in zip(self.norms, self.blocks, strict=True):
             h = h + self.dropout(nn.functional.gelu(block(norm(h))))
@@ -52,7 +49,9 @@ class _ResidualMLP(nn.Module):
 
 
 class WordClassifier(nn.Module):
-    """Logits W·f(e) + b with f(e) = A(e − μ) + MLP(e − μ), or f(e) = s(e − μ) without MLP.
+    """A multi-label word classifier: logits W·f(e) + b, f linear plus an optional residual MLP.
+
+    f(e) = A(e − μ) + MLP(e − μ), or f(e) = s(e − μ) without MLP.
 
     Parameters
     ----------
@@ -102,7 +101,7 @@ class WordClassifier(nn.Module):
             self.residual = _ResidualMLP(d, hidden, blocks, dropout)
 
     def features(self, vectors: Tensor) -> Tensor:
-        """Return f(e), shape (n, d)."""
+        """Return the features f(e) of vectors, shape (n, d)."""
         x = (vectors if self.entry is None else self.entry(vectors)) - self.center
         if self.direct is None or self.residual is None:
             return x * self.scale
@@ -113,7 +112,7 @@ class WordClassifier(nn.Module):
 
     @torch.inference_mode()
     def probabilities(self, vectors: Vectors) -> NDArray[np.float32]:
-        """Return P(word in text), shape (n, |V|)."""
+        """Return the probability of each vocabulary word for each vector, (n, |V|)."""
         self.eval()
         x = network_input(self.entry, vectors, self.words.device)
         logits = torch.addmm(self.bias, self.features(x), self.words.T)
@@ -121,7 +120,7 @@ class WordClassifier(nn.Module):
 
 
 class _WordBCE(torch.autograd.Function):
-    """Mean over the batch of Eq. 8's sum over words, with its gradient written out.
+    """Binary cross-entropy summed over words, averaged over the batch, with a manual gradient.
 
     d loss / d logits = (σ(logits) − y)/B, so the (B, |V|) matrix is touched a few times only and
     the three products run in the fast number format.
@@ -165,17 +164,16 @@ class _WordBCE(torch.autograd.Function):
 
 
 class Teacher:
-    """What a trained classifier answers to vectors as they were before they were changed.
+    """Soft targets for fine-tuning: a trained classifier's probabilities on unchanged vectors.
 
-    Whoever learns to read changed vectors e′ is to answer P(w | e′), which is the mean of
-    P(w | e) over the vectors e that e′ may come from. A classifier that learned P(w | e) from far
-    more texts tells that better than whether w stands in this one text: the same mean, less
-    scatter about it.
+    A classifier of changed vectors e′ has to learn P(w | e′), the mean of P(w | e) over the
+    vectors e that e′ may come from. The P(w | e) of a classifier trained on far more texts is a
+    better target than the label of the single text: it has the same mean and less variance.
 
     Parameters
     ----------
     model : WordClassifier
-        Copied as it stands: it may itself be trained on.
+        Copied unchanged: it may be trained further.
     vectors : ndarray of float32, shape (n, d)
         Unchanged, of the texts in the order in which they are trained on.
     """
@@ -190,12 +188,12 @@ class Teacher:
         self._words, self._bias = model.words.to(fast, copy=True), model.bias.clone()
 
     def __len__(self) -> int:
-        """Return the number of texts that it answers for."""
+        """Return the number of texts that it has soft targets for."""
         return len(self._features)
 
     @torch.inference_mode()
     def probabilities(self, rows: NDArray[np.int64]) -> Tensor:
-        """Return P(word in text) of some of the texts, shape (B, |V|)."""
+        """Return the word probabilities of the texts in the given rows, shape (B, |V|)."""
         features = self._features[torch.from_numpy(rows % len(self))]
         return torch.sigmoid((features @ self._words.T).float().add_(self._bias))
 
@@ -206,7 +204,7 @@ def word_bce(
     targets: list[NDArray[np.int32]],
     taught: Tensor | None = None,
 ) -> Tensor:
-    """Return Eq. 8 of Song & Raghunathan (2020), averaged over the batch.
+    """Return the multi-label loss (Song & Raghunathan 2020, Eq. 8), averaged over the batch.
 
     L = −Σ_w [y_w log ŷ_w + (1 − y_w) log(1 − ŷ_w)].
     Differs from the paper: where a teacher is given, y_w is (1 − t)·[w in text] + t·p_w, with its

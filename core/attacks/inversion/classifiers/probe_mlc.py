@@ -1,24 +1,23 @@
-"""Ours: the multi-label classifier, started from the encoder's own encodings of the words."""
+"""Ours: the multi-label classifier, started from the encoder's encodings of the words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from core.attacks.inversion.classifiers.mlc import MLCAttack
-from core.attacks.inversion.classifiers.network import WordClassifier
-from core.attacks.inversion.pairs import TrainingPairs
-from core.attacks.inversion.word_start import encode_words
-from core.protocols import Encoder, OnProgress
-from core.ranges import Between, OneOf
-from core.specs import setting
-
-__all__ = ["ProbeMLCAttack"]
+from leakscope.core.attacks.inversion import shared_settings as shared
+from leakscope.core.attacks.inversion.classifiers.mlc import MLCAttack
+from leakscope.core.attacks.inversion.classifiers.network import WordClassifier
+from leakscope.core.attacks.inversion.pairs import TrainingPairs
+from leakscope.core.attacks.inversion.word_encodings import encode_words
+from leakscope.core.protocols import Encoder, OnProgress
+from leakscope.core.ranges import Categorical, Uniform
+from leakscope.core.specs import setting
 
 
 @dataclass
 class ProbeMLCAttack(MLCAttack):
-    """MLC whose weights start as the centred encodings of the vocabulary words.
+    """An MLC attack whose word weights start as the centred encodings of the vocabulary words.
 
     Logits W(A(e − μ) + MLP(e − μ)) + b. W starts as Φ(word) − mean, each word encoded alone; A
     at 8·I, the MLP at 0 and b at the words' log-odds, so that before any training the attack is
@@ -26,28 +25,32 @@ class ProbeMLCAttack(MLCAttack):
     per auxiliary text. The loss is Eq. 8 of Song & Raghunathan (2020).
     """
 
-    batch_size: int = setting(256, "Texts a step", low=1, paper="SR20")
-    learning_rate: float = setting(
+    batch_size: int = shared.BATCH_SIZE(256, paper="SR20")
+    learning_rate: float = shared.LEARNING_RATE(
         2e-3,
-        "Of Adam; half of it for W",
-        low=1e-6,
-        high=1.0,
-        search=Between(3e-4, 1e-2, is_log=True),
+        help="Learning rate of Adam; W uses half of it",
+        search=Uniform(3e-4, 1e-2, is_log=True),
     )
-    epochs: int = setting(4, "At most", low=1)
+    epochs: int = shared.EPOCHS(4)
     hidden: int = setting(
-        1024, "Units of the residual network", low=1, search=OneOf((512, 1024, 2048))
+        1024, "Units of the residual network", low=1, search=Categorical((512, 1024, 2048))
     )
     blocks: int = setting(
-        1, "Its layers of that width after the first", low=0, high=8, search=OneOf((0, 1, 2))
+        1,
+        "Layers of the residual network after the first",
+        low=0,
+        high=8,
+        search=Categorical((0, 1, 2)),
     )
     dropout: float = setting(
-        0.1, "In the residual network", low=0.0, high=0.9, search=OneOf((0.0, 0.1, 0.2, 0.3))
+        0.1,
+        "Dropout of the residual network",
+        low=0.0,
+        high=0.9,
+        search=Categorical((0.0, 0.1, 0.2, 0.3)),
     )
-    substitutions: int = setting(
-        1, "Copies of each training text with words exchanged", low=0, high=10
-    )
-    start_scale: float = setting(8.0, "Start of A", low=0.0, search=Between(2.0, 20.0, is_log=True))
+    substitutions: int = shared.SUBSTITUTIONS(1)
+    start_scale: float = setting(8.0, "Start of A", low=0.0, search=Uniform(2.0, 20.0, is_log=True))
 
     reads_sparse = False
     _word_rate = 0.5
@@ -55,6 +58,7 @@ class ProbeMLCAttack(MLCAttack):
     def _new_model(
         self, encoder: Encoder, pairs: TrainingPairs, on_progress: OnProgress
     ) -> WordClassifier:
+        """Build the classifier with word weights that start as the words' encodings."""
         return WordClassifier(
             encode_words(encoder, pairs.vocabulary, on_progress),
             pairs.vocabulary.log_odds,
@@ -66,7 +70,7 @@ class ProbeMLCAttack(MLCAttack):
         )
 
     def _parameters(self) -> list[dict[str, Any]]:
-        """Let W move half as fast: it starts in a good place."""
+        """Return the parameter groups of the optimiser, with half the learning rate for W."""
         rest = [p for name, p in self.model_.named_parameters() if name != "words"]
         return [
             {"params": [self.model_.words], "lr": self._word_rate * self.learning_rate},

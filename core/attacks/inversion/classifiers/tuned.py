@@ -1,4 +1,4 @@
-"""A trained classifier, trained on: for vectors that are no longer those that it was trained on."""
+"""Fine-tune a trained word classifier on changed vectors, such as those behind a defence."""
 
 from __future__ import annotations
 
@@ -8,33 +8,31 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.classifiers.network import Teacher
-from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
-from core.attacks.inversion.pairs import TrainingPairs
-from core.errors import InvalidInputError
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.specs import settings_of
-from core.text import Vocabulary
-
-__all__ = ["paired", "taught", "tune"]
+from leakscope.core.attacks.inversion.classifiers.network import Teacher
+from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
+from leakscope.core.attacks.inversion.pairs import TrainingPairs
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.specs import settings_of
+from leakscope.core.text import Vocabulary
 
 WORD_RATE = 0.1
-"""Of the learning rate, for the word vectors: they know their words from far more texts."""
+"""Factor on the learning rate of the word weights, which were learned from far more texts."""
 
 
-def paired(
+def pairs_in_vocabulary(
     vocabulary: Vocabulary,
     known: tuple[Sequence[str], Sequence[Vectors]],
     held: tuple[Sequence[str], Vectors],
 ) -> TrainingPairs:
-    """Return pairs to train on in a vocabulary that stands already.
+    """Build training and validation pairs for a given vocabulary.
 
     Parameters
     ----------
     known : (texts, vectors)
-        Of each text a vector in every one of the arrays: several where noise was drawn anew.
+        Each array holds one vector for each text; several arrays where noise was drawn repeatedly.
     held : (texts, vectors)
-        To choose the best epoch by; none of them is among the known.
+        Validation texts to choose the best epoch by; none is among the known.
 
     Raises
     ------
@@ -45,37 +43,38 @@ def paired(
     both = set(texts) & set(held[0])
     if both:
         raise InvalidInputError(
-            f"{len(both)} texts are to be trained on and to choose by. Hold other texts out."
+            f"{len(both)} texts are in both the training and the validation set. Hold out other "
+            "texts."
         )
-    rows, vectors = _with_words(vocabulary.rows(texts), copies)
-    held_rows, held_vectors = _with_words(vocabulary.rows(held[0]), [held[1]])
+    rows, vectors = _drop_wordless(vocabulary.rows(texts), copies)
+    held_rows, held_vectors = _drop_wordless(vocabulary.rows(held[0]), [held[1]])
     if not rows or not held_rows:
-        raise InvalidInputError("No text holds a word of the vocabulary: give other texts.")
+        raise InvalidInputError("No text contains a word of the vocabulary. Give other texts.")
     digest = hashlib.sha256("\0".join([*texts, *held[0]]).encode()).hexdigest()
     return TrainingPairs(vocabulary, vectors, rows, held_vectors, held_rows, digest)
 
 
-def _with_words(
+def _drop_wordless(
     rows: Sequence[NDArray[np.int32]], copies: Sequence[Vectors]
 ) -> tuple[list[NDArray[np.int32]], Vectors]:
-    """Leave out texts that hold no word, in each of the copies, and join these."""
+    """Drop texts without vocabulary words from every copy of the vectors and join the copies."""
     kept = [i for i, row in enumerate(rows) if len(row)]
     return [rows[i] for i in kept] * len(copies), np.concatenate([c[kept] for c in copies])
 
 
-def taught(attack: ProbeMLCAttack, texts: Sequence[str], vectors: Vectors) -> Teacher:
-    """Return the answers of a trained classifier to vectors as they were, to tune by.
+def teacher_for(attack: ProbeMLCAttack, texts: Sequence[str], vectors: Vectors) -> Teacher:
+    """Build the soft targets for fine-tuning from a trained classifier and unchanged vectors.
 
     Parameters
     ----------
     texts, vectors : sequence of str, ndarray of float32, shape (n, d)
-        The known texts of `paired`, and their vectors without what changes these.
+        The known texts of `pairs_in_vocabulary`, and their unchanged vectors.
     """
-    _, unchanged = _with_words(attack.vocabulary_.rows(texts), [vectors])
+    _, unchanged = _drop_wordless(attack.vocabulary_.rows(texts), [vectors])
     return Teacher(attack.model_, unchanged)
 
 
-def tune(
+def fine_tune(
     attack: ProbeMLCAttack,
     encoder: Encoder,
     pairs: TrainingPairs,
@@ -85,17 +84,17 @@ def tune(
     teacher: Teacher | None = None,
     on_progress: OnProgress = no_progress,
 ) -> ProbeMLCAttack:
-    """Return a copy of a trained classifier that was trained on with other pairs.
+    """Return a copy of a trained classifier, fine-tuned on other pairs.
 
-    The texts held out choose among its epochs, and the weights that it started with: where more
-    training only forgets, it stays as it was.
+    The validation texts choose the best epoch, the start included: where fine-tuning only makes
+    it worse, the weights stay as they were.
 
     Parameters
     ----------
     encoder : Encoder
         That `attack` was fitted on; its vocabulary is that of the pairs.
     teacher : Teacher, optional
-        Of the same texts in the same order (`taught`).
+        Of the same texts in the same order (`teacher_for`).
 
     Raises
     ------
@@ -104,8 +103,8 @@ def tune(
     """
     if teacher is not None and len(pairs.rows) % len(teacher):
         raise InvalidInputError(
-            f"The teacher answers for {len(teacher):,} texts, and {len(pairs.rows):,} are to be "
-            "trained on. Give it the vectors of the same texts."
+            f"The teacher has answers for {len(teacher):,} texts, but there are "
+            f"{len(pairs.rows):,} training texts. Give it the vectors of the same texts."
         )
     settings = {name: getattr(attack, name) for name in settings_of(type(attack))}
     settings |= {"epochs": epochs, "learning_rate": learning_rate}

@@ -1,1 +1,1 @@
-"""Multi-set prediction: one word after another, by a recurrent network."""
+"""Multi-set prediction: a recurrent network predicts the words one after another."""

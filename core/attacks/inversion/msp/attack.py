@@ -1,42 +1,50 @@
-"""Multi-set prediction: a recurrent network names one word after another."""
+"""Multi-set prediction: a recurrent network predicts the words one after another."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, rebind
-from core.attacks.inversion.decision import best_counts
-from core.attacks.inversion.msp.candidates import (
+from leakscope.core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, rebind
+from leakscope.core.attacks.inversion import shared_settings as shared
+from leakscope.core.attacks.inversion.decision import best_counts
+from leakscope.core.attacks.inversion.msp.candidates import (
     Candidates,
     all_candidates,
     draw_candidates,
     rare_word_weights,
 )
-from core.attacks.inversion.msp.network import MSPNetwork, decode, msp_loss, stored_network
-from core.attacks.inversion.msp.stopping import StepCalibration
-from core.attacks.inversion.pairs import TrainingPairs, collect_pairs
-from core.attacks.inversion.sparse_input import half, input_layer, network_input, training_input
-from core.attacks.inversion.word_start import encode_words
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.ranges import Between, Fixed, OneOf
-from core.results import RecoveredWord, Recovery
-from core.specs import setting, settings_of
-from core.text import Vocabulary
-from core.training.devices import pick_device
-from core.training.loop import Loop, TrainingLog, train
-from core.vectors import is_sparse, mean_norm, n_rows
+from leakscope.core.attacks.inversion.msp.network import (
+    MSPNetwork,
+    decode,
+    msp_loss,
+    stored_network,
+)
+from leakscope.core.attacks.inversion.pairs import TrainingPairs, collect_pairs, training_loop
+from leakscope.core.attacks.inversion.sparse_input import (
+    input_layer,
+    network_input,
+    to_stored,
+    training_input,
+)
+from leakscope.core.attacks.inversion.word_encodings import encode_words
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.ranges import Categorical, Fixed, Uniform
+from leakscope.core.results import RecoveredWord, Recovery
+from leakscope.core.specs import setting
+from leakscope.core.text import Vocabulary
+from leakscope.core.training.devices import pick_device
+from leakscope.core.training.loop import TrainingLog, train
+from leakscope.core.vectors import is_sparse, mean_norm, n_rows
 
-__all__ = ["MSPAttack"]
-
-_MAX_STEPS = 30  # words named for a sentence; for longer texts L
+_MAX_STEPS = 30  # words predicted for a sentence; for longer texts L
 _WORD_SCALE, _VECTOR_SCALE = 3.0, 8.0
 """Lengths at which an encoder's start gives first logits of the size of log-odds, for vectors of
 length 1."""
@@ -44,7 +52,7 @@ length 1."""
 
 @dataclass
 class MSPAttack:
-    """Greedy prediction of the set of words, one after another.
+    """An attack that predicts the set of words greedily, one after another, by an LSTM.
 
     Implements Eq. 9 of Song & Raghunathan (2020) with the network and the tuned settings of
     Corò (2022, Alg. 1 and §4.3.3). Differs from the papers where a setting says so: the number of
@@ -58,36 +66,41 @@ class MSPAttack:
         "Units H of the LSTM and of the word vectors",
         low=8,
         paper="C22",
-        search=OneOf((384, 512, 768)),
+        search=Categorical((384, 512, 768)),
     )
-    batch_size: int = setting(64, "Texts a step", low=1, paper="C22", search=OneOf((64, 128, 256)))
-    learning_rate: float = setting(
-        4e-4, "Of Adam", low=1e-6, high=1.0, paper="C22", search=Between(1e-4, 1e-2, is_log=True)
+    batch_size: int = shared.BATCH_SIZE(64, paper="C22", search=Categorical((64, 128, 256)))
+    learning_rate: float = shared.LEARNING_RATE(
+        4e-4, paper="C22", search=Uniform(1e-4, 1e-2, is_log=True)
     )
     weight_decay: float = setting(
         1e-4,
-        "L2 penalty; decoupled from Adam with a sampled softmax",
+        "L2 penalty; decoupled from Adam if the softmax is sampled",
         low=0.0,
         paper="C22",
-        search=Between(1e-5, 1e-2, is_log=True),
+        search=Uniform(1e-5, 1e-2, is_log=True),
     )
     dropout: float = setting(
-        0.2, "Before each LSTM input", low=0.0, high=0.9, paper="C22", search=OneOf((0.1, 0.2, 0.3))
+        0.2,
+        "Dropout before each LSTM input",
+        low=0.0,
+        high=0.9,
+        paper="C22",
+        search=Categorical((0.1, 0.2, 0.3)),
     )
-    # In a search, Corò (2022, §4.3.3) has more trials rather than longer ones.
-    epochs: int = setting(100, "At most", low=1, paper="C22", search=Fixed(30))
-    decay: bool = setting(False, "Lower the learning rate linearly to 5 %")
-    patience: int = setting(10, "Epochs without a better F1 before stopping", low=1, paper="C22")
-    validation_share: float = setting(0.1, "Texts set aside", low=0.001, high=0.5, paper="C22")
-    vocabulary_size: int = setting(20_000, "Words that can be answered", low=10, paper="C22")
-    keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
+    # For a search, Corò (2022, §4.3.3) prefers more trials to longer ones.
+    epochs: int = shared.EPOCHS(100, paper="C22", search=Fixed(30))
+    decay: bool = shared.DECAY(False)
+    patience: int = shared.PATIENCE(10, paper="C22")
+    validation_share: float = shared.VALIDATION_SHARE(paper="C22")
+    vocabulary_size: int = shared.VOCABULARY_SIZE(paper="C22")
+    keep_stop_words: bool = shared.KEEP_STOP_WORDS()
     end_token: bool = setting(False, "Train with [EOS] among the words to predict (C22 §A.1)")
     rare_weight: float = setting(
         0.0, "Power of the inverse frequency that weights words in the loss (C22 §6.1)", low=0.0
     )
     start: str = setting(
         "random",
-        "Start of the word vectors: random, or the encoder's encoding of each word (C22 §6.1)",
+        "Initial word vectors: random, or the encoder's encoding of each word (C22 §6.1)",
         choices=("random", "encoder"),
     )
     n_negatives: int = setting(
@@ -96,23 +109,16 @@ class MSPAttack:
     train_steps: int = setting(0, "L in training; 0 for the mean |W(x)| (C22)", low=0, high=64)
     answer_count: str = setting(
         "expected_f1",
-        "How many words to answer: as many as maximise the expected F1, or L for every text (C22)",
+        "How many words to answer: the number that maximises the expected F1, or L for every text "
+        "(C22)",
         choices=("expected_f1", "mean"),
         at="answer",
     )
-    size_factor: float = setting(
-        1.25,
-        "How much longer than predicted a text is taken to be",
-        low=0.1,
-        high=10.0,
-        at="answer",
-    )
-    substitutions: int = setting(
-        0, "Copies of each training text with words exchanged", low=0, high=10
-    )
+    size_factor: float = shared.SIZE_FACTOR()
+    substitutions: int = shared.SUBSTITUTIONS(0)
     shortlist: int = setting(1000, "Words scored after the first step", low=10, at="answer")
-    seed: int = setting(0, "Of the split, the start and the order", low=0)
-    device: str = setting("auto", "Where to train: auto, cpu, cuda or mps")
+    seed: int = shared.SEED()
+    device: str = shared.DEVICE()
 
     reads_sparse = True
     answers_in_order = True
@@ -129,18 +135,7 @@ class MSPAttack:
         checkpoint_dir: str | None = None,
     ) -> Self:
         """Train on auxiliary texts; see `InversionAttack.fit`."""
-        pairs = collect_pairs(
-            encoder,
-            texts,
-            vectors,
-            vocabulary_size=self.vocabulary_size,
-            keep_stop_words=self.keep_stop_words,
-            validation_share=self.validation_share,
-            substitutions=self.substitutions,
-            seed=self.seed,
-            reads_sparse=True,
-            on_progress=on_progress,
-        )
+        pairs = collect_pairs(self, encoder, texts, vectors, on_progress)
         bind(self, encoder, pairs.vocabulary)
         self.n_steps_ = self.train_steps or max(1, round(pairs.mean_words))
         self.network_ = self._new_network(encoder, pairs, on_progress).to(pick_device(self.device))
@@ -151,6 +146,7 @@ class MSPAttack:
     def _new_network(
         self, encoder: Encoder, pairs: TrainingPairs, on_progress: OnProgress
     ) -> MSPNetwork:
+        """Build the untrained network, from a random start or from the words' encodings."""
         torch.manual_seed(self.seed)
         n_words = len(self.vocabulary_)
         shape = (n_words + self.end_token, self.hidden)
@@ -179,6 +175,7 @@ class MSPAttack:
         on_progress: OnProgress,
         checkpoint_dir: str | None,
     ) -> TrainingLog:
+        """Train the network on pairs, with early stopping and checkpoints."""
         network = self.network_
         device = network.words.device
         batch_of = training_input(network.first, pairs.vectors, device)
@@ -193,25 +190,12 @@ class MSPAttack:
             drawn = self._candidates(targets, share)
             return msp_loss(network, batch_of(rows), targets, drawn, self.n_steps_, weights)
 
-        loop = Loop(
-            n=len(pairs.rows),
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            seed=self.seed,
-            identity={
-                "attack": "msp",
-                "settings": {name: getattr(self, name) for name in settings_of(type(self))},
-                "encoder": encoder.fingerprint,
-                "texts": pairs.digest,
-            },
-            decay=self.decay,
-            patience=self.patience,
-            checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
-        )
+        loop = training_loop(self, "msp", encoder, pairs, checkpoint_dir)
         optimizer = self._optimizer(network, device)
         return train(network, optimizer, loss_of, lambda: self._validate(pairs), loop, on_progress)
 
     def _optimizer(self, network: MSPNetwork, device: torch.device) -> torch.optim.Optimizer:
+        """Return Adam, or AdamW with a sampled softmax."""
         # Adam's own L2 penalty would wipe out the rows that a sampled softmax does not touch.
         kind = torch.optim.AdamW if self.n_negatives else torch.optim.Adam
         return kind(
@@ -222,6 +206,7 @@ class MSPAttack:
         )
 
     def _word_weights(self, device: torch.device) -> Tensor | None:
+        """Return the weights that favour rare words in the loss; None if they are off."""
         if not self.rare_weight:
             return None
         weights = rare_word_weights(self.vocabulary_, self.rare_weight, end_token=self.end_token)
@@ -230,6 +215,7 @@ class MSPAttack:
     def _candidates(
         self, targets: list[NDArray[np.int32]], share: NDArray[np.float64]
     ) -> Candidates:
+        """Return the words scored in one training step: all, or a sample with the batch's own."""
         if self.n_negatives == 0:
             return all_candidates(len(share))
         # Seeded by PyTorch's generator, whose state is in the checkpoint: a resumed run draws
@@ -238,6 +224,7 @@ class MSPAttack:
         return draw_candidates(targets, share, self.n_negatives, rng)
 
     def _decode(self, vectors: Vectors, n_steps: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Predict `n_steps` words of each vector greedily, with their probabilities, in batches."""
         network = self.network_
         parts = [
             decode(
@@ -258,11 +245,12 @@ class MSPAttack:
         scores = []
         for answer, true in zip(named, rows, strict=True):
             stop = np.flatnonzero(answer == end)
-            said = answer[: stop[0]] if len(stop) else answer
-            scores.append(2 * np.isin(said, true).sum() / (len(said) + len(true)))
+            words = answer[: stop[0]] if len(stop) else answer
+            scores.append(2 * np.isin(words, true).sum() / (len(words) + len(true)))
         return 100 * float(np.mean(scores))
 
     def _calibrate(self, pairs: TrainingPairs) -> None:
+        """Fit the calibration of the step probabilities on the validation texts."""
         named, p = self._decode(pairs.validation_vectors, max(_MAX_STEPS, self.n_steps_))
         right = np.stack([np.isin(a, t) for a, t in zip(named, pairs.validation_rows, strict=True)])
         self.calibration_ = StepCalibration.fit(p, right)
@@ -292,7 +280,7 @@ class MSPAttack:
         ]
 
     def _counts(self, named: NDArray[Any], p: NDArray[Any]) -> NDArray[np.int64]:
-        """Return how many of the named words to answer."""
+        """Return the number of predicted words to answer for each vector."""
         if self.answer_count == "mean":
             counts = np.full(len(named), min(self.n_steps_, named.shape[1]))
         else:
@@ -303,7 +291,7 @@ class MSPAttack:
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the network in float16, the calibration and the vocabulary."""
-        arrays = {name: half(tensor) for name, tensor in self.network_.state_dict().items()}
+        arrays = {name: to_stored(tensor) for name, tensor in self.network_.state_dict().items()}
         extra = {
             "n_steps": self.n_steps_,
             "calibration": {
@@ -325,3 +313,38 @@ class MSPAttack:
         self.calibration_ = StepCalibration((a, b, c), kept["intercept"])
         self.network_ = stored_network(arrays, self.dropout)
         return self
+
+
+@dataclass(frozen=True)
+class StepCalibration:
+    """Calibrated probability that the word of step t is right: logistic in log p_t and log t.
+
+    The network's softmax shares its mass among all words left, so p_t falls short of the
+    probability of being right and falls with t; validation texts correct for that.
+    """
+
+    weights: tuple[float, float, float]
+    intercept: float
+
+    @classmethod
+    def fit(cls, probability: NDArray[Any], is_right: NDArray[np.bool_]) -> StepCalibration:
+        """Fit on (n, n_steps) step probabilities and whether each predicted word was right."""
+        x, y = _step_features(probability).reshape(-1, 3), is_right.ravel()
+        if y.min() == y.max():
+            return cls((0.0, 0.0, 0.0), 20.0 if y[0] else -20.0)
+        model = LogisticRegression(C=100.0).fit(x, y)
+        a, b, c = (float(v) for v in model.coef_[0])
+        return cls((a, b, c), float(model.intercept_[0]))
+
+    def __call__(self, probability: NDArray[Any]) -> NDArray[np.float64]:
+        """Convert step probabilities to calibrated probabilities of being right, same shape."""
+        z = _step_features(probability) @ np.array(self.weights) + self.intercept
+        calibrated: NDArray[np.float64] = 1 / (1 + np.exp(-z))
+        return calibrated
+
+
+def _step_features(probability: NDArray[Any]) -> NDArray[np.float64]:
+    """Return log p, log t and their product for each step, (n, n_steps, 3)."""
+    p = np.log(np.clip(np.asarray(probability, dtype=np.float64), 1e-9, 1.0))
+    step = np.log(np.arange(1, p.shape[1] + 1))
+    return np.stack([p, np.broadcast_to(step, p.shape), p * step], axis=-1)

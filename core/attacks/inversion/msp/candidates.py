@@ -1,4 +1,4 @@
-"""Which words multi-set prediction scores in a training step, and how much each weighs."""
+"""Candidate words of a training step in multi-set prediction, and the weights of words."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.text import Vocabulary
-
-__all__ = ["Candidates", "all_candidates", "draw_candidates", "rare_word_weights"]
+from leakscope.core.text import Vocabulary
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The words scored in one training step, and how likely each was to be among them."""
+    """The words scored in one training step, with their inclusion probabilities."""
 
     ids: Tensor
     """(C,) positions in V, sorted."""
@@ -31,7 +29,7 @@ def draw_candidates(
     rng: np.random.Generator,
     always: tuple[int, ...] = (),
 ) -> Candidates:
-    """Return the batch's own words and `n_negatives` random ones.
+    """Draw the candidates of a batch: its own words and `n_negatives` random ones.
 
     Parameters
     ----------
@@ -52,12 +50,12 @@ def draw_candidates(
 
 
 def all_candidates(size: int) -> Candidates:
-    """Return every word: the papers' full softmax."""
+    """Return every word as a candidate, as in the papers' full softmax."""
     return Candidates(torch.arange(size), torch.zeros(size))
 
 
 def rare_word_weights(vocabulary: Vocabulary, power: float, *, end_token: bool) -> Tensor:
-    """Return (N/df)^power of every word, with mean 1 over the words of a text.
+    """Return loss weights that favour rare words: (N/df)^power, with mean 1 over a text's words.
 
     C22 §6.1 proposes to weight rare words in the loss; the formula is ours. [EOS] weighs 1.
     """

@@ -11,19 +11,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.attacks.inversion.msp.candidates import Candidates
-from core.attacks.inversion.sparse_input import network_input, stored_layer, unhalved
-from core.protocols import Vectors
-from core.training.devices import fast_dtype
-
-__all__ = ["MSPNetwork", "decode", "msp_loss", "stored_network"]
+from leakscope.core.attacks.inversion.msp.candidates import Candidates
+from leakscope.core.attacks.inversion.sparse_input import from_stored, network_input, stored_layer
+from leakscope.core.protocols import Vectors
+from leakscope.core.training.devices import fast_dtype
 
 _NEVER = -1e9
 _State = tuple[Tensor, Tensor]
 
 
 class MSPNetwork(nn.Module):
-    """From a vector to one word after another.
+    """A recurrent network (LSTM) that predicts the words of a vector one after another.
 
     u_1 = W_1 (e − μ); h_t, c_t = LSTMCell(u_t, h, c); logits = W_2 h_t + b; u_{t+1} = W_2[argmax].
 
@@ -72,7 +70,7 @@ class MSPNetwork(nn.Module):
         word_scale: float,
         vector_scale: float,
     ) -> None:
-        """Start as the zero-shot probe: first logits rank words by similarity to the vector.
+        """Initialise as the zero-shot probe: first logits rank words by similarity to the vector.
 
         W_1 = vector_scale · R and W_2 = word_scale · R Φ(w), R being the identity where H = d and a
         random projection else, which nearly keeps angles. With the identity in the cell's
@@ -105,18 +103,18 @@ class MSPNetwork(nn.Module):
             self.cell.bias_ih[gate] += 1.0
 
     def start(self, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return (u_1, h_0, c_0) for a batch of vectors."""
+        """Return the first LSTM input and state (u_1, h_0, c_0) for a batch of vectors."""
         n = len(vectors)
         centred = vectors if self.centre is None else vectors - self.centre
         return self.first(centred), self.h0.expand(n, -1), self.c0.expand(n, -1)
 
     def advance(self, u: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (h_t, c_t)."""
+        """Advance the LSTM by one step: return (h_t, c_t)."""
         new: tuple[Tensor, Tensor] = self.cell(u, (h, c))
         return new
 
     def fast_advance(self, fast: torch.dtype) -> Callable[[Tensor, Tensor, Tensor], _State]:
-        """Return `advance` for training: products in a fast number format, sums in float32."""
+        """Return a training version of `advance`: products in a fast dtype, sums in float32."""
         if fast == torch.float32:
             return self.advance
         into, again = self.cell.weight_ih.to(fast).T, self.cell.weight_hh.to(fast).T
@@ -132,8 +130,8 @@ class MSPNetwork(nn.Module):
 
 
 def stored_network(arrays: dict[str, NDArray[Any]], dropout: float) -> MSPNetwork:
-    """Return the network whose state was stored in float16."""
-    tensors = {name: unhalved(array) for name, array in arrays.items()}
+    """Rebuild a network from its stored float16 arrays."""
+    tensors = {name: from_stored(array) for name, array in arrays.items()}
     network = MSPNetwork(
         tensors["first.weight"].shape[1],
         tensors["words"].numpy(),
@@ -154,7 +152,7 @@ def msp_loss(
     n_steps: int,
     word_weights: Tensor | None = None,
 ) -> Tensor:
-    """Return Eq. 9 of Song & Raghunathan (2020) (Eq. 4.4 of Corò 2022), averaged over the batch.
+    """Return the multi-set loss (SR20 Eq. 9; Corò 2022, Eq. 4.4), averaged over the batch.
 
     L = Σ_t −(1/|W_t|) Σ_{w∈W_t} log softmax(logits_t)_w, where W_t are the words still to
     predict; steps with none left add nothing. The word named at each step is the candidate with
@@ -199,7 +197,7 @@ def msp_loss(
 
 
 def _positions(targets: list[NDArray[np.int32]], ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Return (B, P) positions of each text's words among the sorted ids, and which are real."""
+    """Return (B, P) positions of each text's words among the sorted ids, and the padding mask."""
     width = max(len(t) for t in targets)
     padded = np.zeros((len(targets), width), dtype=np.int64)
     held = np.zeros((len(targets), width), dtype=bool)
@@ -220,7 +218,7 @@ def _set_loss(
     candidates: Candidates,
     fast: torch.dtype,
 ) -> Tensor:
-    """Return the mean over the batch of Σ_t (log Z_t − weighted mean of the left logits).
+    """Compute the multi-set loss from all LSTM states: mean of Σ_t (log Z_t − mean target logit).
 
     `left[t]` holds the weights of the words still to predict before step t names one, as Eq. 9
     and Eq. 4.4 define W_t. The algorithms printed beside those equations take the named word out
@@ -232,7 +230,7 @@ def _set_loss(
     logits = logits.reshape(batch, n_steps, -1)
     correction = -candidates.log_inclusion.to(h.device).expand(batch, -1).clone()
     real = left[0] > 0
-    # Padding shares position 0 with a word: adding up, it cannot undo what that word sets.
+    # Padding shares position 0 with a word: adding cannot undo what that word sets.
     own = torch.zeros_like(correction).scatter_add_(1, position, real.to(correction.dtype)) > 0
     correction.masked_fill_(own, 0.0)
     log_z = torch.logsumexp(logits + correction[:, None], dim=2)
@@ -247,7 +245,7 @@ def _set_loss(
 def decode(
     network: MSPNetwork, vectors: Tensor, n_steps: int, *, shortlist: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Name `n_steps` words greedily, without repetition.
+    """Predict `n_steps` words of each vector greedily, without repetition.
 
     After the first step only the `shortlist` words with the highest first logits are scored: the
     answers are the same in practice and a step costs a hundredth.

@@ -1,1 +1,1 @@
-"""Reconstruction: from a vector to the sentence, its words back in their order."""
+"""Reconstruction: recover the sentence of a vector, its words in order."""

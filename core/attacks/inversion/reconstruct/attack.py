@@ -1,4 +1,4 @@
-"""Ours: the sentence itself, read back from its vector by proposing, encoding and comparing."""
+"""Ours: reconstruct a sentence from its vector by editing, encoding and comparing."""
 
 from __future__ import annotations
 
@@ -11,31 +11,45 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, check_vectors, rebind
-from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
-from core.attacks.inversion.reconstruct.confidence import Answer, Confidence
-from core.attacks.inversion.reconstruct.decoder import Decoder
-from core.attacks.inversion.reconstruct.decoder_training import DecoderPlan, train_decoder
-from core.attacks.inversion.reconstruct.edits import Proposer
-from core.attacks.inversion.reconstruct.effects import Effects
-from core.attacks.inversion.reconstruct.evidence import Evidence
-from core.attacks.inversion.reconstruct.language_model import LanguageModel
-from core.attacks.inversion.reconstruct.prior import Prior
-from core.attacks.inversion.reconstruct.progress import reporter
-from core.attacks.inversion.reconstruct.search import Plan, Quest, climb, directions
-from core.attacks.inversion.reconstruct.start import Heard, first_sentences, heard_in
-from core.attacks.inversion.reconstruct.tokens import tokens_of
-from core.corpora.documents import digest_fields
-from core.encoders.transformer import TransformerEncoder
-from core.errors import ArtifactError, StoppedError, StoppedSearch
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.ranges import Between, OneOf
-from core.results import RecoveredWord, Recovery, Sentence, SentenceStep
-from core.specs import setting, settings_of
-from core.text import STOP_WORDS, Vocabulary, check_texts, words
-from core.vectors import unit
-
-__all__ = ["ReconstructAttack"]
+from leakscope.core.attacks.fitted import (
+    bind,
+    bound_meta,
+    check_fitted,
+    check_shapes,
+    check_vectors,
+    rebind,
+)
+from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
+from leakscope.core.attacks.inversion.reconstruct.confidence import Answer, Confidence
+from leakscope.core.attacks.inversion.reconstruct.decoder import Decoder
+from leakscope.core.attacks.inversion.reconstruct.decoder_training import DecoderPlan, train_decoder
+from leakscope.core.attacks.inversion.reconstruct.edits import Proposer
+from leakscope.core.attacks.inversion.reconstruct.effects import Effects
+from leakscope.core.attacks.inversion.reconstruct.evidence import ClassifierEvidence
+from leakscope.core.attacks.inversion.reconstruct.language_model import LanguageModel
+from leakscope.core.attacks.inversion.reconstruct.prior import Prior
+from leakscope.core.attacks.inversion.reconstruct.progress import round_reporter
+from leakscope.core.attacks.inversion.reconstruct.search import (
+    Plan,
+    SearchState,
+    hill_climb,
+    unit_vectors,
+)
+from leakscope.core.attacks.inversion.reconstruct.start import (
+    WordPosterior,
+    start_sentences,
+    word_posteriors,
+)
+from leakscope.core.attacks.inversion.reconstruct.tokens import tokens_of
+from leakscope.core.corpora.documents import digest_fields
+from leakscope.core.encoders.transformer import TransformerEncoder
+from leakscope.core.errors import ArtifactError, StoppedError, StoppedSearch
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.ranges import Categorical, Uniform
+from leakscope.core.results import RecoveredWord, Recovery, Sentence, SentenceStep
+from leakscope.core.specs import setting, settings_of
+from leakscope.core.text import STOP_WORDS, Vocabulary, check_texts, words
+from leakscope.core.vectors import unit
 
 _BLOCK = 16
 """Vectors searched at once: enough to fill the encoder's batches, few enough to report often."""
@@ -43,60 +57,62 @@ _BLOCK = 16
 
 @dataclass
 class ReconstructAttack:
-    """Reads the sentence itself, words in order, and asks the encoder how near each guess comes.
+    """An attack that reconstructs the sentence of a vector by a search that queries the encoder.
 
-    The words that `probe_mlc` reads, set in a likely order by a language model, are the start.
-    Then the sentence is edited: a token put in, exchanged or left out, a phrase moved, edits that
-    help apart made together. Which are worth a query is foreseen from what each token does to a
-    vector, learned once, and from the language model; what is encoded is kept where cosine +
-    prior · (log P + what its length is worth) is higher. The true sentence has the cosine 1. Black
-    box: as many queries a vector as `n_queries` says, and none where it says 0, when the start is
-    the answer. Calibrated, a word's score is how often such words are right; before, the cosine.
+    It starts from the words that `probe_mlc` recovers, put into a likely order by a language model.
+    Then the sentence is edited: a token inserted, replaced or deleted, a phrase moved, and edits
+    that help separately combined. The gain of an edit is predicted from each token's effect on a
+    vector, learned once, and from the language model; the best edits are encoded. An edited
+    sentence is kept where cosine + prior · (log P + length bonus) is higher. The true sentence has
+    the cosine 1. Black box: at most `n_queries` queries a vector; with 0 the start is the answer.
+    After calibration a word's score is the probability that it is right; before, the cosine.
     """
 
     n_queries: int = setting(
-        1000, "Texts that may be encoded for each vector", low=0, high=100_000, at="answer"
+        1000, "Maximum number of texts to encode per vector", low=0, high=100_000, at="answer"
     )
     prior: float = setting(
         0.0008,
-        "What a nat of the language model's log-probability counts beside the cosine",
+        "Weight of a nat of the language model's log-probability, relative to the cosine",
         low=0.0,
         high=1.0,
         at="answer",
-        search=Between(3e-4, 3e-3, is_log=True),
+        search=Uniform(3e-4, 3e-3, is_log=True),
     )
     width: int = setting(
-        32, "Sentences encoded at once for each vector", low=1, high=1000, at="answer"
+        32, "Sentences to encode at once per vector", low=1, high=1000, at="answer"
     )
     n_states: int = setting(
         4,
-        "Sentences that are improved side by side",
+        "Sentences to improve in parallel",
         low=1,
         high=100,
         at="answer",
-        search=OneOf((2, 4, 8)),
+        search=Categorical((2, 4, 8)),
     )
     patience: int = setting(
-        8, "Rounds without gain after which the search ends", low=1, high=1000, at="answer"
+        8, "Rounds without improvement before the search ends", low=1, high=1000, at="answer"
     )
-    vocabulary_size: int = setting(20_000, "Content words of the attack underneath", low=10)
-    lexicon_size: int = setting(30_000, "Tokens of the language model", low=10, high=60_000)
-    least_count: int = setting(
-        2, "How often three tokens must stand together to be kept", low=1, high=1000
+    vocabulary_size: int = setting(20_000, "Vocabulary size of the base classifier", low=10)
+    lexicon_size: int = setting(
+        30_000, "Number of tokens of the language model", low=10, high=60_000
     )
+    least_count: int = setting(2, "Minimum count of a trigram to be kept", low=1, high=1000)
     n_effects: int = setting(
-        60_000, "Auxiliary texts to learn from what each token does to a vector", low=20
+        60_000, "Auxiliary texts to learn the effect of each token on a vector", low=20
     )
     decoder_epochs: int = setting(
-        0, "Epochs of a decoder that writes sentences to begin with; 0 for none", low=0, high=100
+        0, "Epochs of a decoder that writes start sentences; 0 for no decoder", low=0, high=100
     )
     decoder_tokens: int = setting(
-        16_384, "Tokens that the decoder knows: the most frequent", low=10, high=60_000
+        16_384, "Number of tokens of the decoder, the most frequent ones", low=10, high=60_000
     )
-    n_beams: int = setting(8, "Sentences that the decoder writes for each vector", low=1, high=100)
-    base_epochs: int = setting(4, "Epochs of the classifier underneath", low=1)
-    base_substitutions: int = setting(1, "Its copies of texts with words exchanged", low=0)
-    seed: int = setting(0, "Of training the classifier underneath, and the decoder", low=0)
+    n_beams: int = setting(8, "Sentences that the decoder writes per vector", low=1, high=100)
+    base_epochs: int = setting(4, "Epochs of the base classifier", low=1)
+    base_substitutions: int = setting(
+        1, "Copies of each text with substituted words, for the base classifier", low=0
+    )
+    seed: int = setting(0, "Random seed of the training of base classifier and decoder", low=0)
 
     answers_in_order = True
 
@@ -114,7 +130,7 @@ class ReconstructAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train the classifier underneath, count the language model, and learn the effects."""
+        """Train the word classifier, the language model, the token effects and the decoder."""
         texts = check_texts(texts)
         if vectors is None:
             vectors = encoder.encode(texts, lambda f, m: on_progress(0.4 * f, m))
@@ -150,7 +166,7 @@ class ReconstructAttack:
         *,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Learn all but the classifier underneath, which is trained already.
+        """Train everything except the word classifier.
 
         Parameters
         ----------
@@ -167,7 +183,7 @@ class ReconstructAttack:
             ids[:n],
             vectors[:n],
             len(self.model_.lexicon),
-            alone=self._alone(encoder),
+            alone=self._encode_tokens(encoder),
             on_progress=lambda f, m: on_progress(0.2 + (last - 0.2) * f, m),
         )
         self.base_, self.confidence_, self.decoder_ = base, None, None
@@ -176,7 +192,9 @@ class ReconstructAttack:
                 ids,
                 vectors,
                 self._decoder_plan(),
-                tell=Evidence(base, self.model_.lexicon, self._decoder_plan().size).of,
+                evidence_of=ClassifierEvidence(
+                    base, self.model_.lexicon, self._decoder_plan().size
+                ).of,
                 identity={"encoder": encoder.fingerprint, "texts": digest_fields(texts)},
                 checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir, "decoder"),
                 on_progress=lambda f, m: on_progress(last + (1 - last) * f, m),
@@ -184,36 +202,40 @@ class ReconstructAttack:
         bind(self, encoder, self._answerable(texts))
         return self
 
-    def _alone(self, encoder: Encoder) -> Vectors:
-        """Return the encoding of each token alone, shape (V, d)."""
+    def _encode_tokens(self, encoder: Encoder) -> Vectors:
+        """Encode each lexicon token alone, shape (V, d)."""
         tokens = self.model_.lexicon.tokens
         vectors = check_vectors(encoder.encode(list(tokens)), encoder.dimension, len(tokens))
         return unit(vectors).astype(np.float32)
 
     def _decoder_plan(self) -> DecoderPlan:
+        """Collect the decoder's settings into a DecoderPlan."""
         size = min(self.decoder_tokens, len(self.model_.lexicon))
         return DecoderPlan(size=size, epochs=self.decoder_epochs, seed=self.seed)
 
     def calibrate(
         self, encoder: Encoder, texts: Sequence[str], found: Sequence[Recovery] | None = None
     ) -> Self:
-        """Learn how often its words and sentences are right, from texts that it never saw.
+        """Fit the confidence (how often words and sentences are right) on held-out texts.
 
-        Each is read once, unless `found` holds what was read; what stood there after a twentieth,
-        a sixth and half of the queries, and before any, is learned from too.
+        Each text is reconstructed once, unless `found` holds the results. The best sentences before
+        any query and after a twentieth, a sixth and half of the queries are learned from, too.
         """
         vectors = check_vectors(encoder.encode(texts), encoder.dimension, len(texts))
         budgets = (0, *(self.n_queries // share for share in (20, 6, 2, 1)))
         read, answers, true = found or self.invert(encoder, vectors), [], []
-        for text, answer, heard in zip(texts, read, self._heard(vectors), strict=True):
+        for text, answer, posterior in zip(texts, read, self._posteriors(vectors), strict=True):
             assert answer.sentence is not None
-            answers += [Answer(answer.sentence.after(n), self._believed(heard)) for n in budgets]
+            answers += [
+                Answer(answer.sentence.after(n), self._word_probabilities(posterior))
+                for n in budgets
+            ]
             true += [text] * len(budgets)
         self.confidence_ = Confidence.fit(answers, true)
         return self
 
     def _answerable(self, texts: Sequence[str]) -> Vocabulary:
-        """Return the content words that the lexicon's tokens hold, with the texts' counts."""
+        """Return the vocabulary of content words that lexicon tokens hold, counted in the texts."""
         held = frozenset(word for token in self.model_.lexicon.index for word in words(token))
         counted = Vocabulary.count(texts, size=10 * self.lexicon_size, stop_words=STOP_WORDS)
         pairs = zip(counted.words, counted.document_frequency, strict=True)
@@ -225,7 +247,7 @@ class ReconstructAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the sentence read from each vector, and its words in their order.
+        """Return the sentence reconstructed from each vector, and its words in order.
 
         Raises
         ------
@@ -237,80 +259,98 @@ class ReconstructAttack:
         vectors = check_fitted(self, encoder, vectors)
         if isinstance(encoder, TransformerEncoder):  # and nothing around it, such as a defence
             encoder = encoder.quick()
-        units = directions(vectors)
+        units = unit_vectors(vectors)
         recoveries: list[Recovery] = []
         for start in range(0, len(vectors), _BLOCK):
             end = start + _BLOCK
-            quests = self._quests(vectors[start:end], units[start:end])
+            searches = self._start_searches(vectors[start:end], units[start:end])
             try:
                 if self.n_queries:
-                    on_round = reporter(on_progress, quests, self._text, start, len(vectors))
-                    self._search(encoder, quests, on_round)
+                    on_round = round_reporter(
+                        on_progress, searches, self._text, start, len(vectors)
+                    )
+                    self._search(encoder, searches, on_round)
             except (StoppedError, KeyboardInterrupt) as stopped:
-                left = quests + self._quests(vectors[end:], units[end:])
-                answers = recoveries + [self._answer(quest) for quest in left]
+                left = searches + self._start_searches(vectors[end:], units[end:])
+                answers = recoveries + [self._answer(search) for search in left]
                 raise StoppedSearch(str(stopped) or "Stopped.", answers) from stopped
-            recoveries += [self._answer(quest) for quest in quests]
+            recoveries += [self._answer(search) for search in searches]
         return recoveries
 
     def beliefs(self, vectors: Vectors) -> list[dict[str, float]]:
-        """Return for each vector the words that the classifier underneath reads, with P(word)."""
-        return [self._believed(heard) for heard in self._heard(vectors)]
+        """Return the word classifier's probabilities of each vector's likely words, by word."""
+        return [self._word_probabilities(posterior) for posterior in self._posteriors(vectors)]
 
     def _text(self, tokens: NDArray[np.int32]) -> str:
+        """Write token numbers as a text."""
         return self.model_.lexicon.text(tokens)
 
-    def _quests(self, vectors: Vectors, units: Vectors) -> list[Quest]:
-        """Return where the search begins for each vector, of which `units` are the directions."""
+    def _start_searches(self, vectors: Vectors, units: Vectors) -> list[SearchState]:
+        """Build the start of the search for each vector; `units` are the unit vectors."""
         written: list[list[NDArray[np.int32]]] = [[] for _ in vectors]
         if self.decoder_ is not None:
-            told = Evidence(self.base_, self.model_.lexicon, self.decoder_.size).of(units)
-            written = self.decoder_.write(units, told, n_beams=self.n_beams)
+            evidence = ClassifierEvidence(self.base_, self.model_.lexicon, self.decoder_.size).of(
+                units
+            )
+            written = self.decoder_.write(units, evidence, n_beams=self.n_beams)
         return [
-            Quest(vector, [*own, *first_sentences(heard, self.model_)], heard, self._prior(heard))
-            for vector, own, heard in zip(units, written, self._heard(vectors), strict=True)
+            SearchState(
+                vector,
+                [*own, *start_sentences(posterior, self.model_)],
+                posterior,
+                self._prior(posterior),
+            )
+            for vector, own, posterior in zip(
+                units, written, self._posteriors(vectors), strict=True
+            )
         ]
 
-    def _prior(self, heard: Heard) -> Prior:
-        return Prior(self.prior, heard.n_expected)
+    def _prior(self, posterior: WordPosterior) -> Prior:
+        """Return the prior over sentences for the expected length."""
+        return Prior(self.prior, posterior.n_expected)
 
-    def _believed(self, heard: Heard) -> dict[str, float]:
+    def _word_probabilities(self, posterior: WordPosterior) -> dict[str, float]:
+        """Return the classifier's probability of each likely word, by word."""
         known = self.model_.lexicon.tokens
-        return {known[i]: float(p) for i, p in zip(heard.tokens, heard.likely, strict=True)}
+        return {known[i]: float(p) for i, p in zip(posterior.tokens, posterior.likely, strict=True)}
 
-    def _heard(self, vectors: Vectors) -> list[Heard]:
-        """Return the words that the classifier underneath reads, as tokens of the lexicon."""
+    def _posteriors(self, vectors: Vectors) -> list[WordPosterior]:
+        """Return the word classifier's likely words of each vector, as lexicon tokens."""
         likely = self.base_.model_.probabilities(vectors)
-        return heard_in(likely, self.base_.vocabulary_.words, self.model_.lexicon)
+        return word_posteriors(likely, self.base_.vocabulary_.words, self.model_.lexicon)
 
     def _search(
-        self, encoder: Encoder, quests: list[Quest], on_round: Callable[[Plan], None]
+        self, encoder: Encoder, searches: list[SearchState], on_round: Callable[[Plan], None]
     ) -> None:
+        """Run the hill climbing of a block of vectors."""
         plan = Plan(self.n_queries, self.width, self.n_states, self.patience)
         proposer = Proposer(self.model_, self.effects_)
-        climb(encoder, self.model_, proposer, quests, plan, lambda: on_round(plan))
+        hill_climb(encoder, self.model_, proposer, searches, plan, lambda: on_round(plan))
 
-    def _answer(self, quest: Quest) -> Recovery:
-        steps = [SentenceStep(0, self._text(quest.first), math.nan)]
-        steps += [SentenceStep(n, self._text(s.tokens), s.cosine) for n, s in quest.trail]
+    def _answer(self, search: SearchState) -> Recovery:
+        """Convert the best sentence of a search to an answer, with confidence if calibrated."""
+        steps = [SentenceStep(0, self._text(search.first), math.nan)]
+        steps += [SentenceStep(n, self._text(s.tokens), s.cosine) for n, s in search.trail]
         last = steps[-1]
-        answer = Answer(last, self._believed(quest.heard))
+        answer = Answer(last, self._word_probabilities(search.posterior))
         sentence = Sentence(last.text, last.cosine, steps=tuple(steps))
         near = 0.0 if math.isnan(last.cosine) else last.cosine
-        sure: dict[str, float] = {}
+        confidences: dict[str, float] = {}
         if self.confidence_ is not None:
-            sentence = self.confidence_.told(sentence, answer)
+            sentence = self.confidence_.annotate(sentence, answer)
             for token in sentence.words:
-                sure |= {w: max(token.score, sure.get(w, 0.0)) for w in words(token.word)}
-        said = [w for w in dict.fromkeys(words(last.text)) if w in self.vocabulary_.index]
+                confidences |= {
+                    w: max(token.score, confidences.get(w, 0.0)) for w in words(token.word)
+                }
+        answered = [w for w in dict.fromkeys(words(last.text)) if w in self.vocabulary_.index]
         return Recovery(
-            tuple(RecoveredWord(word, sure.get(word, near)) for word in said),
-            n_queries=quest.n_queries,
+            tuple(RecoveredWord(word, confidences.get(word, near)) for word in answered),
+            n_queries=search.n_queries,
             sentence=sentence,
         )
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the classifier, the language model, the effects and the decoder."""
+        """Return the classifier, language model, token effects, decoder and confidence."""
         base_arrays, base_meta = self.base_.state()
         settings = {name: getattr(self.base_, name) for name in settings_of(ProbeMLCAttack)}
         arrays = {f"base.{name}": a for name, a in base_arrays.items()}
@@ -334,7 +374,7 @@ class ReconstructAttack:
             return {k.removeprefix(head): a for k, a in arrays.items() if k.startswith(head)}
 
         if not part("base"):
-            raise ArtifactError("The classifier under the reconstruction is missing from the file.")
+            raise ArtifactError("The file lacks the base classifier of the reconstruction.")
         stored = meta["base"]
         base = ProbeMLCAttack(**stored["settings"]).load_state(part("base"), stored["state"])
         self.base_ = base
@@ -343,6 +383,6 @@ class ReconstructAttack:
         self.effects_ = Effects.from_arrays(part("effects"), len(meta["tokens"]), d)
         written = part("decoder")
         self.decoder_ = Decoder.from_arrays(written, d) if written else None
-        sure = meta.get("confidence")
-        self.confidence_ = None if sure is None else Confidence.from_dict(sure)
+        confidence = meta.get("confidence")
+        self.confidence_ = None if confidence is None else Confidence.from_dict(confidence)
         return self

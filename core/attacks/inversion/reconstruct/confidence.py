@@ -1,4 +1,4 @@
-"""How often such words, and such sentences, are right: learned from sentences that are known."""
+"""Calibrated confidence of reconstructed words and sentences, learned from known sentences."""
 
 from __future__ import annotations
 
@@ -11,32 +11,23 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.reconstruct.scores import spoken
-from core.errors import InvalidInputError
-from core.language import language_evidence
-from core.results import RecoveredWord, Sentence, SentenceStep
-from core.text import STOP_WORDS
-
-__all__ = [
-    "CALIBRATED_ON",
-    "ELSEWHERE",
-    "Answer",
-    "Confidence",
-    "right_words",
-    "why_not_calibrated",
-]
+from leakscope.core.attacks.inversion.reconstruct.scores import word_tokens
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.language import language_evidence
+from leakscope.core.results import RecoveredWord, Sentence, SentenceStep
+from leakscope.core.text import STOP_WORDS
 
 CALIBRATED_ON = (
     "held-out English sentences of 4 to 32 words: encyclopaedia, and for the shortest novels and "
     "everyday sentences"
 )
-"""What `tools.confidence` learns the shipped confidence from."""
+"""The texts from which `scripts.reconstruction_confidence` learns the shipped confidence."""
 
 ELSEWHERE = (
     "On other kinds of text it may be too high: medical sentences were right about ten points less "
-    "often than it said"
+    "often than stated"
 )
-"""What was measured elsewhere (docs/results/reconstruct-medical.md, sentences of all lengths)."""
+"""The result on other texts (results/reconstruct-medical.md, sentences of all lengths)."""
 
 _SHORTEST, _LONGEST = 4, 32
 
@@ -54,29 +45,29 @@ _LENGTHS = {"words": 6, "words_unasked": 5, "sentence": 2, "sentence_unasked": 2
 
 @dataclass(frozen=True)
 class Answer:
-    """A sentence that was read, with what the attacker can see of it."""
+    """A reconstructed sentence with the evidence that the attacker has about it."""
 
     step: SentenceStep
     believed: Mapping[str, float]
-    """Of the words that the classifier underneath reads, the probability."""
+    """The word classifier's probability of each word."""
 
     @property
     def words(self) -> list[str]:
-        """The sentence without its marks."""
-        return spoken(self.step.text)
+        """The words of the sentence, without punctuation."""
+        return word_tokens(self.step.text)
 
     @property
     def is_asked(self) -> bool:
-        """Whether the encoder was asked about it."""
+        """Whether the encoder was queried with the sentence."""
         return not math.isnan(self.step.cosine)
 
     @property
     def closeness(self) -> float:
-        """Return − log(1 − cosine), which keeps apart what is near one."""
+        """− log(1 − cosine), which spreads out cosines near one."""
         return -math.log(1 - min(self.step.cosine, 1.0) + _FLOOR)
 
     def word_features(self) -> NDArray[np.float64]:
-        """Return a row for each word."""
+        """Return the confidence model's features, one row per word."""
         words = self.words
         rows = []
         for word in words:
@@ -87,14 +78,14 @@ class Answer:
         return np.array(rows, dtype=np.float64).reshape(len(words), 5 if self.is_asked else 4)
 
     def features(self) -> NDArray[np.float64]:
-        """Return the row of the sentence."""
+        """Return the confidence model's features of the sentence, one row."""
         own = self.closeness if self.is_asked else math.log(max(len(self.words), 1))
         return np.array([[own]])
 
 
 @dataclass(frozen=True)
 class Confidence:
-    """P(the text holds a word), and P(a sentence is right word for word): logistic regressions.
+    """Logistic regressions of P(a word is right) and P(the sentence is right word for word).
 
     A word's is of the classifier's belief in it, whether it is a stop word, whether the classifier
     could name it, the sentence's length, and its closeness − log(1 − cosine); a sentence's is of
@@ -103,45 +94,45 @@ class Confidence:
 
     models: Mapping[str, tuple[float, ...]]
     n: int
-    """Sentences that it was learned from."""
+    """Number of sentences that it was learned from."""
 
     @classmethod
     def fit(cls, answers: Sequence[Answer], true: Sequence[str]) -> Self:
-        """Learn from answers to sentences that are known; the same one may stand there often."""
+        """Fit on answers and their true sentences; a sentence may occur several times."""
         models = {}
         for tail, is_asked in (("", True), ("_unasked", False)):
             own = [i for i, answer in enumerate(answers) if answer.is_asked is is_asked]
             rows = [answers[i].word_features() for i in own]
             right = [right_words(true[i], answers[i].step.text) for i in own]
-            models[f"words{tail}"] = _fitted(np.concatenate(rows), np.concatenate(right))
+            models[f"words{tail}"] = _fit_logistic(np.concatenate(rows), np.concatenate(right))
             whole = np.concatenate([answers[i].features() for i in own])
-            same = np.array([spoken(true[i]) == answers[i].words for i in own])
-            models[f"sentence{tail}"] = _fitted(whole, same)
+            same = np.array([word_tokens(true[i]) == answers[i].words for i in own])
+            models[f"sentence{tail}"] = _fit_logistic(whole, same)
         return cls(models, len(set(true)))
 
-    def of_words(self, answer: Answer) -> list[float]:
-        """Return for each word how often such are right."""
+    def word_confidences(self, answer: Answer) -> list[float]:
+        """Return the probability that each word is right."""
         name = "words" if answer.is_asked else "words_unasked"
-        return _chance(answer.word_features(), self.models[name]).tolist()
+        return _logistic(answer.word_features(), self.models[name]).tolist()
 
-    def of_sentence(self, answer: Answer) -> float:
-        """Return how often such sentences are right word for word."""
+    def sentence_confidence(self, answer: Answer) -> float:
+        """Return the probability that the sentence is right word for word."""
         name = "sentence" if answer.is_asked else "sentence_unasked"
-        return float(_chance(answer.features(), self.models[name])[0])
+        return float(_logistic(answer.features(), self.models[name])[0])
 
-    def told(self, sentence: Sentence, answer: Answer) -> Sentence:
-        """Return a sentence with how often such, and each of its words, are right."""
-        pairs = zip(answer.words, self.of_words(answer), strict=True)
+    def annotate(self, sentence: Sentence, answer: Answer) -> Sentence:
+        """Return a sentence with the confidences of the whole and of each word added."""
+        pairs = zip(answer.words, self.word_confidences(answer), strict=True)
         words = tuple(RecoveredWord(word, chance) for word, chance in pairs)
-        return replace(sentence, confidence=self.of_sentence(answer), words=words)
+        return replace(sentence, confidence=self.sentence_confidence(answer), words=words)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `from_dict` restores."""
+        """Return the models' weights as a JSON-able dictionary."""
         return {"n": self.n, **{name: list(model) for name, model in self.models.items()}}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """Restore what `to_dict` returned.
+        """Build the confidence from what `to_dict` returned.
 
         Raises
         ------
@@ -158,8 +149,8 @@ class Confidence:
         return cls(models, int(stored["n"]))
 
 
-def _fitted(rows: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, ...]:
-    """Return weights and intercept; where all are right, or none, what one more would make it."""
+def _fit_logistic(rows: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, ...]:
+    """Fit a logistic regression: weights, then intercept; a smoothed share if labels are equal."""
     n, n_right = len(right), int(right.sum())
     if n_right in (0, n):
         share = (n_right + 1) / (n + 2)
@@ -171,17 +162,18 @@ def _fitted(rows: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float,
     return (*(model.coef_[0] / scale).tolist(), float(model.intercept_[0]))
 
 
-def _chance(rows: NDArray[np.float64], model: tuple[float, ...]) -> NDArray[np.float64]:
+def _logistic(rows: NDArray[np.float64], model: tuple[float, ...]) -> NDArray[np.float64]:
+    """Return a logistic model's probability for each row of features."""
     *weights, intercept = model
     found: NDArray[np.float64] = 1 / (1 + np.exp(-(rows @ np.array(weights) + intercept)))
     return found
 
 
 def why_not_calibrated(text: str) -> str:
-    """Return why the confidence does not hold for a text, as a clause; empty where it may hold.
+    """Return why the confidence is not calibrated for a text, as a clause; empty if it may be.
 
     It was learned from `CALIBRATED_ON`. On a text in another language, of another length, or with
-    many rare words it is not calibrated. Only who knows the text can tell; an attacker cannot.
+    many rare words it is not calibrated. That needs the text, which an attacker does not have.
 
     Examples
     --------
@@ -192,7 +184,7 @@ def why_not_calibrated(text: str) -> str:
     >>> why_not_calibrated("Good morning")
     'it has fewer than 4 words'
     """
-    n = len(spoken(text))
+    n = len(word_tokens(text))
     found = language_evidence(text)
     if found.is_unlike_english:
         return "it does not look English"
@@ -204,16 +196,16 @@ def why_not_calibrated(text: str) -> str:
     return f"{100 * share:.0f} % of its words are rare" if share >= _MOST_RARE else ""
 
 
-def right_words(true: str, said: str) -> NDArray[np.bool_]:
-    """Return which words of a sentence the true one holds, each as often as it stands there.
+def right_words(true: str, answer: str) -> NDArray[np.bool_]:
+    """Return which words of a reconstructed sentence are in the true one, with multiplicity.
 
     Examples
     --------
     >>> right_words("the cat and the dog", "the the the cow").tolist()
     [True, True, False, False]
     """
-    left, found = Counter(spoken(true)), []
-    for word in spoken(said):
+    left, found = Counter(word_tokens(true)), []
+    for word in word_tokens(answer):
         found.append(left[word] > 0)
         left[word] -= 1
     return np.array(found, dtype=bool)

@@ -1,4 +1,4 @@
-"""A decoder of vectors: writes sentences from left to right, each token by the vector too."""
+"""A decoder from vectors to sentences: a causal Transformer conditioned on the vector."""
 
 from __future__ import annotations
 
@@ -11,26 +11,24 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.attacks.inversion.reconstruct.coded import coded, decoded
-from core.attacks.inversion.reconstruct.evidence import Told
-from core.attacks.inversion.reconstruct.tokens import BEGIN, END, UNKNOWN
-from core.errors import InvalidInputError
-from core.protocols import Vectors
-
-__all__ = ["Decoder", "DecoderNetwork"]
+from leakscope.core.attacks.inversion.reconstruct.evidence import TokenEvidence
+from leakscope.core.attacks.inversion.reconstruct.quantization import dequantize, quantize
+from leakscope.core.attacks.inversion.reconstruct.tokens import BEGIN, END, UNKNOWN
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Vectors
 
 _Cache = list[tuple[Tensor, Tensor]]
-"""Keys and values of each layer for what stands before, shape (b, heads, t, width / heads)."""
+"""Keys and values of each layer for earlier positions, shape (b, heads, t, width / heads)."""
 
 _HEAD_WIDTH = 64
 _LISTENS = 0.5
-"""How much of a classifier's evidence counts before anything is learned."""
+"""The initial weight λ of the classifier's evidence."""
 _LEANING = 0.8
 """Sentences are compared by log P / length^0.8: by log P alone the shortest would win."""
 
 
 class _Block(nn.Module):
-    """A layer of a Transformer: attention to what stands before, and a network of one layer."""
+    """A Transformer layer: causal attention and a feed-forward network with one hidden layer."""
 
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
@@ -43,7 +41,7 @@ class _Block(nn.Module):
     def forward(
         self, x: Tensor, before: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Return x of shape (b, t, width) changed, and keys and values up to here."""
+        """Apply the layer to x (b, t, width); also return the keys and values so far."""
         b, t, width = x.shape
         parts = self.attend(self.before_attending(x)).view(b, t, 3, self.n_heads, -1)
         query, key, value = parts.permute(2, 0, 3, 1, 4)
@@ -58,11 +56,11 @@ class _Block(nn.Module):
 
 
 class DecoderNetwork(nn.Module):
-    """A causal Transformer whose first positions are linear in the vector; tied output weights.
+    """A causal Transformer whose prefix is linear in the vector, with tied output weights.
 
-    The words that a classifier reads from the vector, w with E_w nats of evidence, raise its
-    logits: z_w = ⟨h, token_w⟩ + λ(h) · E_w. How far they are listened to, λ, is linear in what is
-    known at that place, so that a word is not written again and again.
+    The words w that a classifier recovers from the vector, with E_w nats of evidence, raise the
+    logits: z_w = ⟨h, token_w⟩ + λ(h) · E_w. Their weight λ is linear in the hidden state, so that
+    a word is not written repeatedly.
 
     Parameters
     ----------
@@ -73,7 +71,7 @@ class DecoderNetwork(nn.Module):
     width, n_layers : int
         Of the Transformer.
     n_first : int
-        Positions that hold the vector.
+        Positions of the prefix that holds the vector.
     longest : int
         Tokens of a sentence at most, its end included.
     """
@@ -104,19 +102,19 @@ class DecoderNetwork(nn.Module):
         nn.init.constant_(self.listen.bias, _LISTENS)
 
     def begin(self, vectors: Tensor) -> Tensor:
-        """Return the first positions, shape (b, n_first, width), of (b, d) vectors."""
+        """Return the prefix (b, n_first, width) of vectors (b, d)."""
         unit = nn.functional.normalize(vectors, dim=1) * vectors.shape[1] ** 0.5
         first: Tensor = self.enter(unit).view(len(vectors), self.n_first, -1)
         return first
 
     def forward(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """Return what is known before each of t + 1 tokens: shape (b, t + 1, width)."""
+        """Return the hidden states that predict each of t + 1 tokens, (b, t + 1, width)."""
         x = torch.cat([self.begin(vectors), self.tokens(ids)], 1)
         seen, _ = self.advance(x, 0, None)
         return seen[:, self.n_first - 1 :]
 
     def advance(self, x: Tensor, place: int, before: _Cache | None) -> tuple[Tensor, _Cache]:
-        """Go on by the positions `place`, `place` + 1, … of which x holds the inputs."""
+        """Process inputs x at positions `place`, `place` + 1, …; return states and the cache."""
         x = self.dropout(x + self.places.weight[place : place + x.shape[1]])
         kept: _Cache = []
         for i, block in enumerate(self.blocks):
@@ -125,45 +123,50 @@ class DecoderNetwork(nn.Module):
         return self.leave(x), kept
 
     def scores(self, known: Tensor, tokens: Tensor, nats: Tensor) -> Tensor:
-        """Return the logit of each token for what is known, shape (m, size).
+        """Return the logit of each token for hidden states, shape (m, size).
 
         Parameters
         ----------
         known : Tensor, shape (m, width)
         tokens, nats : Tensor, shape (m, k)
-            Of `Told`, for each row.
+            Of `TokenEvidence`, for each row.
         """
         logits = known @ self.tokens.weight.T
-        heard = self.listen(known) * nats
-        return logits.scatter_add(-1, tokens, heard.to(logits.dtype))
+        raised = self.listen(known) * nats
+        return logits.scatter_add(-1, tokens, raised.to(logits.dtype))
 
 
 @dataclass(frozen=True)
 class Decoder:
-    """A trained decoder; its weights are kept in a byte each."""
+    """A trained decoder, stored with one byte per weight."""
 
     network: DecoderNetwork
 
     @property
     def size(self) -> int:
-        """The number of tokens that it knows."""
+        """The number of tokens in its vocabulary."""
         return self.network.tokens.num_embeddings
 
     @torch.inference_mode()
     def write(
-        self, vectors: Vectors, told: Told, *, n_beams: int = 8, longest: int | None = None
+        self,
+        vectors: Vectors,
+        evidence: TokenEvidence,
+        *,
+        n_beams: int = 8,
+        longest: int | None = None,
     ) -> list[list[NDArray[np.int32]]]:
-        """Return likely sentences of each vector, likeliest first: a beam search, without a query.
+        """Write likely sentences of each vector by beam search, the likeliest first.
 
         Parameters
         ----------
         vectors : float32 array of shape (n, d)
-        told : Told
-            What a classifier reads from them.
+        evidence : TokenEvidence
+            The word classifier's evidence on them.
         n_beams : int
-            Sentences that are written side by side; as many come back at most, and one at least.
+            Sentences written in parallel, and returned at most; at least one is returned.
         longest : int, optional
-            Tokens of a sentence at most; as many as the network has places for by default.
+            Tokens of a sentence at most; by default the network's maximum.
 
         Returns
         -------
@@ -175,37 +178,39 @@ class Decoder:
         network = self.network.eval()
         beams = _Beams(len(vectors), min(n_beams, self.size - 3), self.size)
         given = torch.as_tensor(vectors, dtype=torch.float32)
-        tokens, nats = torch.from_numpy(told.tokens), torch.from_numpy(told.nats)
+        tokens, nats = torch.from_numpy(evidence.tokens), torch.from_numpy(evidence.nats)
         known, cache = network.advance(network.begin(given), 0, None)
-        beams.take(network.scores(known[:, -1], tokens, nats)[:, None])
-        cache = [(k.repeat_interleave(beams.width, 0), v.repeat_interleave(beams.width, 0))
-                 for k, v in cache]  # fmt: skip
+        beams.extend(network.scores(known[:, -1], tokens, nats)[:, None])
+        cache = [
+            (k.repeat_interleave(beams.width, 0), v.repeat_interleave(beams.width, 0))
+            for k, v in cache
+        ]
         tokens, nats = (each.repeat_interleave(beams.width, 0) for each in (tokens, nats))
         n_steps = min(longest or network.longest, network.longest) - 1
         for step in range(n_steps):
             x = network.tokens(beams.last)[:, None]
             known, cache = network.advance(x, network.n_first + step, cache)
             scores = network.scores(known[:, -1], tokens, nats)
-            came_from = beams.take(scores.view(len(vectors), -1, self.size))
+            came_from = beams.extend(scores.view(len(vectors), -1, self.size))
             if beams.is_over:
                 break
             cache = [(k[came_from], v[came_from]) for k, v in cache]
         return beams.sentences()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays to store: matrices in a byte a number, scaled by row."""
+        """Return the weights to store, matrices quantized to a byte with a scale for each row."""
         found: dict[str, NDArray[Any]] = {}
         for name, tensor in self.network.state_dict().items():
             values = tensor.numpy()
             if values.ndim < 2:
                 found[name] = values
                 continue
-            found[f"{name}.codes"], found[f"{name}.scale"] = coded(values)
+            found[f"{name}.codes"], found[f"{name}.scale"] = quantize(values)
         return found
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], dimension: int) -> Self:
-        """Restore what `arrays` returned.
+        """Build the decoder from what `arrays` returned.
 
         Raises
         ------
@@ -219,35 +224,40 @@ class Decoder:
             n_first = arrays["enter.weight.codes"].shape[0] // width
             n_layers = len({n.split(".")[1] for n in arrays if n.startswith("blocks.")})
             network = DecoderNetwork(
-                size, dimension, width=width, n_layers=n_layers, n_first=n_first,
-                longest=n_places - n_first, dropout=0.0,
-            )  # fmt: skip
+                size,
+                dimension,
+                width=width,
+                n_layers=n_layers,
+                n_first=n_first,
+                longest=n_places - n_first,
+                dropout=0.0,
+            )
             state = {name: _restored(arrays, name, t) for name, t in network.state_dict().items()}
         except (KeyError, ValueError, ZeroDivisionError, RuntimeError) as error:
             raise InvalidInputError(
-                "The decoder's arrays do not fit each other. Restore the file or train the attack "
-                "again."
+                "The decoder's arrays are inconsistent. Restore the file or train the attack again."
             ) from error
         network.load_state_dict(state)
         return cls(network.eval())
 
     def rounded(self) -> Decoder:
-        """Return it as it comes back from the file."""
+        """Return the decoder with its weights quantized as in storage."""
         return Decoder.from_arrays(self.arrays(), self.network.enter.in_features)
 
 
 def _restored(arrays: dict[str, NDArray[Any]], name: str, like: Tensor) -> Tensor:
+    """Return one stored weight as a tensor of the shape of `like`; raise ValueError otherwise."""
     if like.ndim < 2:
         values = arrays[name].astype(np.float32)
     else:
-        values = decoded(arrays[f"{name}.codes"], arrays[f"{name}.scale"])
+        values = dequantize(arrays[f"{name}.codes"], arrays[f"{name}.scale"])
     if values.shape != tuple(like.shape) or not np.isfinite(values).all():
         raise ValueError(name)
     return torch.from_numpy(values)
 
 
 class _Beams:
-    """The sentences that are being written for n vectors, and those that are done."""
+    """Beam-search state of n vectors: unfinished beams, and the best finished sentences."""
 
     def __init__(self, n: int, width: int, size: int) -> None:
         self.n, self.width, self._size = n, max(1, width), size
@@ -257,23 +267,23 @@ class _Beams:
 
     @property
     def last(self) -> Tensor:
-        """The last token of each, shape (n · width,)."""
+        """The last token of each beam, shape (n · width,)."""
         return self._written[..., -1].reshape(-1)
 
-    def take(self, scores: Tensor) -> Tensor:
-        """Go on with the best next tokens by their (n, beams, size) logits.
+    def extend(self, scores: Tensor) -> Tensor:
+        """Extend the beams by the best next tokens, given their logits (n, beams, size).
 
         Returns
         -------
         Tensor
-            Of each sentence that goes on, which it goes on from: shape (n · width,).
+            The beam that each new beam extends, shape (n · width,).
         """
         logs = torch.log_softmax(scores.float(), -1)
         logs[..., [BEGIN, UNKNOWN]] = -torch.inf
         total = self._scores[..., None] + logs
         n_written = self._written.shape[-1]
         if n_written:
-            self._end(total[..., END], n_written + 1)
+            self._finish(total[..., END], n_written + 1)
         total[..., END] = -torch.inf
         self._scores, places = total.flatten(1).topk(self.width)
         came_from, token = places // self._size, places % self._size
@@ -281,13 +291,15 @@ class _Beams:
         self._written = torch.cat([self._written[rows, came_from], token[..., None]], -1)
         return (rows * total.shape[1] + came_from).reshape(-1)
 
-    def _end(self, scores: Tensor, length: int) -> None:
+    def _finish(self, scores: Tensor, length: int) -> None:
+        """Offer each beam as a finished sentence with its length-normalised score."""
         values = (scores / length**_LEANING).tolist()
         for i, own in enumerate(values):
             for k, value in enumerate(own):
-                self._keep(i, value, k)
+                self._add_finished(i, value, k)
 
-    def _keep(self, i: int, value: float, k: int) -> None:
+    def _add_finished(self, i: int, value: float, k: int) -> None:
+        """Add beam k of vector i to the finished sentences if it is among the best."""
         done = self._done[i]
         if len(done) < self.width or value > done[-1][0]:
             done.append((value, self._written[i, k].numpy().astype(np.int32)))
@@ -296,7 +308,7 @@ class _Beams:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing that is being written can beat what is done: log P only falls."""
+        """Whether no unfinished beam can beat the finished sentences, since log P only falls."""
         length = (self._written.shape[-1] + 1) ** _LEANING
         best = (self._scores.amax(1) / length).tolist()
         return all(
@@ -305,10 +317,11 @@ class _Beams:
         )
 
     def sentences(self) -> list[list[NDArray[np.int32]]]:
-        """Return those that are done, best first; where none is, the one that goes best."""
-        return [list(self._of(i)) for i in range(self.n)]
+        """Return the finished sentences of each vector, best first; if none, the best beam."""
+        return [list(self._sentences_of(i)) for i in range(self.n)]
 
-    def _of(self, i: int) -> Iterator[NDArray[np.int32]]:
+    def _sentences_of(self, i: int) -> Iterator[NDArray[np.int32]]:
+        """Yield the finished sentences of vector i, or its best beam if there are none."""
         yield from (tokens for _, tokens in self._done[i])
         if not self._done[i]:
             yield self._written[i, 0].numpy().astype(np.int32)

@@ -1,4 +1,4 @@
-"""Edits of a sentence, and which of them are worth trying."""
+"""Edits of a sentence, and the prediction of which are worth encoding."""
 
 from __future__ import annotations
 
@@ -12,42 +12,40 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.reconstruct.effects import Effects
-from core.attacks.inversion.reconstruct.language_model import LanguageModel
-from core.attacks.inversion.reconstruct.prior import Prior
-from core.attacks.inversion.reconstruct.tokens import BEGIN, END, N_SPECIAL
+from leakscope.core.attacks.inversion.reconstruct.effects import Effects
+from leakscope.core.attacks.inversion.reconstruct.language_model import LanguageModel
+from leakscope.core.attacks.inversion.reconstruct.prior import Prior
+from leakscope.core.attacks.inversion.reconstruct.tokens import BEGIN, END, N_SPECIAL
 
-__all__ = ["Edit", "Expansion", "Proposer", "Step", "merged"]
-
-_PULLED, _STOP_TOKENS, _BESIDE, _HEARD = 64, 100, 5, 20
+_PULLED, _STOP_TOKENS, _BESIDE, _LIKELY_TOKENS = 64, 100, 5, 20
 _MOST_EDITS, _MOST_MOVES = 160, 60
 _LONGEST_PHRASE = 5
 _LONGEST_CUT, _MOST_CUTS = 8, 20
 _FOLLOWED, _PAIRS_WEIGHED, _MOST_PAIRS = 8, 120, 40
 _TRUST = 0.5
-"""Of what the effects foresee, how much comes true."""
+"""The share of the predicted change of the cosine that is used."""
 
 
 @dataclass(eq=False, slots=True)
 class Step:
-    """A sentence that was encoded."""
+    """An encoded sentence of the search, with its vector and value."""
 
     tokens: NDArray[np.int32]
     vector: NDArray[np.float32]
     cosine: float
     log_probability: float
     value: float
-    """Cosine + what it is worth before."""
+    """Cosine + log-prior value."""
     is_expanded: bool = False
-    """Whether its edits are in line."""
+    """Whether its edits are queued."""
     gained: list[tuple[Edit, Step]] = field(default_factory=list)
-    """What of them was tried and gained, moves aside."""
+    """Its edits that were tried and improved it, except moves."""
 
 
 class Edit(NamedTuple):
-    """A change of a sentence: tokens first … end − 1 give way to others.
+    """An edit of a sentence: tokens first … end − 1 are replaced by others, or moved.
 
-    A move is one whose tokens stood elsewhere; `to` is then before which of the others.
+    For a move, `to` is the position among the other tokens where the phrase is put.
     """
 
     first: int
@@ -56,7 +54,7 @@ class Edit(NamedTuple):
     to: int = -1
 
     def of(self, sentence: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the sentence after the edit."""
+        """Apply the edit to a sentence."""
         if self.to >= 0:
             rest = np.concatenate([sentence[: self.first], sentence[self.end :]])
             phrase = sentence[self.first : self.end]
@@ -65,8 +63,8 @@ class Edit(NamedTuple):
         return np.concatenate([sentence[: self.first], new, sentence[self.end :]])
 
 
-def merged(sentence: NDArray[np.int32], *edits: Edit) -> NDArray[np.int32] | None:
-    """Return the sentence after several edits; None where two touch the same place or one moves."""
+def apply_edits(sentence: NDArray[np.int32], *edits: Edit) -> NDArray[np.int32] | None:
+    """Apply several edits at once; None if two overlap or one is a move."""
     if any(edit.to >= 0 for edit in edits):
         return None
     ordered = sorted(edits, key=lambda edit: (edit.first, edit.end))
@@ -80,17 +78,17 @@ def merged(sentence: NDArray[np.int32], *edits: Edit) -> NDArray[np.int32] | Non
 
 @dataclass(frozen=True)
 class Expansion:
-    """The edits of a sentence that are worth trying, with the gain that is foreseen of each."""
+    """The edits and moves of a sentence that are worth encoding, with predicted gains."""
 
     edits: list[tuple[float, Edit]]
     moves: list[tuple[float, Edit]]
 
 
-class Outlook:
-    """What edits of a sentence are foreseen to do to the cosine, without encoding them.
+class GainPredictor:
+    """Predicts the gain in cosine of a sentence's edits from token effects, without encoding.
 
     An edit moves the sentence's vector h by d = ± Σ b_w / √n, so that the cosine with the target e
-    becomes (e·h + e·d) / ‖h + d‖; `_TRUST` of the change is believed.
+    becomes (e·h + e·d) / ‖h + d‖; the share `_TRUST` of the change is counted on.
     """
 
     def __init__(self, effects: Effects, target: NDArray[np.float32], step: Step) -> None:
@@ -102,7 +100,7 @@ class Outlook:
     def _gain(
         self, toward: NDArray[np.float32], along: NDArray[np.float32], size: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        """Return the change of the cosine by e·d, h·d and ‖d‖²."""
+        """Return the change of the cosine from e·d, h·d and ‖d‖²."""
         length = np.sqrt(np.maximum(1 + 2 * along + size, 1e-6))
         gain: NDArray[np.float32] = _TRUST * ((self._cosine + toward) / length - self._cosine)
         return gain
@@ -110,7 +108,7 @@ class Outlook:
     def singles(
         self, candidates: NDArray[np.int32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        """Return the gains of m insertions, (n, m) replacements and n deletions."""
+        """Return the predicted gains of m insertions, (n, m) replacements and n deletions."""
         new, own = self._effects[candidates] * self._scale, self._own
         e, h = (new @ self._sides).T
         e_own, h_own = (own @ self._sides).T
@@ -123,13 +121,13 @@ class Outlook:
         return self._gain(e, h, size), replaced, self._gain(-e_own, -h_own, size_own)
 
     def pairs(self, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the gains of m pairs that are put in."""
+        """Return the predicted gains of inserting each of m token pairs."""
         new = self._effects[pairs].sum(axis=1) * self._scale
         e, h = (new @ self._sides).T
         return self._gain(e, h, (new**2).sum(1))
 
     def cuts(self, cuts: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the gains of leaving out the phrases first … end − 1, m in all."""
+        """Return the predicted gains of deleting each of m phrases first … end − 1."""
         sums = np.concatenate([np.zeros((1, self._own.shape[1]), np.float32), self._own.cumsum(0)])
         gone = sums[cuts[:, 1]] - sums[cuts[:, 0]]
         e, h = (gone @ self._sides).T
@@ -138,7 +136,7 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Proposer:
-    """Foresees what edits gain: by the tokens' effects, and by the language model."""
+    """Proposes a sentence's best edits by token effects and the language model."""
 
     model: LanguageModel
     effects: Effects
@@ -146,50 +144,51 @@ class Proposer:
     def __call__(
         self, states: Sequence[tuple[NDArray[np.float32], NDArray[np.int32], Prior, Step]]
     ) -> list[Expansion]:
-        """Return the expansions of states, their effects computed side by side.
+        """Propose the edits of several sentences, in parallel.
 
         Parameters
         ----------
-        states : sequence of (unit vector under attack, tokens heard, prior, sentence)
+        states : sequence of (unit vector under attack, likely tokens, prior, sentence)
         """
         if not states:
             return []
         missing = np.stack([target - step.cosine * step.vector for target, _, _, step in states])
         pulls = self.effects.pull(missing.astype(np.float32))
-        # What takes long lets go of the interpreter.
+        # The slow parts release the interpreter lock.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return list(pool.map(self._expand, *zip(*states, strict=True), pulls))
+            return list(pool.map(self._propose, *zip(*states, strict=True), pulls))
 
-    def _expand(
+    def _propose(
         self,
         target: NDArray[np.float32],
-        heard: NDArray[np.int32],
+        likely_tokens: NDArray[np.int32],
         prior: Prior,
         step: Step,
         pull: NDArray[np.float32],
     ) -> Expansion:
-        outlook = Outlook(self.effects, target, step)
-        tokens, candidates = step.tokens, self._candidates(step.tokens, heard, pull)
+        """Propose the edits of one sentence; `pull` is how much each token is missing."""
+        gains = GainPredictor(self.effects, target, step)
+        tokens, candidates = step.tokens, self._candidates(step.tokens, likely_tokens, pull)
         likely = self.model.edit_scores(tokens, candidates)
-        insert, replace, delete = outlook.singles(candidates)
+        insert, replace, delete = gains.singles(candidates)
         n, m = len(tokens), len(candidates)
         values = np.concatenate(
             [
-                (insert + prior.weight * likely.insert + prior.more(n, 1)).ravel(),
+                (insert + prior.weight * likely.insert + prior.length_gain(n, 1)).ravel(),
                 (replace + prior.weight * likely.replace).ravel(),
-                delete + prior.weight * likely.delete + prior.more(n, -1),
+                delete + prior.weight * likely.delete + prior.length_gain(n, -1),
             ]
         )
-        top = _best(values, _MOST_EDITS)
-        edits = list(zip(values[top].tolist(), _edits(top, n, m, candidates), strict=True))
-        edits += self._cuts(tokens, prior, outlook) + self._pairs(tokens, prior, outlook)
+        top = _highest(values, _MOST_EDITS)
+        edits = list(zip(values[top].tolist(), _decode_edits(top, n, m, candidates), strict=True))
+        edits += self._cuts(tokens, prior, gains) + self._pairs(tokens, prior, gains)
         edits.sort(key=lambda pair: -pair[0])
         return Expansion(edits[:_MOST_EDITS], self._moves(tokens, prior))
 
     def _pairs(
-        self, tokens: NDArray[np.int32], prior: Prior, outlook: Outlook
+        self, tokens: NDArray[np.int32], prior: Prior, gains: GainPredictor
     ) -> list[tuple[float, Edit]]:
-        """Return the pairs of tokens that could be put in: such as follow, or lead, their place."""
+        """Return the best insertions of two tokens, by bigrams with the adjacent tokens."""
         after, before = self.model.followers, self.model.leaders
         whole = np.concatenate([[BEGIN], tokens, [END]])
         first = after[whole[:-1], :_FOLLOWED]
@@ -202,22 +201,22 @@ class Proposer:
         if not len(pair):
             return []
         values = prior.weight * self.model.pair_scores(tokens, place, pair)
-        values += prior.more(len(tokens), 2)
-        likely = _best(values, _PAIRS_WEIGHED)
+        values += prior.length_gain(len(tokens), 2)
+        likely = _highest(values, _PAIRS_WEIGHED)
         pair, place = pair[likely], place[likely]
-        values = values[likely] + outlook.pairs(pair)
+        values = values[likely] + gains.pairs(pair)
         return [
             (
                 float(values[k]),
                 Edit(int(place[k]), int(place[k]), (int(pair[k, 0]), int(pair[k, 1]))),
             )
-            for k in _best(values, _MOST_PAIRS)
+            for k in _highest(values, _MOST_PAIRS)
         ]
 
     def _cuts(
-        self, tokens: NDArray[np.int32], prior: Prior, outlook: Outlook
+        self, tokens: NDArray[np.int32], prior: Prior, gains: GainPredictor
     ) -> list[tuple[float, Edit]]:
-        """Return the phrases of several tokens that could be left out."""
+        """Return the best deletions of phrases of several tokens."""
         n = len(tokens)
         cuts = [
             (i, i + k) for k in range(2, min(_LONGEST_CUT, n - 1) + 1) for i in range(n - k + 1)
@@ -226,38 +225,44 @@ class Proposer:
             return []
         table = np.array(cuts, dtype=np.int32)
         values = prior.weight * self.model.cut_scores(tokens, table)
-        values += [prior.more(n, first - end) for first, end in cuts]
-        values += outlook.cuts(table)
-        return [(float(values[at]), Edit(*cuts[at])) for at in _best(values, _MOST_CUTS)]
+        values += [prior.length_gain(n, first - end) for first, end in cuts]
+        values += gains.cuts(table)
+        return [(float(values[at]), Edit(*cuts[at])) for at in _highest(values, _MOST_CUTS)]
 
     def _candidates(
-        self, tokens: NDArray[np.int32], heard: NDArray[np.int32], pull: NDArray[np.float32]
+        self, tokens: NDArray[np.int32], likely_tokens: NDArray[np.int32], pull: NDArray[np.float32]
     ) -> NDArray[np.int32]:
-        """Return which tokens are tried anywhere."""
+        """Return the tokens to try as insertions and replacements."""
         pulled = np.argpartition(-pull, min(_PULLED, len(pull) - 1))[:_PULLED]
         near = np.concatenate(
             [self.model.followers[tokens, :_BESIDE], self.model.leaders[tokens, :_BESIDE]]
         )
         found = np.unique(
             np.concatenate(
-                [pulled, self.model.stop_tokens(_STOP_TOKENS), near.ravel(), heard[:_HEARD]]
+                [
+                    pulled,
+                    self.model.stop_tokens(_STOP_TOKENS),
+                    near.ravel(),
+                    likely_tokens[:_LIKELY_TOKENS],
+                ]
             )
         )
         return found[found >= N_SPECIAL].astype(np.int32)
 
     def _moves(self, tokens: NDArray[np.int32], prior: Prior) -> list[tuple[float, Edit]]:
+        """Return the best moves of phrases by the language model."""
         moves = _all_moves(len(tokens))
         if not len(moves):
             return []
         likely = prior.weight * self.model.move_scores(tokens, moves)
         return [
             (float(likely[at]), Edit(int(a), int(b), to=int(to)))
-            for at in _best(likely, _MOST_MOVES)
+            for at in _highest(likely, _MOST_MOVES)
             for a, b, to in [moves[at]]
         ]
 
 
-def _best(values: NDArray[np.floating], n: int) -> NDArray[np.int64]:
+def _highest(values: NDArray[np.floating], n: int) -> NDArray[np.int64]:
     """Return the positions of the n highest values, highest first, ties in order."""
     n_edges = min(n, len(values))
     top = np.sort(np.argpartition(-values, n_edges - 1)[:n_edges])
@@ -266,12 +271,14 @@ def _best(values: NDArray[np.floating], n: int) -> NDArray[np.int64]:
     return finite
 
 
-def _edits(places: NDArray[np.int64], n: int, m: int, candidates: NDArray[np.int32]) -> list[Edit]:
-    """Return the edits that stand at places of (n + 1)·m insertions, n·m replacements, deletions.
+def _decode_edits(
+    places: NDArray[np.int64], n: int, m: int, candidates: NDArray[np.int32]
+) -> list[Edit]:
+    """Decode flat positions in (n + 1)·m insertions, n·m replacements and n deletions to edits.
 
     Examples
     --------
-    >>> for edit in _edits(np.array([1, 4, 6]), n=1, m=2, candidates=np.array([7, 9])):
+    >>> for edit in _decode_edits(np.array([1, 4, 6]), n=1, m=2, candidates=np.array([7, 9])):
     ...     print(edit.first, edit.end, edit.tokens)
     0 0 (9,)
     0 1 (7,)
@@ -295,7 +302,7 @@ _MOVES: dict[int, NDArray[np.int32]] = {}
 
 
 def _all_moves(n: int) -> NDArray[np.int32]:
-    """Return the moves of phrases of n tokens, no two alike."""
+    """Return all distinct moves of phrases in a sentence of n tokens, cached."""
     if n not in _MOVES:
         # A move exchanges two phrases side by side, p … q − 1 and q … r − 1; one of them is short.
         moves = [

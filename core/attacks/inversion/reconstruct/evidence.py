@@ -1,4 +1,4 @@
-"""What the classifier underneath tells a decoder: the words that it believes in, and how much."""
+"""The word classifier's evidence for a decoder: likely words as tokens, with log-odds."""
 
 from __future__ import annotations
 
@@ -8,35 +8,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
-from core.attacks.inversion.reconstruct.tokens import UNKNOWN, Lexicon
-from core.protocols import Vectors
+from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
+from leakscope.core.attacks.inversion.reconstruct.tokens import UNKNOWN, Lexicon
+from leakscope.core.protocols import Vectors
 
-__all__ = ["Evidence", "Told"]
-
-N_TOLD = 32
-"""Words that are told of each vector."""
+N_EVIDENCE_WORDS = 32
+"""The most words of evidence for each vector."""
 
 _MOST = 12.0
 
 
 @dataclass(frozen=True)
-class Told:
-    """The words that a classifier reads from n vectors, as tokens, likeliest first."""
+class TokenEvidence:
+    """Likely words of n vectors as lexicon tokens, with their evidence in nats."""
 
     tokens: NDArray[np.int64]
-    """Shape (n, k); where a classifier has fewer words, the rest is the unknown token."""
+    """Shape (n, k), the likeliest first; padded with the unknown token."""
     nats: NDArray[np.float32]
-    """Log-odds that the text holds each, less the log-odds of any text; not below 0."""
+    """Log-odds that the text holds each token, less its prior log-odds; at least 0."""
 
     @classmethod
-    def nothing(cls, n: int) -> Told:
-        """Return what is told of n vectors where nobody tells."""
+    def empty(cls, n: int) -> TokenEvidence:
+        """Return no evidence for n vectors."""
         return cls(np.full((n, 1), UNKNOWN, np.int64), np.zeros((n, 1), np.float32))
 
 
-class Evidence:
-    """A classifier's words as tokens of a lexicon, of which a decoder knows the first `size`."""
+class ClassifierEvidence:
+    """Computes a word classifier's evidence as tokens that a decoder knows."""
 
     def __init__(self, base: ProbeMLCAttack, lexicon: Lexicon, size: int) -> None:
         places = lexicon.places(base.vocabulary_.words)
@@ -45,21 +43,20 @@ class Evidence:
         self._tokens = places[self._known]
         self._usual = base.vocabulary_.log_odds[self._known].astype(np.float32)
 
-    def of(self, vectors: Vectors) -> Told:
-        """Return what is told of (n, d) vectors.
+    def of(self, vectors: Vectors) -> TokenEvidence:
+        """Compute the evidence of vectors (n, d).
 
-        log [p / (1 − p)] − log [q / (1 − q)], where p is the classifier's belief that the text
-        holds a word and q the share of texts that do: what the vector adds to what a language
-        model expects anyway.
+        log [p / (1 − p)] − log [q / (1 − q)], where p is the classifier's probability that the text
+        holds a word and q the share of texts that do: what the vector adds to a language model.
         """
         if not len(self._known):
-            return Told.nothing(len(vectors))
+            return TokenEvidence.empty(len(vectors))
         likely = self._model.probabilities(vectors)[:, self._known]
-        n = min(N_TOLD, likely.shape[1])
+        n = min(N_EVIDENCE_WORDS, likely.shape[1])
         top = np.argpartition(-likely, n - 1, axis=1)[:, :n]
         believed = np.take_along_axis(likely, top, 1)
         order = np.argsort(-believed, axis=1, kind="stable")
         top, believed = np.take_along_axis(top, order, 1), np.take_along_axis(believed, order, 1)
         p = np.clip(believed, 1e-6, 1 - 1e-6)
         nats = np.log(p / (1 - p)) - self._usual[top]
-        return Told(self._tokens[top], np.clip(nats, 0.0, _MOST).astype(np.float32))
+        return TokenEvidence(self._tokens[top], np.clip(nats, 0.0, _MOST).astype(np.float32))

@@ -1,7 +1,7 @@
 """A trigram model by interpolated Kneser–Ney smoothing, estimated in whole arrays.
 
-docs/decisions/0031-sentences-in-order.md says which libraries were looked at; the estimates are
-held against NLTK's in the tests.
+docs/decisions/0031-sentences-in-order.md names the libraries that were considered; the tests
+compare the estimates with NLTK's.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.reconstruct.tokens import BEGIN, END
-
-__all__ = ["Trigrams", "estimate"]
+from leakscope.core.attacks.inversion.reconstruct.tokens import BEGIN, END
 
 _Ints = NDArray[np.int64]
 _Floats = NDArray[np.float64]
@@ -22,7 +20,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Trigrams:
-    """Log-probabilities in the back-off form: of what is not listed, P(c|ab) = β(ab)·P(c|b).
+    """A trigram model in back-off form: unlisted trigrams have P(c|ab) = β(ab)·P(c|b).
 
     Keys are ascending: a·V + b of pairs, (a·V + b)·V + c of triples.
     """
@@ -39,8 +37,8 @@ class Trigrams:
 
 
 @dataclass(frozen=True)
-class _Level:
-    """Counts of one order: of each n-gram, of its context, and how often it is discounted."""
+class _OrderCounts:
+    """Counts of one n-gram order: per n-gram and per context, with the discount."""
 
     keys: _Ints
     counts: _Floats
@@ -61,26 +59,28 @@ def estimate(
     least: int = 2,
     discount: float | None = None,
 ) -> Trigrams:
-    """Estimate the model of sentences, given as token numbers below `size`.
+    """Estimate a trigram model from sentences of token numbers below `size`.
 
     Implements interpolated Kneser–Ney smoothing (Kneser & Ney 1995; Chen & Goodman 1999, Eq. 13):
     P(c|ab) = max(n(abc) − D, 0)/n(ab·) + D·N₁₊(ab·)/n(ab·) · P(c|b), the lower orders of the
     numbers of different words before.
-    Differs from the paper: pairs that begin a sentence are counted as they are, for nothing else
-    stands before them; triples seen fewer than `least` times are left to the back-off, whose
-    weights are such that all continuations still sum to one.
+    Differs from the paper: bigrams at the start of a sentence keep their counts, since only BEGIN
+    precedes them; trigrams seen fewer than `least` times are left to the back-off, whose weights
+    make all continuations still sum to one.
 
     Parameters
     ----------
     discount : float, optional
         D of every order; by default n₁/(n₁ + 2n₂) of each.
     """
-    flat = _flat(sentences)
-    triples = _triples(flat, size)
+    flat = _padded_sequence(sentences)
+    triples = _trigram_keys(flat, size)
     keys, counts = np.unique(triples, return_counts=True)
-    top = _level(keys, counts.astype(np.float64), size, discount)
-    middle = _level(*_continued(top, size), size, discount)
-    single = _singles(np.bincount(middle.keys % size, minlength=size).astype(np.float64))
+    top = _order_counts(keys, counts.astype(np.float64), size, discount)
+    middle = _order_counts(*_continuation_counts(top, size), size, discount)
+    single = _unigram_probabilities(
+        np.bincount(middle.keys % size, minlength=size).astype(np.float64)
+    )
     pair = _interpolated(middle, single[middle.keys % size])
     below = pair[np.searchsorted(middle.keys, top.keys % size**2)]
     triple = _interpolated(top, below)
@@ -103,24 +103,24 @@ def estimate(
     )
 
 
-def _flat(sentences: Iterable[NDArray[np.int32]]) -> _Ints:
-    """Return all sentences in a row, each after two BEGIN and before an END."""
+def _padded_sequence(sentences: Iterable[NDArray[np.int32]]) -> _Ints:
+    """Concatenate all sentences, each after two BEGIN and before an END."""
     begin, end = np.array([BEGIN, BEGIN]), np.array([END])
     return np.concatenate([part for ids in sentences for part in (begin, ids, end)]).astype(
         np.int64
     )
 
 
-def _triples(flat: _Ints, size: int) -> _Ints:
-    """Return the keys of all triples that end in a token or in END."""
+def _trigram_keys(flat: _Ints, size: int) -> _Ints:
+    """Return the keys of all trigrams that end in a token or in END."""
     a, b, c = flat[:-2], flat[1:-1], flat[2:]
     inside = (c != BEGIN) & (b != END) & (a != END)
     keys: _Ints = ((a * size + b) * size + c)[inside]
     return keys
 
 
-def _continued(top: _Level, size: int) -> tuple[_Ints, _Floats]:
-    """Return the pairs at the end of triples, and how many different tokens stand before each."""
+def _continuation_counts(top: _OrderCounts, size: int) -> tuple[_Ints, _Floats]:
+    """Return the bigrams at the end of trigrams, and how many different tokens precede each."""
     ends = top.keys % size**2
     begins = ends // size == BEGIN
     keys, inverse = np.unique(ends, return_inverse=True)
@@ -128,25 +128,27 @@ def _continued(top: _Level, size: int) -> tuple[_Ints, _Floats]:
     return keys, np.bincount(inverse, weights=weights, minlength=len(keys)).astype(np.float64)
 
 
-def _level(keys: _Ints, counts: _Floats, size: int, discount: float | None) -> _Level:
+def _order_counts(keys: _Ints, counts: _Floats, size: int, discount: float | None) -> _OrderCounts:
+    """Compute the context totals and the discount of one n-gram order."""
     context_keys, contexts = np.unique(keys // size, return_inverse=True)
     if discount is None:
         once, twice = int((counts == 1).sum()), int((counts == 2).sum())
         discount = min(max(once / max(once + 2 * twice, 1), 0.1), 0.95)
     totals = np.bincount(contexts, weights=counts).astype(np.float64)
     kinds = np.bincount(contexts).astype(np.float64)
-    return _Level(keys, counts, contexts, context_keys, totals, kinds, discount)
+    return _OrderCounts(keys, counts, contexts, context_keys, totals, kinds, discount)
 
 
-def _singles(kinds: _Floats) -> _Floats:
-    """Return P(c) by the number of different tokens before it; of what follows nothing, a half."""
+def _unigram_probabilities(kinds: _Floats) -> _Floats:
+    """Return P(c) from the number of different tokens before c, at least a half."""
     kinds = np.maximum(kinds, 0.5)
     kinds[BEGIN] = 1e-6  # never follows
     share: _Floats = kinds / kinds.sum()
     return share
 
 
-def _interpolated(level: _Level, below: _Floats) -> _Floats:
+def _interpolated(level: _OrderCounts, below: _Floats) -> _Floats:
+    """Return the interpolated probabilities of one order, given those of the order below."""
     totals, kinds = level.totals[level.contexts], level.kinds[level.contexts]
     found: _Floats = (
         np.maximum(level.counts - level.discount, 0.0) / totals
@@ -155,8 +157,10 @@ def _interpolated(level: _Level, below: _Floats) -> _Floats:
     return found
 
 
-def _backoff(level: _Level, found: _Floats, below: _Floats, kept: NDArray[np.bool_]) -> _Floats:
-    """Return log β by context: what the listed leave, over what the lower order leaves."""
+def _backoff(
+    level: _OrderCounts, found: _Floats, below: _Floats, kept: NDArray[np.bool_]
+) -> _Floats:
+    """Return log β by context: unlisted mass over the lower order's unlisted mass."""
     n = len(level.context_keys)
     listed = np.bincount(level.contexts, weights=np.where(kept, found, 0.0), minlength=n)
     lower = np.bincount(level.contexts, weights=np.where(kept, below, 0.0), minlength=n)

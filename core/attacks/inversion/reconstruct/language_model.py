@@ -1,4 +1,4 @@
-"""A small language model: which words follow each other, and how likely a sentence is."""
+"""A trigram language model: log-probabilities of sentences and edits, and likely neighbours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.reconstruct.kernels import (
+from leakscope.core.attacks.inversion.reconstruct.kernels import (
     cut_scores,
     edit_scores,
     fill_table,
@@ -19,21 +19,19 @@ from core.attacks.inversion.reconstruct.kernels import (
     next_scores,
     pair_scores,
 )
-from core.attacks.inversion.reconstruct.kneser_ney import Trigrams, estimate
-from core.attacks.inversion.reconstruct.tokens import N_SPECIAL, Lexicon, tokens_of
-from core.errors import InvalidInputError
-
-__all__ = ["EditScores", "LanguageModel"]
+from leakscope.core.attacks.inversion.reconstruct.kneser_ney import Trigrams, estimate
+from leakscope.core.attacks.inversion.reconstruct.tokens import N_SPECIAL, Lexicon, tokens_of
+from leakscope.core.errors import InvalidInputError
 
 _STEP = 0.0625
-"""Nats between the values that are kept of a probability, in a byte each: down to e^-16."""
+"""Quantization step of log-probabilities in nats, a byte each: down to e^-16."""
 
 _KEPT_NEIGHBOURS = 40
 
 
 @dataclass(frozen=True)
 class EditScores:
-    """By how much the log-probability of a sentence of n tokens changes, by edit."""
+    """The change of a sentence's log-probability under each edit of one token."""
 
     insert: NDArray[np.float32]
     """Of each of m candidates before each place, shape (n + 1, m)."""
@@ -45,10 +43,9 @@ class EditScores:
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """An n-gram model over a lexicon: sentences scored by the thousand, words proposed.
+    """A trigram model over a lexicon that scores sentences and edits and proposes tokens.
 
-    A stronger model, such as a causal Transformer, can take its place where it has
-    `log_probabilities`: what proposes words is the search's own affair.
+    A stronger model, such as a causal Transformer, could replace it for `log_probabilities`.
     """
 
     lexicon: Lexicon
@@ -56,32 +53,32 @@ class LanguageModel:
 
     @classmethod
     def fit(cls, texts: Iterable[str], *, size: int = 30_000, least: int = 2) -> Self:
-        """Count the sentences of texts, one a text, and estimate."""
+        """Estimate lexicon and trigrams from texts, one sentence each."""
         sentences = [tokens_of(text) for text in texts]
         lexicon = Lexicon.count(sentences, size)
         ids = [lexicon.ids(sentence) for sentence in sentences]
-        # Rounded as it will be kept, so that it answers alike before and after.
+        # Quantized as in storage, so that it answers the same before and after.
         model = cls(lexicon, estimate(ids, len(lexicon), least=least))
-        return cls(lexicon, _read(model.arrays(), len(lexicon)))
+        return cls(lexicon, _trigrams_of_arrays(model.arrays(), len(lexicon)))
 
     @cached_property
     def tables(self) -> tuple[NDArray[Any], ...]:
-        """What the compiled loops read."""
+        """The model's arrays and hash tables for the compiled loops."""
         kept = self.trigrams
         return (
             kept.single.astype(np.float32),
             kept.single_backoff.astype(np.float32),
             kept.pair_keys,
-            _table(kept.pair_keys),
+            _hash_table(kept.pair_keys),
             kept.pair.astype(np.float32),
             kept.pair_backoff.astype(np.float32),
             kept.triple_keys,
-            _table(kept.triple_keys),
+            _hash_table(kept.triple_keys),
             kept.triple.astype(np.float32),
         )
 
     def log_probabilities(self, sentences: Sequence[NDArray[np.int32]]) -> NDArray[np.float64]:
-        """Return log P of each sentence, its end included, in nats."""
+        """Return the log-probability of each sentence, its end included, in nats."""
         out = np.empty(len(sentences))
         if len(sentences):
             starts = np.cumsum([0, *map(len, sentences)])
@@ -91,13 +88,13 @@ class LanguageModel:
     def next_scores(
         self, before: NDArray[np.int32], candidates: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """Return log P(c | a b) of n candidates after each of (m, 2) pairs, shape (m, n)."""
+        """Return log P(c | a b) of n candidates c after each of m bigrams (a, b), (m, n)."""
         out = np.empty((len(before), len(candidates)))
         next_scores(before, candidates, self.tables, out)
         return out
 
     def edit_scores(self, tokens: NDArray[np.int32], candidates: NDArray[np.int32]) -> EditScores:
-        """Return what every edit of one token does to log P."""
+        """Return the change of log P under every edit of one token."""
         n, m = len(tokens), len(candidates)
         insert = np.empty((n + 1, m), np.float32)
         replace, delete = np.empty((n, m), np.float32), np.empty(n, np.float32)
@@ -107,13 +104,13 @@ class LanguageModel:
     def move_scores(
         self, tokens: NDArray[np.int32], moves: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """Return what every move of a phrase does to log P; moves as `kernels.move_scores`."""
+        """Return the change of log P under each move of a phrase (see `kernels.move_scores`)."""
         out = np.empty(len(moves))
         move_scores(tokens, moves, self.tables, out)
         return out
 
     def cut_scores(self, tokens: NDArray[np.int32], cuts: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return what leaving out each phrase does to log P; cuts as `kernels.cut_scores`."""
+        """Return the change of log P when each phrase is deleted (see `kernels.cut_scores`)."""
         out = np.empty(len(cuts))
         cut_scores(tokens, cuts, self.tables, out)
         return out
@@ -121,31 +118,31 @@ class LanguageModel:
     def pair_scores(
         self, tokens: NDArray[np.int32], places: NDArray[np.int32], pairs: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """Return what putting two tokens before a place does to log P, shape (m,)."""
+        """Return the change of log P when two tokens are inserted at a position, (m,)."""
         out = np.empty(len(places))
         pair_scores(tokens, places, pairs, self.tables, out)
         return out
 
     @cached_property
     def followers(self) -> NDArray[np.int32]:
-        """The 40 likeliest tokens after each, -1 where there are fewer: shape (V, 40)."""
+        """The 40 likeliest tokens after each token, (V, 40), padded with -1."""
         kept, size = self.trigrams, len(self.lexicon)
         first, second = kept.pair_keys // size, kept.pair_keys % size
         return _neighbours(first, second, kept.pair, size)
 
     @cached_property
     def leaders(self) -> NDArray[np.int32]:
-        """The 40 likeliest tokens before each, by P(b)·P(c|b)."""
+        """The 40 likeliest tokens before each token, (V, 40), padded with -1."""
         kept, size = self.trigrams, len(self.lexicon)
         first, second = kept.pair_keys // size, kept.pair_keys % size
         return _neighbours(second, first, kept.pair + kept.single[first], size)
 
     def stop_tokens(self, count: int) -> NDArray[np.int32]:
-        """Return the most frequent tokens: stop words and marks."""
+        """Return the `count` most frequent tokens: stop words and punctuation."""
         return np.arange(N_SPECIAL, min(N_SPECIAL + count, len(self.lexicon)), dtype=np.int32)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays to store: a byte for each logarithm, two for each token."""
+        """Return the arrays to store: one byte a log-probability, two bytes a token."""
         kept, size = self.trigrams, len(self.lexicon)
         context = np.searchsorted(kept.pair_keys, kept.triple_keys // size)
         return {
@@ -153,16 +150,16 @@ class LanguageModel:
             "single_backoff": kept.single_backoff.astype(np.float32),
             "pair_counts": np.bincount(kept.pair_keys // size, minlength=size).astype(np.uint16),
             "pair_tokens": (kept.pair_keys % size).astype(np.uint16),
-            "pair": _coded(kept.pair),
+            "pair": _quantize_logs(kept.pair),
             "pair_backoff": np.clip(np.rint(kept.pair_backoff / _STEP), -128, 127).astype(np.int8),
             "triple_counts": np.bincount(context, minlength=len(kept.pair_keys)).astype(np.uint16),
             "triple_tokens": (kept.triple_keys % size).astype(np.uint16),
-            "triple": _coded(kept.triple),
+            "triple": _quantize_logs(kept.triple),
         }
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], tokens: Sequence[str]) -> Self:
-        """Restore what `arrays` returned, with the lexicon's tokens.
+        """Build the model from what `arrays` returned and the lexicon's tokens.
 
         Raises
         ------
@@ -170,18 +167,21 @@ class LanguageModel:
             They do not fit each other.
         """
         lexicon = Lexicon(tuple(tokens))
-        return cls(lexicon, _read(arrays, len(lexicon)))
+        return cls(lexicon, _trigrams_of_arrays(arrays, len(lexicon)))
 
 
-def _coded(logarithms: NDArray[np.float64]) -> NDArray[np.uint8]:
+def _quantize_logs(logarithms: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Quantize log-probabilities to a byte each."""
     return np.clip(np.rint(-logarithms / _STEP), 0, 255).astype(np.uint8)
 
 
-def _decoded(codes: NDArray[Any]) -> NDArray[np.float64]:
+def _dequantize_logs(codes: NDArray[Any]) -> NDArray[np.float64]:
+    """Convert quantized log-probabilities back to floats."""
     return -_STEP * codes.astype(np.float64)
 
 
-def _read(arrays: dict[str, NDArray[Any]], size: int) -> Trigrams:
+def _trigrams_of_arrays(arrays: dict[str, NDArray[Any]], size: int) -> Trigrams:
+    """Build trigrams from stored arrays after checking that their shapes fit."""
     counts, pair_counts = arrays["triple_counts"], arrays["pair_counts"]
     n_pairs, n_triples = int(pair_counts.sum()), int(counts.sum())
     wanted = {
@@ -192,8 +192,8 @@ def _read(arrays: dict[str, NDArray[Any]], size: int) -> Trigrams:
     highest = max(int(arrays[k].max(initial=0)) for k in ("pair_tokens", "triple_tokens"))
     if any(arrays[k].shape != (n,) for k, n in wanted.items()) or highest >= size:
         raise InvalidInputError(
-            "The language model's arrays do not fit each other. Restore the file or train the "
-            "attack again."
+            "The language model's arrays are inconsistent. Restore the file or train the attack "
+            "again."
         )
     first = np.repeat(np.arange(size, dtype=np.int64), pair_counts)
     pair_keys = first * size + arrays["pair_tokens"]
@@ -202,15 +202,15 @@ def _read(arrays: dict[str, NDArray[Any]], size: int) -> Trigrams:
         arrays["single"].astype(np.float64),
         arrays["single_backoff"].astype(np.float64),
         pair_keys,
-        _decoded(arrays["pair"]),
+        _dequantize_logs(arrays["pair"]),
         _STEP * arrays["pair_backoff"].astype(np.float64),
         triple_keys,
-        _decoded(arrays["triple"]),
+        _dequantize_logs(arrays["triple"]),
     )
 
 
-def _table(keys: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return where each key lies: a table at most half full."""
+def _hash_table(keys: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Build a hash table of keys that is at most half full."""
     places = np.full(1 << max(4, int(2 * len(keys)).bit_length()), -1, np.int32)
     fill_table(keys, places)
     return places
@@ -219,7 +219,7 @@ def _table(keys: NDArray[np.int64]) -> NDArray[np.int32]:
 def _neighbours(
     of: NDArray[np.int64], who: NDArray[np.int64], score: NDArray[np.float64], size: int
 ) -> NDArray[np.int32]:
-    """Return, for each token, the best tokens beside it; special ones are nobody's neighbours."""
+    """Return the best-scored neighbours of each token, (size, 40), without special tokens."""
     real = (who >= N_SPECIAL) & np.isfinite(score)
     of, who, score = of[real], who[real], score[real]
     order = np.lexsort((who, -score, of))

@@ -1,35 +1,34 @@
-"""What the search believes of a sentence before it encodes it: likely words, and about so many."""
+"""The search's prior over sentences: language-model probability and expected length."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Prior"]
-
 _GIVEN_BACK = 3.0
-"""Nats that a token is worth by being there, up to the length expected."""
+"""The length bonus of a token in nats, up to the expected length."""
 
 
 @dataclass(frozen=True)
 class Prior:
-    """log P(sentence) + what its length is worth, both as cosines.
+    """The prior value of a sentence: log P plus a length bonus, scaled to cosines.
 
-    Each token makes a sentence unlikelier, by about five nats, so that log P alone asks for short
-    ones. Up to the length that is expected a token is given most of that back.
+    Each token costs about five nats, so log P alone favours short sentences. Up to the expected
+    length, the bonus gives most of that back.
     """
 
     weight: float
-    """What a nat counts beside the cosine."""
+    """The value of a nat relative to the cosine."""
     n_expected: float
     """Tokens."""
 
     def of(self, log_probability: float, n: int) -> float:
-        """Return what a sentence of n tokens is worth before it is encoded."""
-        return self.weight * (log_probability + self._length(n))
+        """Return the prior value of a sentence of n tokens."""
+        return self.weight * (log_probability + self._length_bonus(n))
 
-    def more(self, n: int, k: int) -> float:
-        """Return by how much a sentence of n tokens is worth more with k more, log P aside."""
-        return self.weight * (self._length(n + k) - self._length(n))
+    def length_gain(self, n: int, k: int) -> float:
+        """Return the change of the length bonus when a sentence of n tokens gets k more."""
+        return self.weight * (self._length_bonus(n + k) - self._length_bonus(n))
 
-    def _length(self, n: int) -> float:
+    def _length_bonus(self, n: int) -> float:
+        """Return the length bonus of n tokens in nats."""
         return _GIVEN_BACK * min(n, self.n_expected)

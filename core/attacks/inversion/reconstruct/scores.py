@@ -1,4 +1,4 @@
-"""How near a sentence that was read comes to the true one: words, order, and all of it."""
+"""Similarity of a reconstructed sentence to the true one: words, order and exact match."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.inversion.reconstruct.tokens import tokens_of
-from core.intervals import bootstrap_interval
-from core.rates import rate_by_document
-from core.results import Score
-
-__all__ = ["MEASURES", "order_of", "rouge_l", "score_sentence", "score_sentences", "spoken"]
+from leakscope.core.attacks.inversion.reconstruct.tokens import tokens_of
+from leakscope.core.intervals import bootstrap_interval, rate_by_document
+from leakscope.core.results import Score
 
 MEASURES = {
     "rouge_l": "ROUGE-L",
@@ -26,44 +23,46 @@ MEASURES = {
     "token_f1": "token F1",
     "kendall_tau": "Kendall's τ",
 }
-"""What is measured of a sentence; all in per cent."""
+"""The measures of a reconstructed sentence, by key; all in per cent."""
 
 
-def spoken(text: str) -> list[str]:
-    """Return the tokens of a text but its marks: what is heard when it is read aloud.
+def word_tokens(text: str) -> list[str]:
+    """Return the word and number tokens of a text, without punctuation.
 
     Examples
     --------
-    >>> spoken("Ada's cats, 2 of them.")
+    >>> word_tokens("Ada's cats, 2 of them.")
     ['ada', "'s", 'cats', '2', 'of', 'them']
     """
     return [token for token in tokens_of(text) if any(c.isalnum() for c in token)]
 
 
-class _Spoken:
-    """Cuts texts for rouge-score, whose own way knows the letters a to z alone."""
+class _WordTokenizer:
+    """Tokenizer for rouge-score, whose own knows only the letters a to z."""
 
     def tokenize(self, text: str) -> list[str]:
-        """Return the tokens of a text."""
-        return spoken(text)
+        """Return the word tokens of a text."""
+        return word_tokens(text)
 
 
 @cache
 def _rouge() -> Any:
+    """Return the cached ROUGE-L scorer."""
     from rouge_score.rouge_scorer import RougeScorer
 
-    return RougeScorer(["rougeL"], tokenizer=_Spoken())
+    return RougeScorer(["rougeL"], tokenizer=_WordTokenizer())
 
 
 @cache
 def _bleu(order: int) -> Any:
+    """Return the cached sentence-BLEU scorer of an order."""
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(lowercase=True, max_ngram_order=order, effective_order=True)
 
 
 def rouge_l(true: str, read: str) -> float:
-    """Return the F-measure of rouge-score over words without marks, in [0, 100].
+    """Return the ROUGE-L F-measure of two sentences over words, in [0, 100].
 
     Examples
     --------
@@ -74,13 +73,13 @@ def rouge_l(true: str, read: str) -> float:
 
 
 def score_sentence(true: str, read: str) -> dict[str, float]:
-    """Return every measure of one sentence, in [0, 100]; τ in [-100, 100] or NaN.
+    """Score one reconstructed sentence by every measure, in [0, 100]; τ in [-100, 100] or NaN.
 
     ROUGE-L is that of `rouge_l`, BLEU-n that of sacrebleu
     (its own cut, lower-cased, effective order), exact match that of words without marks, token F1
-    that of words with their repetitions, τ that of `order_of`.
+    that of words with their repetitions, τ that of `word_order_tau`.
     """
-    a, b = spoken(true), spoken(read)
+    a, b = word_tokens(true), word_tokens(read)
     n_common = sum((Counter(a) & Counter(b)).values())
     return {
         "rouge_l": rouge_l(true, read),
@@ -88,18 +87,18 @@ def score_sentence(true: str, read: str) -> dict[str, float]:
         "bleu_4": float(_bleu(4).sentence_score(read, [true]).score),
         "exact": 100.0 * (a == b),
         "token_f1": 200 * n_common / max(len(a) + len(b), 1),
-        "kendall_tau": 100 * order_of(a, b),
+        "kendall_tau": 100 * word_order_tau(a, b),
     }
 
 
-def order_of(true: Sequence[str], read: Sequence[str]) -> float:
-    """Return Kendall's τ of the words that stand once in both; NaN for fewer than two.
+def word_order_tau(true: Sequence[str], read: Sequence[str]) -> float:
+    """Return Kendall's τ of the order of words that occur once in both; NaN for fewer than two.
 
     Examples
     --------
-    >>> order_of(["a", "b", "c"], ["a", "x", "b", "c"])
+    >>> word_order_tau(["a", "b", "c"], ["a", "x", "b", "c"])
     1.0
-    >>> order_of(["a", "b"], ["b", "a"])
+    >>> word_order_tau(["a", "b"], ["b", "a"])
     -1.0
     """
     from scipy.stats import kendalltau
@@ -118,10 +117,11 @@ def score_sentences(
     groups: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> dict[str, Score]:
-    """Return the mean of every measure, its interval of sentences, or of units in `groups`.
+    """Return the mean of every measure over sentences, with intervals by sentence or by group.
 
-    No end of an interval lies beyond what the measure can be. Exact matches are a share of trials:
-    Wilson's interval, or of documents `core.rates.mean_rate`, which stays open where none matched.
+    Intervals stay within the range of the measure. Exact matches are a share of trials:
+    Wilson's interval, or of documents `leakscope.core.intervals.mean_rate`, which stays open where
+    none matched.
     """
     each = [score_sentence(a, b) for a, b in zip(true, read, strict=True)]
     found = {}
@@ -138,6 +138,7 @@ def score_sentences(
 
 
 def _rate(hits: NDArray[np.bool_], groups: Sequence[Hashable] | None, seed: int) -> Score:
+    """Return the share of hits with its interval; NaN if there are none."""
     if not len(hits):
         return Score(math.nan)
     return rate_by_document(hits, groups, seed=seed)
@@ -146,6 +147,7 @@ def _rate(hits: NDArray[np.bool_], groups: Sequence[Hashable] | None, seed: int)
 def _mean(
     values: np.ndarray[Any, Any], groups: Sequence[Hashable] | None, seed: int, least: float
 ) -> Score:
+    """Return the mean of values in [least, 100] with a bootstrap interval; NaN if empty."""
     if not len(values):
         return Score(math.nan)
     interval = bootstrap_interval(values, groups=groups, bounds=(least, 100.0), seed=seed)

@@ -1,9 +1,9 @@
-"""The search for a sentence: proposals that are worth a query, best first, many at once."""
+"""Hill climbing for sentences: encode the most promising edits, best first, many at once."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
@@ -13,20 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from core.attacks.inversion.reconstruct.edits import Edit, Expansion, Proposer, Step
-from core.attacks.inversion.reconstruct.language_model import LanguageModel
-from core.attacks.inversion.reconstruct.prior import Prior
-from core.attacks.inversion.reconstruct.start import Heard
-from core.attacks.inversion.reconstruct.unions import unions
-from core.errors import InvalidInputError
-from core.protocols import Encoder, Vectors
-from core.vectors import unit
+from leakscope.core.attacks.inversion.reconstruct.edits import (
+    Edit,
+    Expansion,
+    Proposer,
+    Step,
+    apply_edits,
+)
+from leakscope.core.attacks.inversion.reconstruct.language_model import LanguageModel
+from leakscope.core.attacks.inversion.reconstruct.prior import Prior
+from leakscope.core.attacks.inversion.reconstruct.start import WordPosterior
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder, Vectors
+from leakscope.core.vectors import unit
 
-__all__ = ["Plan", "Quest", "climb", "directions"]
 
-
-class Try(NamedTuple):
-    """A sentence to encode, with the one that it came from, how, and the value foreseen."""
+class Candidate(NamedTuple):
+    """A sentence to encode, with its parent, the edit, and the predicted value."""
 
     tokens: NDArray[np.int32]
     parent: Step | None = None
@@ -35,25 +38,25 @@ class Try(NamedTuple):
 
 
 _Waiting = tuple[float, int, Step, Edit | NDArray[np.int32], float]
-"""Minus the value foreseen, a number of its own, a sentence, its edit or what becomes of it, and
-the value foreseen before anything was learned of the edit's word."""
+"""A queue entry: minus the predicted value, a unique number, the parent sentence, its edit or the
+edited sentence, and the value predicted without the correction for the edit's word."""
 
 _SAME = 0.9998
 """Cosine from which two texts are the same to an encoder that computes in half precision."""
 
 _EXPANDED = 2
-"""States of a round whose edits are foreseen."""
+"""The most states whose edits are proposed in a round."""
 
 _LEARNED = 1.0
-"""How much of a token's surprises counts."""
+"""The weight of a token's mean prediction error."""
 
 _BARREN, _SHAKEN = 3, 6
-"""Beginnings in a row without gain after which a search ends, and sentences of each."""
+"""Restarts in a row without gain after which a search ends, and sentences of each restart."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a search goes.
+    """The budget of a search: queries, width, states and patience.
 
     Attributes
     ----------
@@ -62,7 +65,7 @@ class Plan:
     width : int
         Queries of a round for each vector.
     n_states : int
-        Sentences that are improved side by side.
+        Sentences improved in parallel.
     patience : int
         Rounds without gain after which it ends.
     """
@@ -74,92 +77,100 @@ class Plan:
 
 
 @dataclass(eq=False)
-class Quest:
-    """The search for the sentence of one vector."""
+class SearchState:
+    """The state of the search for the sentence of one vector."""
 
     target: NDArray[np.float32]
     """The unit vector under attack."""
     starts: list[NDArray[np.int32]]
-    heard: Heard
+    posterior: WordPosterior
     prior: Prior
     states: list[Step] = field(default_factory=list)
     best: Step | None = None
     trail: list[tuple[int, Step]] = field(default_factory=list)
-    """The best so far, each time that it changed, and after how many queries."""
+    """Each new best sentence, with the number of queries so far."""
     first: NDArray[np.int32] = field(init=False)
     """The answer without a query."""
     n_queries: int = 0
     n_idle: int = 0
     n_barren: int = 0
-    """Beginnings in a row that led nowhere better."""
+    """Restarts in a row without a better sentence."""
     is_over: bool = False
     _last_peak: Step | None = None
     _tried: set[bytes] = field(default_factory=set)
     _waiting: list[_Waiting] = field(default_factory=list)
     _moves: list[_Waiting] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=count)
-    _surprise: dict[int, tuple[float, int]] = field(default_factory=dict)
-    """By how much edits that bring a token in gained more than was foreseen, and how many did."""
+    _prediction_errors: dict[int, tuple[float, int]] = field(default_factory=dict)
+    """By token, the total prediction error of edits that insert it, and their number."""
 
     def __post_init__(self) -> None:
-        """Keep the first sentence: later starts take its place."""
+        """Remember the first sentence, since restarts replace `starts`."""
         self.first = self.starts[0]
 
-    def expandable(self) -> list[Step]:
-        """Return the states whose edits were not proposed yet."""
+    def unexpanded(self) -> list[Step]:
+        """Return the best states whose edits were not proposed yet."""
         return [step for step in self.states if not step.is_expanded][:_EXPANDED]
 
-    def take_up(self, step: Step, expansion: Expansion) -> None:
-        """Put a state's edits in line."""
+    def queue_edits(self, step: Step, expansion: Expansion) -> None:
+        """Queue the proposed edits of a state."""
         step.is_expanded = True
-        for line, found in ((self._waiting, expansion.edits), (self._moves, expansion.moves)):
+        for queue, found in ((self._waiting, expansion.edits), (self._moves, expansion.moves)):
             for gain, edit in found:
-                self._line_up(line, step, edit, step.value + gain)
+                self._push(queue, step, edit, step.value + gain)
 
-    def _line_up(
-        self, line: list[_Waiting], step: Step, edit: Edit | NDArray[np.int32], value: float
+    def _push(
+        self, queue: list[_Waiting], step: Step, edit: Edit | NDArray[np.int32], value: float
     ) -> None:
-        foreseen = value + self._surprise_of(edit)
-        heappush(line, (-foreseen, next(self._numbers), step, edit, value))
+        """Push an edit of a sentence onto a queue, by its corrected predicted value."""
+        foreseen = value + self._correction(edit)
+        heappush(queue, (-foreseen, next(self._numbers), step, edit, value))
 
-    def _surprise_of(self, edit: Edit | NDArray[np.int32]) -> float:
+    def _correction(self, edit: Edit | NDArray[np.int32]) -> float:
+        """Return the correction of an edit's predicted value by its token's past errors."""
         if isinstance(edit, Edit) and len(edit.tokens) == 1:
-            total, n = self._surprise.get(edit.tokens[0], (0.0, 0))
+            total, n = self._prediction_errors.get(edit.tokens[0], (0.0, 0))
             return _LEARNED * total / (n + 1)
         return 0.0
 
-    def next_round(self, plan: Plan) -> list[Try]:
-        """Return the sentences to encode next, with what each came from."""
+    def next_round(self, plan: Plan) -> list[Candidate]:
+        """Return the sentences to encode in the next round, with parent and edit."""
         room = min(plan.width, plan.n_queries - self.n_queries)
         if not self.states:
-            return [Try(tokens) for tokens in self.starts if self._is_new(tokens)][:room]
+            return [Candidate(tokens) for tokens in self.starts if self._mark_untried(tokens)][
+                :room
+            ]
         n_moves = room // 4
-        chosen = self._draw(self._moves, n_moves)
-        chosen += self._draw(self._waiting, room - len(chosen))
-        chosen += self._draw(self._moves, room - len(chosen))
+        chosen = self._pop_untried(self._moves, n_moves)
+        chosen += self._pop_untried(self._waiting, room - len(chosen))
+        chosen += self._pop_untried(self._moves, room - len(chosen))
         return chosen
 
-    def _is_new(self, tokens: NDArray[np.int32]) -> bool:
+    def _mark_untried(self, tokens: NDArray[np.int32]) -> bool:
+        """Return whether a sentence is nonempty and was not tried, and mark it as tried."""
         key = tokens.tobytes()
         is_new = len(tokens) > 0 and key not in self._tried
         self._tried.add(key)
         return is_new
 
-    def _draw(self, line: list[_Waiting], n: int) -> list[Try]:
-        chosen: list[Try] = []
-        while line and len(chosen) < n:
-            foreseen, _, step, edit, value = heappop(line)
-            if value + self._surprise_of(edit) < -foreseen - 1e-6:  # learned while it waited
-                self._line_up(line, step, edit, value)
+    def _pop_untried(self, queue: list[_Waiting], n: int) -> list[Candidate]:
+        """Pop up to n untried sentences from a queue, the most promising first."""
+        chosen: list[Candidate] = []
+        while queue and len(chosen) < n:
+            foreseen, _, step, edit, value = heappop(queue)
+            if (
+                value + self._correction(edit) < -foreseen - 1e-6
+            ):  # the correction has changed since it was queued
+                self._push(queue, step, edit, value)
                 continue
             own = edit if isinstance(edit, Edit) else None
             tokens = edit.of(step.tokens) if isinstance(edit, Edit) else edit
-            if self._is_new(tokens):
-                chosen.append(Try(tokens, step, own, value))
+            if self._mark_untried(tokens):
+                chosen.append(Candidate(tokens, step, own, value))
         return chosen
 
-    def learn(self, tried: list[tuple[Try, Step]], plan: Plan) -> None:
-        """Take up what a round found."""
+    def update(self, tried: list[tuple[Candidate, Step]], plan: Plan) -> None:
+        """Update best sentence, states and queues with the encoded sentences of a round."""
         self.n_queries += len(tried)
         before = -np.inf if self.best is None else self.best.value
         found = sorted((step for _, step in tried), key=lambda step: -step.value)
@@ -170,43 +181,43 @@ class Quest:
         gained = bool(found) and found[0].value > top + 1e-5
         self.n_idle = 0 if gained else self.n_idle + 1
         self.states = sorted([*self.states, *found], key=lambda s: -s.value)[: plan.n_states]
-        self._merge(tried)
+        self._learn_from_edits(tried)
         is_found = self.best is not None and self.best.cosine > _SAME
         is_spent = self.n_queries >= plan.n_queries or is_found
         if not is_spent and (not tried or self.n_idle >= plan.patience):
-            self._begin_anew(before_all=self.best)
+            self._restart(before_all=self.best)
         self.is_over = self.is_over or is_spent
 
-    def _begin_anew(self, before_all: Step | None) -> None:
-        """Leave this hill: begin from the best sentence, shaken, unless that helped no more."""
+    def _restart(self, before_all: Step | None) -> None:
+        """Restart from perturbed copies of the best sentence; end if restarts no longer help."""
         self.n_barren = 0 if before_all is not self._last_peak else self.n_barren + 1
         self._last_peak = before_all
         if before_all is None or self.n_barren >= _BARREN:
             self.is_over = True
             return
         rng = np.random.default_rng([self.n_queries, len(before_all.tokens)])
-        self.starts = [shaken(before_all.tokens, rng) for _ in range(_SHAKEN)]
+        self.starts = [perturbed(before_all.tokens, rng) for _ in range(_SHAKEN)]
         self.states, self._waiting, self._moves, self.n_idle = [], [], [], 0
 
-    def _merge(self, tried: list[tuple[Try, Step]]) -> None:
-        """Learn what the edits gained, and put in line, together, those that gained alone."""
+    def _learn_from_edits(self, tried: list[tuple[Candidate, Step]]) -> None:
+        """Record the edits' prediction errors, and queue combinations of edits that helped."""
         parents: dict[int, Step] = {}
         for (_, parent, edit, foreseen), step in tried:
             if parent is None or edit is None or edit.to >= 0:
                 continue
             if len(edit.tokens) == 1:
-                total, n = self._surprise.get(edit.tokens[0], (0.0, 0))
-                self._surprise[edit.tokens[0]] = (total + step.value - foreseen, n + 1)
+                total, n = self._prediction_errors.get(edit.tokens[0], (0.0, 0))
+                self._prediction_errors[edit.tokens[0]] = (total + step.value - foreseen, n + 1)
             if step.value > parent.value:
                 parent.gained.append((edit, step))
                 parents[id(parent)] = parent
         for parent in parents.values():
-            for value, tokens in unions(self.target, parent, parent.gained):
-                self._line_up(self._waiting, parent, tokens, value)
+            for value, tokens in combined_edits(self.target, parent, parent.gained):
+                self._push(self._waiting, parent, tokens, value)
 
 
-def shaken(tokens: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return a sentence with a quarter of its tokens left out, its halves at times exchanged."""
+def perturbed(tokens: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
+    """Perturb a sentence: drop about a quarter of its tokens, and maybe swap its two parts."""
     kept = tokens[rng.random(len(tokens)) > 0.25]
     if len(kept) > 3 and rng.random() < 0.5:
         cut = int(rng.integers(1, len(kept)))
@@ -214,40 +225,44 @@ def shaken(tokens: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.in
     return kept if len(kept) else tokens[:1]
 
 
-def climb(
+def hill_climb(
     encoder: Encoder,
     model: LanguageModel,
     proposer: Proposer,
-    quests: Sequence[Quest],
+    searches: Sequence[SearchState],
     plan: Plan,
     on_round: Callable[[], None],
 ) -> None:
-    """Search for all sentences side by side, so that their queries share the encoder's batches."""
+    """Run the searches of several vectors in parallel, sharing the encoder's batches."""
     products = ThreadpoolController()
-    while going := [quest for quest in quests if not quest.is_over]:
+    while going := [search for search in searches if not search.is_over]:
         on_round()
-        fresh = [(quest, step) for quest in going for step in quest.expandable()]
-        with products.limit(limits=1, user_api="blas"):  # so small, threads spin longer than work
-            expansions = proposer([(q.target, q.heard.tokens, q.prior, step) for q, step in fresh])
-        for (quest, step), expansion in zip(fresh, expansions, strict=True):
-            quest.take_up(step, expansion)
-        rounds = [quest.next_round(plan) for quest in going]
-        steps = iter(_encoded(encoder, model, going, rounds))
-        for quest, tried in zip(going, rounds, strict=True):
-            quest.learn([(one, next(steps)) for one in tried], plan)
+        fresh = [(search, step) for search in going for step in search.unexpanded()]
+        with products.limit(
+            limits=1, user_api="blas"
+        ):  # for small arrays, threads spin longer than they work
+            expansions = proposer(
+                [(q.target, q.posterior.tokens, q.prior, step) for q, step in fresh]
+            )
+        for (search, step), expansion in zip(fresh, expansions, strict=True):
+            search.queue_edits(step, expansion)
+        rounds = [search.next_round(plan) for search in going]
+        steps = iter(_encode_round(encoder, model, going, rounds))
+        for search, tried in zip(going, rounds, strict=True):
+            search.update([(one, next(steps)) for one in tried], plan)
 
 
-def _encoded(
+def _encode_round(
     encoder: Encoder,
     model: LanguageModel,
-    quests: Sequence[Quest],
-    rounds: Sequence[list[Try]],
+    searches: Sequence[SearchState],
+    rounds: Sequence[list[Candidate]],
 ) -> list[Step]:
-    """Encode all sentences of a round, each text once."""
+    """Encode the sentences of a round, each distinct text once, and compute their values."""
     sentences = [one.tokens for tried in rounds for one in tried]
     if not sentences:
         return []
-    asking = [q for q, tried in zip(quests, rounds, strict=True) for _ in tried]
+    asking = [q for q, tried in zip(searches, rounds, strict=True) for _ in tried]
     texts = [model.lexicon.text(tokens) for tokens in sentences]
     places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     vectors = unit(encoder.encode(list(places)))[[places[text] for text in texts]]
@@ -261,8 +276,8 @@ def _encoded(
     ]
 
 
-def directions(vectors: Vectors) -> Vectors:
-    """Return vectors of length 1, float32, of the same (n, d) shape.
+def unit_vectors(vectors: Vectors) -> Vectors:
+    """Normalise vectors (n, d) to unit length, float32.
 
     Raises
     ------
@@ -272,8 +287,50 @@ def directions(vectors: Vectors) -> Vectors:
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not (norms > 0).all():
         raise InvalidInputError(
-            f"vectors hold one of length zero, first in row {int(np.argmin(norms[:, 0] > 0))}: "
-            "it is no text's. Remove that row."
+            f"vectors contain one of length zero, first in row {int(np.argmin(norms[:, 0] > 0))}, "
+            "which is not the vector of a text. Remove that row."
         )
     found: Vectors = (vectors / norms).astype(np.float32)
     return found
+
+
+_WEIGHED, _BEGUN, _JOINED = 12, 3, 8
+"""Edits considered, edits that a combination starts from, and most edits of a combination."""
+
+
+def combined_edits(
+    target: NDArray[np.float32], parent: Step, children: Sequence[tuple[Edit, Step]]
+) -> Iterator[tuple[float, NDArray[np.int32]]]:
+    """Yield combinations of a sentence's successful edits, with predicted values.
+
+    The vector of a combination is predicted from the single edits: w + Σ (v − w), where w is the
+    vector of the unedited sentence and v that after one edit. A combination starts with one of the
+    best edits and greedily adds the edit of the highest predicted value while that improves it.
+    """
+    best = sorted(children, key=lambda child: -child[1].value)[:_WEIGHED]
+    edits = [edit for edit, _ in best]
+    changes = np.stack([step.vector - parent.vector for _, step in best])
+    priors = np.array([_prior(step) - _prior(parent) for _, step in best])
+    apart = [[apply_edits(parent.tokens, a, b) is not None for b in edits] for a in edits]
+    for begun in range(min(_BEGUN, len(edits))):
+        chosen, open_ = [begun], np.array(apart[begun])
+        vector, prior = parent.vector + changes[begun], _prior(parent) + priors[begun]
+        value = best[begun][1].value
+        while len(chosen) < _JOINED and open_.any():
+            foreseen = vector + changes
+            cosines = foreseen @ target / np.linalg.norm(foreseen, axis=1)
+            values = np.where(open_, cosines + prior + priors, -np.inf)
+            k = int(values.argmax())
+            if values[k] <= value:
+                break
+            value, vector, prior = float(values[k]), foreseen[k], prior + priors[k]
+            chosen.append(k)
+            open_ &= apart[k]
+            together = apply_edits(parent.tokens, *(edits[i] for i in chosen))
+            assert together is not None
+            yield value, together
+
+
+def _prior(step: Step) -> float:
+    """Return the log-prior value of an encoded sentence."""
+    return step.value - step.cosine

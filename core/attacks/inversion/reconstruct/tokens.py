@@ -1,4 +1,4 @@
-"""Sentences as a language model sees them: lower-cased words, numbers and marks, in order."""
+"""Tokens of sentences for the language model: lower-cased words, numbers and punctuation."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-__all__ = ["BEGIN", "END", "N_SPECIAL", "UNKNOWN", "Lexicon", "joined", "tokens_of"]
-
 BEGIN = 0
-"""What stands before a sentence, twice."""
+"""The token that precedes a sentence, twice."""
 
 END = 1
-"""What ends it."""
+"""The token that ends a sentence."""
 
 UNKNOWN = 2
 """Any token that is not in the lexicon."""
@@ -35,7 +33,7 @@ _CLINGS = frozenset(".,;:!?)")
 
 
 def tokens_of(text: str) -> list[str]:
-    """Return the tokens of a text in order, lower-cased.
+    """Split a text into lower-cased word, number and punctuation tokens.
 
     Examples
     --------
@@ -46,12 +44,12 @@ def tokens_of(text: str) -> list[str]:
     return [token.replace("’", "'") for token in found]
 
 
-def joined(tokens: Sequence[str]) -> str:
-    """Return tokens as a text that a person would read.
+def detokenize(tokens: Sequence[str]) -> str:
+    """Join tokens into readable text, with spaces only where they belong.
 
     Examples
     --------
-    >>> joined(["ada", "'s", "cats", "(", "two", ")", ",", "asleep", "."])
+    >>> detokenize(["ada", "'s", "cats", "(", "two", ")", ",", "asleep", "."])
     "ada's cats (two), asleep."
     """
     pieces: list[str] = []
@@ -65,13 +63,13 @@ def joined(tokens: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The tokens that a language model knows, most frequent first after the special ones."""
+    """A token vocabulary: special tokens, then the most frequent tokens."""
 
     tokens: tuple[str, ...]
 
     @classmethod
     def count(cls, sentences: Iterable[Sequence[str]], size: int) -> Lexicon:
-        """Return the `size` most frequent tokens; ties are alphabetical."""
+        """Build the lexicon of the `size` most frequent tokens; ties are alphabetical."""
         counts: Counter[str] = Counter()
         for sentence in sentences:
             counts.update(sentence)
@@ -84,19 +82,19 @@ class Lexicon:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Token to its number; special tokens cannot be written."""
+        """The number of each regular token, by token."""
         return {token: i for i, token in enumerate(self.tokens) if i >= N_SPECIAL}
 
     def ids(self, tokens: Iterable[str]) -> NDArray[np.int32]:
-        """Return the numbers of tokens."""
+        """Convert tokens to their numbers; UNKNOWN for tokens outside the lexicon."""
         index = self.index
         return np.array([index.get(token, UNKNOWN) for token in tokens], dtype=np.int32)
 
     def places(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """Return which token each word is, -1 where it is none: shape (m,)."""
+        """Return the token number of each word, (m,), -1 for words outside the lexicon."""
         index = self.index
         return np.array([index.get(word, -1) for word in words], dtype=np.int64)
 
     def text(self, ids: Iterable[int]) -> str:
-        """Return what numbers say, as a text."""
-        return joined([self.tokens[i] for i in ids])
+        """Convert token numbers to a readable text."""
+        return detokenize([self.tokens[i] for i in ids])

@@ -1,1 +1,1 @@
-"""Relaxation: gradients through the encoder to a soft text, at its output or at a lower layer."""
+"""Continuous relaxation: optimise a soft text by gradients through the encoder or a lower layer."""

@@ -1,4 +1,4 @@
-"""Continuous relaxation: follow the encoder's gradients to a soft text (SR20 Eq. 4–5)."""
+"""Continuous relaxation: optimise a soft text through the encoder's gradients (SR20 Eq. 4–5)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, rebind
-from core.attacks.inversion.relaxation.batches import RelaxedSearch, SearchPlan, TokenEncodings
-from core.attacks.inversion.relaxation.soft_tokens import Schedule
-from core.encoders.white_box import require_white_box
-from core.errors import InvalidInputError
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.ranges import Between, OneOf
-from core.results import Recovery
-from core.specs import setting
-
-__all__ = ["TUNED", "RelaxationAttack"]
+from leakscope.core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, rebind
+from leakscope.core.attacks.inversion.relaxation.relaxed_search import (
+    RelaxedSearch,
+    SearchPlan,
+    TokenEncodings,
+)
+from leakscope.core.attacks.inversion.relaxation.soft_tokens import Schedule
+from leakscope.core.encoders.white_box import require_white_box
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.ranges import Categorical, Uniform
+from leakscope.core.results import Recovery
+from leakscope.core.specs import setting
 
 TUNED: dict[str, Any] = {
     "length": 12,
@@ -29,8 +31,8 @@ TUNED: dict[str, Any] = {
     "candidates": "words",
     "shortlist": 1000,
 }
-"""Settings for MiniLM, found on 20 news sentences: a falling temperature keeps the choices from
-staying mixtures, fewer positions than tokens raise precision, a shortlist saves most of the time.
+"""Settings for MiniLM, found on 20 news sentences: a falling temperature makes the choices hard,
+fewer positions than tokens raise precision, and a shortlist saves most of the time.
 """
 
 USUAL_LENGTH = 24
@@ -41,7 +43,7 @@ N_FOR_MEAN = 1000
 
 @dataclass
 class RelaxationAttack:
-    """Optimises a soft choice of tokens at each position until its embedding is the vector.
+    """An attack that optimises a soft choice of tokens at each position to match the vector.
 
     Implements Song & Raghunathan (2020), Eq. 4–5 and the answer argmax z_i of Alg. 1 line 14.
     Differs from the paper: only regular tokens (or whole words) are candidates; the temperature
@@ -52,29 +54,29 @@ class RelaxationAttack:
 
     length: int = setting(
         0,
-        "Positions to fill; 0: the mean number of tokens of the auxiliary texts",
+        "Positions to fill; 0 for the mean number of tokens of the auxiliary texts",
         low=0,
         high=254,
         at="answer",
-        search=Between(6, 32),
+        search=Uniform(6, 32),
     )
     temperature: float = setting(
         0.05,
-        "T of the softmax",
+        "Temperature T of the softmax",
         low=1e-3,
         high=10.0,
         paper="SR20",
         at="answer",
-        search=Between(0.01, 1.0, is_log=True),
+        search=Uniform(0.01, 1.0, is_log=True),
     )
     final_temperature: float = setting(
         0.0,
-        "T falls to this over the steps; 0: T is constant",
+        "Final temperature; 0 for a constant T",
         low=0.0,
         high=10.0,
         paper="SR20",
         at="answer",
-        search=Between(0.002, 0.1, is_log=True),
+        search=Uniform(0.002, 0.1, is_log=True),
     )
     learning_rate: float = setting(
         1e-3,
@@ -83,33 +85,33 @@ class RelaxationAttack:
         high=10.0,
         paper="SR20",
         at="answer",
-        search=Between(1e-3, 0.5, is_log=True),
+        search=Uniform(1e-3, 0.5, is_log=True),
     )
     n_steps: int = setting(
         1000,
-        "Most gradient steps a start",
+        "Maximum number of gradient steps per start",
         low=1,
         high=100_000,
         at="answer",
-        search=OneOf((60, 100, 200)),
+        search=Categorical((60, 100, 200)),
     )
     n_restarts: int = setting(
-        1, "Starts, of which the nearest is answered", low=1, high=100, at="answer"
+        1, "Number of random starts; the nearest result is answered", low=1, high=100, at="answer"
     )
     candidates: str = setting(
         "tokens",
-        "What a position may hold: tokens, or whole words only",
+        "Candidates for a position: all tokens, or whole words only",
         choices=("tokens", "words"),
         at="answer",
     )
     shortlist: int = setting(
         0,
-        "Candidates kept a vector, by similarity of their own encodings; 0: all",
+        "Candidates to keep per vector, by similarity of their encodings; 0 for all",
         low=0,
         at="answer",
     )
     keep_stop_words: bool = setting(False, "Answer stop words too (SR20)")
-    seed: int = setting(0, "Seed of the starts", low=0, at="answer")
+    seed: int = setting(0, "Random seed of the starts", low=0, at="answer")
 
     _name: ClassVar[str] = "RelaxationAttack"
 
@@ -125,7 +127,7 @@ class RelaxationAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Measure the mean number of tokens and the mean vector of the auxiliary texts.
+        """Compute the mean number of tokens and the mean vector of the auxiliary texts.
 
         Raises
         ------
@@ -135,7 +137,7 @@ class RelaxationAttack:
         open_encoder = require_white_box(encoder, self._name)
         if not texts or (vectors is not None and len(vectors) != len(texts)):
             raise InvalidInputError(
-                f"texts and vectors must be as many and at least one, got {len(texts)} texts"
+                f"texts and vectors must be equally many and at least one, got {len(texts)} texts"
                 + ("." if vectors is None else f" and {len(vectors)} vectors.")
             )
         n_tokens = [len(ids) for ids in open_encoder.token_ids(texts)]
@@ -147,7 +149,7 @@ class RelaxationAttack:
         return self
 
     def open(self, encoder: Encoder, on_progress: OnProgress = no_progress) -> Self:
-        """Set up for English sentences, without auxiliary texts."""
+        """Use defaults for English sentences in place of auxiliary texts."""
         require_white_box(encoder, self._name)
         self.mean_length_ = USUAL_LENGTH
         self.mean_vector_ = np.zeros(encoder.dimension, dtype=np.float32)
@@ -157,11 +159,11 @@ class RelaxationAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the words of each vector, firmest choice first."""
+        """Return the words of each vector, the largest softmax weight first."""
         vectors = check_fitted(self, encoder, vectors)
         open_encoder = require_white_box(encoder, self._name)
         targets, layer, centre = self._targets(vectors)
-        search = RelaxedSearch(open_encoder, self._plan(), layer, centre, self._encodings)
+        search = RelaxedSearch(open_encoder, self._search_plan(), layer, centre, self._encodings)
         n_chunk = search.chunk_size
         answers: list[Recovery] = []
         for start in range(0, len(targets), n_chunk):
@@ -174,7 +176,8 @@ class RelaxationAttack:
             answers += search.run(targets[rows], rows, report)
         return answers
 
-    def _plan(self) -> SearchPlan:
+    def _search_plan(self) -> SearchPlan:
+        """Collect the attack's settings into a SearchPlan."""
         schedule = Schedule(
             learning_rate=self.learning_rate,
             temperature=self.temperature,
@@ -192,14 +195,14 @@ class RelaxationAttack:
         )
 
     def _targets(self, vectors: Vectors) -> tuple[Vectors, int | None, Vectors]:
-        """Return what the soft text must embed to, at which layer, and the mean of such targets.
+        """Return the target vectors for the soft text, their layer, and the mean target.
 
         Layer None is the encoder's own output.
         """
         return vectors, None, self.mean_vector_
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return what `fit` measured and the encoder it is bound to."""
+        """Return the mean vector and mean length from `fit`, and the encoder."""
         meta = {**bound_meta(self), "mean_length": self.mean_length_}
         return {"mean_vector": self.mean_vector_}, meta
 

@@ -1,4 +1,4 @@
-"""The relaxed choice of tokens that Eq. 5 and Eq. 6 of SR20 optimise by gradient."""
+"""Gradient optimisation of a soft choice of tokens at each position (SR20 Eq. 4 to 6)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Choice", "Schedule", "mix_tokens", "relax_tokens"]
-
 INITIAL_SPREAD = 0.01
-"""Standard deviation of the starting z: positions that start alike would stay alike."""
+"""Standard deviation of the starting z: positions with equal starts would stay equal."""
 PATIENCE = 50
 LEAST_GAIN = 1e-3
 """At a constant temperature: stop when the loss fell by less than this share in PATIENCE steps."""
@@ -21,7 +19,7 @@ LEAST_GAIN = 1e-3
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How the relaxation is optimised.
+    """The optimisation schedule of a relaxation: learning rate, temperatures and steps.
 
     Parameters
     ----------
@@ -35,7 +33,7 @@ class Schedule:
     n_steps: int
 
     def temperature_at(self, step: int) -> float:
-        """Return T of a step."""
+        """Return the softmax temperature of a step."""
         if not self.final_temperature:
             return self.temperature
         share = step / max(1, self.n_steps - 1)
@@ -44,7 +42,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Choice:
-    """The hardened answer for n targets.
+    """The hard token choice for n targets, with weights and losses.
 
     Parameters
     ----------
@@ -62,7 +60,7 @@ class Choice:
 
 
 def mix_tokens(z: Tensor, token_vectors: Tensor, temperature: float) -> Tensor:
-    """Return v̂_i = Vᵀ softmax(z_i/T): (n, length, m) choices to (n, length, hidden) vectors.
+    """Mix token vectors by soft choices: v̂_i = Vᵀ softmax(z_i/T), (n, length, hidden).
 
     Implements Song & Raghunathan (2020), Eq. 4. `token_vectors` is (m, hidden) or (n, m, hidden).
     """
@@ -79,10 +77,10 @@ def relax_tokens(
     seeds: list[list[int]],
     on_step: Callable[[int], None],
 ) -> Choice:
-    """Minimise ‖embed(relaxed(Z, T)) − target‖² over Z and harden each position.
+    """Optimise soft token choices so that their embedding matches the target, then harden them.
 
-    Implements Song & Raghunathan (2020), Eq. 5 with embed = Φ, and Eq. 6 with embed = Ψ and
-    target = M(Φ(x*)).
+    Implements Song & Raghunathan (2020), min ‖embed(relaxed(Z, T)) − target‖² over Z: Eq. 5 with
+    embed = Φ, and Eq. 6 with embed = Ψ and target = M(Φ(x*)).
     Differs from the paper: T may fall, which makes the choices firm before they are hardened.
 
     Parameters
@@ -124,6 +122,7 @@ def relax_tokens(
 def _harden(
     embed: Callable[[Tensor], Tensor], targets: Tensor, token_vectors: Tensor, z: Tensor, t: float
 ) -> Choice:
+    """Choose the token of the largest weight at each position and compute the loss of the text."""
     weights, columns = torch.softmax(z / t, dim=-1).max(-1)
     if token_vectors.dim() == 2:
         chosen = token_vectors[columns]

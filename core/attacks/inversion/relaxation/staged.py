@@ -1,4 +1,4 @@
-"""Staged relaxation: map the vector to a lower layer, then relax there (SR20 Eq. 6)."""
+"""Staged relaxation: map the vector to a lower layer, then relax against that (SR20 Eq. 6)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.fitted import check_shapes
-from core.attacks.inversion.linear_map import LinearMap
-from core.attacks.inversion.relaxation.attack import TUNED as RELAXATION_TUNED
-from core.attacks.inversion.relaxation.attack import RelaxationAttack
-from core.encoders.white_box import require_white_box
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.ranges import Between, OneOf
-from core.specs import setting
-
-__all__ = ["TUNED", "StagedAttack"]
+from leakscope.core.attacks.fitted import check_shapes
+from leakscope.core.attacks.inversion.linear_map import LinearMap
+from leakscope.core.attacks.inversion.relaxation.attack import TUNED as RELAXATION_TUNED
+from leakscope.core.attacks.inversion.relaxation.attack import RelaxationAttack
+from leakscope.core.encoders.white_box import require_white_box
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.ranges import Categorical, Uniform
+from leakscope.core.specs import setting
 
 TUNED: dict[str, Any] = {
     **RELAXATION_TUNED,
@@ -34,7 +32,7 @@ without the stretch, the target lies nearer to the mean than any text's."""
 
 @dataclass
 class StagedAttack(RelaxationAttack):
-    """Maps Φ(x*) to a lower layer with a learned M and relaxes against that layer.
+    """A relaxation attack on a lower layer, to which a learned map M takes the vector.
 
     Implements Song & Raghunathan (2020), Eq. 6 and Alg. 1 lines 2–3 and 10–14: min over Z of
     ‖Ψ(relaxed(Z, T)) − M(Φ(x*))‖².
@@ -45,21 +43,21 @@ class StagedAttack(RelaxationAttack):
 
     layer: int = setting(
         1,
-        "ℓ: the lower layer that M predicts; 0: mean of token vectors",
+        "ℓ, the lower layer that M predicts; 0 for the mean of token vectors",
         low=0,
-        search=OneOf((0, 1, 2, 3)),
+        search=Categorical((0, 1, 2, 3)),
     )
     ridge: float = setting(
         0.3,
-        "Shrinkage of the map to the layer",
+        "Ridge penalty of the map to the layer",
         low=1e-6,
         high=1e6,
-        search=Between(1e-2, 1e2, is_log=True),
+        search=Uniform(1e-2, 1e2, is_log=True),
     )
     stretch: bool = setting(
         False,
-        "Give mapped vectors back the spread that least squares takes from them",
-        search=OneOf((False, True)),
+        "Restore the variance that least squares removes from mapped vectors",
+        search=Categorical((False, True)),
     )
 
     _name: ClassVar[str] = "StagedAttack"
@@ -73,7 +71,7 @@ class StagedAttack(RelaxationAttack):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Learn M from auxiliary texts.
+        """Learn the map M to the lower layer from auxiliary texts.
 
         Raises
         ------
@@ -96,15 +94,16 @@ class StagedAttack(RelaxationAttack):
     open = None  # type: ignore[assignment]
 
     def _targets(self, vectors: Vectors) -> tuple[Vectors, int | None, Vectors]:
+        """Return the vectors mapped to the layer, the layer, and the mapped mean vector."""
         centre = self.map_.apply(self.mean_vector_[None])[0]
         mapped = self.map_.apply(vectors)
         if self.stretch and self.map_.r_squared > 0:
-            # A prediction varies less than what it predicts, by R²; hard tokens cannot do that.
+            # A prediction varies less than its target, by R²; hard tokens do not.
             mapped = centre + (mapped - centre) / np.float32(self.map_.r_squared**0.5)
         return mapped, self.map_.layer, centre
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return M, the mean length and the encoder they are bound to."""
+        """Return the map M, the mean vector and length, and the encoder."""
         arrays, meta = super().state()
         return {**arrays, **self.map_.arrays()}, {**meta, "map": self.map_.meta()}
 

@@ -1,1 +1,1 @@
-"""Re-embedding search: answers are encoded, compared and corrected."""
+"""Re-embedding search: encode an answer, compare it with the vector, and correct it."""

@@ -1,4 +1,4 @@
-"""Ours: re-embedding search. Answers are encoded, compared with the vector, and improved."""
+"""Ours: re-embedding search, which encodes its answers and improves them by comparison."""
 
 from __future__ import annotations
 
@@ -9,26 +9,32 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, check_vectors, rebind
-from core.attacks.inversion.augmentation import substitute_words
-from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
-from core.attacks.inversion.decision import best_counts
-from core.attacks.inversion.search.correction import CorrectionPlan, Corrections
-from core.attacks.inversion.search.evidence import (
+from leakscope.core.attacks.fitted import (
+    bind,
+    bound_meta,
+    check_fitted,
+    check_shapes,
+    check_vectors,
+    rebind,
+)
+from leakscope.core.attacks.inversion import shared_settings as shared
+from leakscope.core.attacks.inversion.augmentation import substitute_words
+from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
+from leakscope.core.attacks.inversion.decision import best_counts
+from leakscope.core.attacks.inversion.search.correction import CorrectionPlan, Corrections
+from leakscope.core.attacks.inversion.search.evidence import (
     BagMap,
     Toggles,
     WordJudge,
     features,
     toggle_candidates,
 )
-from core.errors import ArtifactError
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.ranges import Between, OneOf
-from core.results import RecoveredWord, Recovery
-from core.specs import setting, settings_of
-from core.text import Vocabulary, check_texts
-
-__all__ = ["SearchAttack"]
+from leakscope.core.errors import ArtifactError
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.ranges import Categorical, Uniform
+from leakscope.core.results import RecoveredWord, Recovery
+from leakscope.core.specs import setting, settings_of
+from leakscope.core.text import Vocabulary, check_texts
 
 _BLOCK = 16
 """Vectors searched at once: enough to fill the encoder's batches, few enough to report often."""
@@ -36,10 +42,10 @@ _BLOCK = 16
 
 @dataclass
 class SearchAttack:
-    """`probe_mlc`'s answer, improved by encoding answers and comparing them with the vector.
+    """An attack that improves the answer of `probe_mlc` by encoding it and comparing the vectors.
 
     First the attacker encodes the whole answer: a corrector, which has learned what the
-    difference of the two vectors says about every word of the vocabulary, ranks the words anew.
+    difference of the two vectors says about every word of the vocabulary, ranks the words again.
     Then the likeliest words are tried one by one: the list is encoded with and without each, and
     a logistic regression turns how much nearer the vector comes, and the belief so far, into a
     new belief; a second round repeats that around the improved list. Black box: by default
@@ -51,43 +57,38 @@ class SearchAttack:
     """
 
     n_candidates: int = setting(
-        60, "Words tried in the first round", low=2, high=100, search=Between(20, 100)
+        60, "Words to try in the first round", low=2, high=100, search=Uniform(20, 100)
     )
     n_later_candidates: int = setting(
-        36, "Words tried in each later round", low=2, high=100, search=Between(10, 60)
+        36, "Words to try in each later round", low=2, high=100, search=Uniform(10, 60)
     )
     n_rounds: int = setting(
-        2, "Times that the list is improved", low=1, high=5, search=OneOf((1, 2, 3))
+        2, "Number of rounds that improve the list", low=1, high=5, search=Categorical((1, 2, 3))
     )
     n_corrections: int = setting(
         1,
-        "Times that the whole answer is encoded and all words ranked anew",
+        "Number of rounds that encode the whole answer and rank all words again",
         low=0,
         high=5,
-        search=OneOf((0, 1, 2)),
+        search=Categorical((0, 1, 2)),
     )
     n_corrected: int = setting(
-        150_000, "Auxiliary texts, with words exchanged, to learn the corrections from", low=20
+        150_000, "Auxiliary texts, with substituted words, to train the corrections on", low=20
     )
     corrector_hidden: int = setting(768, "Units of a corrector's network", low=1)
-    corrector_epochs: int = setting(3, "At most, of a corrector", low=1)
+    corrector_epochs: int = setting(3, "Maximum epochs of a corrector", low=1)
     n_calibration: int = setting(
-        2000, "Held-out auxiliary texts to learn the judgement from", low=20
+        2000, "Held-out auxiliary texts to calibrate the evidence on", low=20
     )
-    n_mapped: int = setting(5000, "Auxiliary texts to learn the map from", low=20)
-    size_factor: float = setting(
-        1.25,
-        "How much longer than predicted a text is taken to be",
-        low=0.1,
-        high=10.0,
-        at="answer",
-        search=Between(0.75, 2.0),
+    n_mapped: int = setting(5000, "Auxiliary texts to fit the map on", low=20)
+    size_factor: float = shared.SIZE_FACTOR(search=Uniform(0.75, 2.0))
+    vocabulary_size: int = shared.VOCABULARY_SIZE(paper="C22")
+    keep_stop_words: bool = shared.KEEP_STOP_WORDS()
+    base_epochs: int = setting(4, "Epochs of the base classifier", low=1)
+    base_substitutions: int = setting(
+        1, "Copies of each text with substituted words, for the base classifier", low=0
     )
-    vocabulary_size: int = setting(20_000, "Words that can be answered", low=10, paper="C22")
-    keep_stop_words: bool = setting(False, "Count stop words as words to find (SR20)")
-    base_epochs: int = setting(4, "Epochs of the classifier underneath", low=1)
-    base_substitutions: int = setting(1, "Its copies of texts with words exchanged", low=0)
-    seed: int = setting(0, "Of the split, the start and the order", low=0)
+    seed: int = shared.SEED()
 
     vocabulary_: Vocabulary = field(init=False, repr=False, compare=False)
 
@@ -100,7 +101,7 @@ class SearchAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train the classifier on most texts and the judgement on the rest."""
+        """Train classifier, corrections and map on most texts, and the judges on the rest."""
         texts = check_texts(texts)
         if vectors is None:
             vectors = encoder.encode(texts, lambda f, m: on_progress(0.3 * f, m))
@@ -130,6 +131,7 @@ class SearchAttack:
         )
 
     def _new_base(self) -> ProbeMLCAttack:
+        """Build the untrained classifier whose answers are improved."""
         return ProbeMLCAttack(
             vocabulary_size=self.vocabulary_size,
             keep_stop_words=self.keep_stop_words,
@@ -148,7 +150,7 @@ class SearchAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Learn to correct the answers of `base`.
+        """Train the correctors of the answers of a trained classifier.
 
         Parameters
         ----------
@@ -181,6 +183,7 @@ class SearchAttack:
         return self
 
     def _no_corrections(self) -> Corrections:
+        """Build the corrections of the classifier without any corrector yet."""
         return Corrections(self.base_.model_, self.vocabulary_, self.size_factor)
 
     def fit_judgement(
@@ -192,13 +195,13 @@ class SearchAttack:
         *,
         attacked: Encoder | None = None,
     ) -> Self:
-        """Learn the map on any texts, and the regressions on texts the rest was not trained on.
+        """Fit the map from word lists to sentences, and the judges of each round on held-out texts.
 
         Parameters
         ----------
         attacked : Encoder, optional
-            Of the vectors under attack, where it is another than the one that is queried, such as
-            the same behind a defence.
+            The encoder of the vectors under attack, if it differs from the one that is queried,
+            such as the same behind a defence.
         """
         base, attacked = self.base_, attacked or encoder
         self.bag_map_ = self._fit_map(encoder, mapped, attacked)
@@ -209,11 +212,11 @@ class SearchAttack:
         targets = [base.vocabulary_.targets(t) for t in texts]
         self.judges_: list[WordJudge] = []
         starts = range(0, len(vectors), _BLOCK)
-        blocks = [self._first(encoder, vectors[start : start + _BLOCK]) for start in starts]
+        blocks = [self._start_states(encoder, vectors[start : start + _BLOCK]) for start in starts]
         for number in range(self.n_rounds):
             tried = []
             for i, block in enumerate(blocks, 1):
-                tried.append(self._try(encoder, block, number))
+                tried.append(self._gather_evidence(encoder, block, number))
                 share = (number + i / len(blocks)) / self.n_rounds
                 on_progress(share, f"Learning to judge evidence, round {number + 1}")
             steps = [step for block in tried for step in block]
@@ -223,19 +226,19 @@ class SearchAttack:
             )
             self.judges_.append(WordJudge.fit(rows, right))
             # The next round begins where this one, judged, ends: nothing is tried again.
-            blocks = [[self._judged(step, number) for step in block] for block in tried]
+            blocks = [[self._judge(step, number) for step in block] for block in tried]
         return self
 
     def _fit_map(self, encoder: Encoder, texts: Sequence[str], attacked: Encoder) -> BagMap:
-        """Fit the map from word lists to sentences."""
+        """Fit the linear map from vectors of word lists to those of their sentences."""
         kept = [(text, self.vocabulary_.targets(text)) for text in texts]
         pairs = [(text, " ".join(sorted(words))) for text, words in kept if words]
         return BagMap.fit(
             encoder.encode([bag for _, bag in pairs]), attacked.encode([text for text, _ in pairs])
         )
 
-    def _first(self, encoder: Encoder, vectors: Vectors) -> list[Toggles]:
-        """Return the likeliest words after the corrections, and the choice among them."""
+    def _start_states(self, encoder: Encoder, vectors: Vectors) -> list[Toggles]:
+        """Return the start state for each vector: likely words and the choice after corrections."""
         found = self.corrections_.rank(encoder, vectors)
         prior = self.vocabulary_.log_odds
         return [
@@ -253,17 +256,19 @@ class SearchAttack:
             )
         ]
 
-    def _try(self, encoder: Encoder, block: list[Toggles], number: int) -> list[Toggles]:
-        """Measure the evidence around the current lists."""
+    def _gather_evidence(
+        self, encoder: Encoder, block: list[Toggles], number: int
+    ) -> list[Toggles]:
+        """Encode the current lists with each likely word toggled; return states with evidence."""
         n = self.n_later_candidates if number else self.n_candidates
         return toggle_candidates(encoder, self.bag_map_, [s.try_likeliest(n) for s in block])
 
-    def _revise(self, encoder: Encoder, block: list[Toggles], number: int) -> list[Toggles]:
-        """Weigh the evidence of a round and choose anew."""
-        return [self._judged(step, number) for step in self._try(encoder, block, number)]
+    def _run_round(self, encoder: Encoder, block: list[Toggles], number: int) -> list[Toggles]:
+        """Run one round: gather evidence by toggling words and update beliefs and choices."""
+        return [self._judge(step, number) for step in self._gather_evidence(encoder, block, number)]
 
-    def _judged(self, step: Toggles, number: int) -> Toggles:
-        """Return a state whose evidence was measured, believed and chosen by a round's judge."""
+    def _judge(self, step: Toggles, number: int) -> Toggles:
+        """Update a state's beliefs by a round's judge, and choose the words again."""
         belief = step.belief.copy()
         belief[step.tried] = self.judges_[number](features(step))
         size = self.size_factor * (belief.sum() + step.tail_mass)
@@ -273,19 +278,20 @@ class SearchAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the words believed after the last round, most believed first."""
+        """Return the words chosen after the last round, the most probable first."""
         vectors = check_fitted(self, encoder, vectors)
         recoveries: list[Recovery] = []
         for start in range(0, len(vectors), _BLOCK):
-            block = self._first(encoder, vectors[start : start + _BLOCK])
+            block = self._start_states(encoder, vectors[start : start + _BLOCK])
             for number in range(len(self.judges_)):
                 done = (start + len(block) * number / len(self.judges_)) / len(vectors)
                 on_progress(done, f"Re-encoding candidate lists, round {number + 1}")
-                block = self._revise(encoder, block, number)
+                block = self._run_round(encoder, block, number)
             recoveries += [self._answer(step) for step in block]
         return recoveries
 
     def _answer(self, step: Toggles) -> Recovery:
+        """Convert a search state to an answer: chosen words, then runners-up, by belief."""
         ranked = np.argsort(-step.belief, kind="stable")
         listed = [RecoveredWord(step.words[i], float(step.belief[i])) for i in ranked]
         chosen = {step.words[i] for i in np.flatnonzero(step.chosen)}
@@ -296,7 +302,7 @@ class SearchAttack:
         )
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the classifier, the map and the regressions."""
+        """Return the classifier, the correctors, the map and the judges."""
         base_arrays, base_meta = self.base_.state()
         settings = {name: getattr(self.base_, name) for name in settings_of(ProbeMLCAttack)}
         arrays = {f"base.{name}": a for name, a in base_arrays.items()}
@@ -314,7 +320,7 @@ class SearchAttack:
             k.removeprefix("base."): a for k, a in arrays.items() if k.startswith("base.")
         }
         if not base_arrays:
-            raise ArtifactError("The classifier under the search is missing from the file.")
+            raise ArtifactError("The file lacks the base classifier of the search.")
         stored = meta["base"]
         base_meta = stored["state"] | {"vocabulary": meta["vocabulary"]}
         self.base_ = ProbeMLCAttack(**stored["settings"]).load_state(base_arrays, base_meta)

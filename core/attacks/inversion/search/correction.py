@@ -1,4 +1,4 @@
-"""Training the correctors of an answer, one a round, and answering with them."""
+"""Train the correctors of an answer, one for each round, and rank words with them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.attacks.inversion.classifiers.network import WordClassifier
-from core.attacks.inversion.decision import best_counts
-from core.attacks.inversion.search.corrector import AnswerCorrector, correction_loss
-from core.protocols import Encoder, OnProgress, Vectors, no_progress
-from core.text import Vocabulary
-from core.training.devices import fast_dtype
-from core.training.loop import Loop, train
-
-__all__ = ["CorrectionPlan", "Corrections", "Ranked"]
+from leakscope.core.attacks.inversion.classifiers.network import WordClassifier
+from leakscope.core.attacks.inversion.decision import best_counts
+from leakscope.core.attacks.inversion.search.corrector import AnswerCorrector, correction_loss
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.text import Vocabulary
+from leakscope.core.training.devices import fast_dtype
+from leakscope.core.training.loop import Loop, train
 
 _LISTED = 100
 _BLOCK = 256
@@ -29,7 +27,7 @@ _VALIDATED = 2000
 
 @dataclass(frozen=True)
 class Ranked:
-    """The likeliest words of n vectors, at most 100 each, and how many of them to answer."""
+    """The likeliest words of n vectors, at most 100 each, and the number to answer."""
 
     words: NDArray[np.int64]
     """Positions in V, likeliest first, shape (n, m)."""
@@ -41,7 +39,7 @@ class Ranked:
 
     @classmethod
     def of(cls, probabilities: NDArray[np.float32], size_factor: float) -> Ranked:
-        """Rank (n, |V|) probabilities."""
+        """Rank the words by probabilities (n, |V|) and choose how many to answer."""
         m = min(_LISTED, probabilities.shape[1])
         top = torch.topk(torch.from_numpy(probabilities), m, dim=1)
         mass = probabilities.sum(1, dtype=np.float64)
@@ -50,7 +48,7 @@ class Ranked:
 
     @classmethod
     def join(cls, parts: Sequence[Ranked]) -> Ranked:
-        """Stack blocks of vectors."""
+        """Concatenate the rankings of several blocks of vectors."""
         return cls(
             np.concatenate([p.words for p in parts]),
             np.concatenate([p.likely for p in parts]),
@@ -66,7 +64,7 @@ class Ranked:
 
 @dataclass(frozen=True, kw_only=True)
 class CorrectionPlan:
-    """How correctors are trained: how many, how wide, and for how long."""
+    """Training settings of the correctors: rounds, width, epochs and learning rate."""
 
     n_rounds: int
     hidden: int
@@ -76,7 +74,7 @@ class CorrectionPlan:
     seed: int = 0
 
     def loop(self, number: int, n: int, facts: dict[str, Any], checkpoint_dir: Path | None) -> Loop:
-        """Return the training loop of a round on n samples; `facts` tell them from others."""
+        """Return the training loop of a round on n samples; `facts` identify the samples."""
         of_round = [number, self.hidden, self.epochs, self.learning_rate, self.batch_size]
         return Loop(
             n=n,
@@ -90,7 +88,7 @@ class CorrectionPlan:
 
 @dataclass
 class Corrections:
-    """Rounds of: write the answer as a text, encode it, and read the vector anew knowing that.
+    """Rounds of correction: encode the answer as a text, then rank the words again given that.
 
     A round costs one encoder query a vector.
     """
@@ -101,12 +99,12 @@ class Corrections:
     correctors: list[AnswerCorrector] = field(default_factory=list)
 
     def texts(self, ranked: Ranked) -> list[str]:
-        """Return the answers as texts, likeliest word first."""
+        """Write each answer as a text, the likeliest word first."""
         words = self.vocabulary.words
         return [" ".join(words[i] for i in answer) for answer in ranked.lists]
 
     def first(self, vectors: Vectors) -> Ranked:
-        """Return the classifier's own ranking."""
+        """Return the uncorrected ranking of the classifier."""
         return Ranked.join(
             [
                 Ranked.of(self.base.probabilities(vectors[i : i + _BLOCK]), self.size_factor)
@@ -115,7 +113,7 @@ class Corrections:
         )
 
     def rank(self, encoder: Encoder, vectors: Vectors) -> Ranked:
-        """Return the ranking after every round."""
+        """Return the ranking after all rounds of correction."""
         ranked = self.first(vectors)
         for corrector in self.correctors:
             answers = encoder.encode(self.texts(ranked))
@@ -129,6 +127,7 @@ class Corrections:
         answers: Vectors,
         lists: list[NDArray[Any]],
     ) -> Ranked:
+        """Rank the words of vectors by one corrector, given the encoded answers, in blocks."""
         blocks = [slice(i, i + _BLOCK) for i in range(0, len(vectors), _BLOCK)]
         return Ranked.join(
             [
@@ -150,7 +149,7 @@ class Corrections:
         start: Sequence[AnswerCorrector] = (),
         on_progress: OnProgress = no_progress,
     ) -> Self:
-        """Train a corrector a round on texts that the classifier was not trained on.
+        """Train one corrector for each round on texts that the classifier was not trained on.
 
         Each learns from the answers that the rounds before it give, so that it knows their
         mistakes. Minimises Eq. 8 of Song & Raghunathan (2020) with Adam.
@@ -195,6 +194,7 @@ class Corrections:
         learning_rate: float,
         on_progress: OnProgress,
     ) -> None:
+        """Train one corrector by Adam on pairs of vectors and encoded answers."""
         device = self.base.words.device
         words = self.base.words.detach().to(fast_dtype(device))
         x, h = torch.from_numpy(pairs.vectors), torch.from_numpy(pairs.answers)
@@ -220,7 +220,7 @@ class Corrections:
         )
 
     def _validate(self, corrector: AnswerCorrector, pairs: _Pairs) -> float:
-        """Return the mean F1 (×100) on the texts set aside."""
+        """Return a corrector's mean F1 (×100) on the validation texts."""
         held = slice(pairs.n_trained, None)
         found = self._correct(
             corrector, pairs.vectors[held], pairs.answers[held], pairs.lists[held]
@@ -232,7 +232,7 @@ class Corrections:
         return 100 * float(np.mean(scores))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the correctors' arrays in float16."""
+        """Return the weights of all correctors in float16, for storage."""
         return {
             f"correctors.{i}.{name}": tensor.detach().cpu().numpy().astype(np.float16)
             for i, corrector in enumerate(self.correctors)
@@ -240,7 +240,7 @@ class Corrections:
         }
 
     def load(self, arrays: dict[str, NDArray[Any]]) -> Self:
-        """Restore what `arrays` returned."""
+        """Restore the correctors from what `arrays` returned."""
         self.correctors = []
         while (name := f"correctors.{len(self.correctors)}.") and any(
             key.startswith(name) for key in arrays
@@ -258,7 +258,7 @@ class Corrections:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """What a corrector trains on; the last rows are for validation."""
+    """The training data of a corrector; the last rows are for validation."""
 
     vectors: Vectors
     answers: Vectors
@@ -267,5 +267,6 @@ class _Pairs:
 
     @property
     def n_trained(self) -> int:
+        """The number of training rows; the rest are for validation."""
         n = len(self.rows)
         return n - min(_VALIDATED, max(1, n // 20))

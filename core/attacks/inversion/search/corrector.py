@@ -1,4 +1,4 @@
-"""What the vector of an answer, encoded by itself, tells about the answer's mistakes."""
+"""A network that corrects an answer from the difference between its vector and the target's."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.attacks.inversion.classifiers.network import WordClassifier
-from core.protocols import Vectors
-from core.training.devices import fast_dtype
-
-__all__ = ["AnswerCorrector", "correction_loss", "positions"]
+from leakscope.core.attacks.inversion.classifiers.network import WordClassifier
+from leakscope.core.protocols import Vectors
+from leakscope.core.training.devices import fast_dtype
 
 Positions = tuple[Tensor, Tensor]
 """Rows and columns of the entries of a (B, |V|) matrix."""
 
 
 def positions(lists: list[NDArray[Any]], device: torch.device) -> Positions:
-    """Return where each of B lists of columns lies in a (B, |V|) matrix."""
+    """Return row and column indices in a (B, |V|) matrix for B lists of columns."""
     rows = np.repeat(np.arange(len(lists)), [len(words) for words in lists])
     columns = np.concatenate([np.asarray(words, np.int64) for words in lists])
     return torch.from_numpy(rows).to(device), torch.from_numpy(columns).to(device)
 
 
 class AnswerCorrector(nn.Module):
-    """Logits W·(f(e) + A[e, h] + MLP([e, h, e − h])) + b + c + s ⊙ 1[w in the answer].
+    """A network that re-scores all words from the attacked vector and that of an answer.
+
+    Logits W·(f(e) + A[e, h] + MLP([e, h, e − h])) + b + c + s ⊙ 1[w in the answer].
 
     e is the vector under attack, h that of the answer so far, both centred; W, f and b are the
     trained classifier's and stay as they are. A, the last layer of the MLP, c and s start at 0:
     before training the corrector repeats the classifier. Ours; the idea of looking at the vector
-    of one's own hypothesis is that of vec2text (Morris et al., 2023), here on sets of words.
+    of the attack's own answer is that of vec2text (Morris et al., 2023), here on sets of words.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ class AnswerCorrector(nn.Module):
 
     @property
     def base(self) -> WordClassifier:
-        """The classifier underneath."""
+        """The frozen classifier whose answers are corrected."""
         return self._base[0]
 
     def features(self, vectors: Tensor, answers: Tensor) -> Tensor:
-        """Return what W is multiplied by, shape (n, d)."""
+        """Return the corrected features, which W multiplies, (n, d)."""
         e, h = vectors - self.base.center, answers - self.base.center
         with torch.no_grad():
             known = self.base.features(vectors)
@@ -79,7 +79,7 @@ class AnswerCorrector(nn.Module):
     def probabilities(
         self, vectors: Vectors, answers: Vectors, lists: list[NDArray[Any]]
     ) -> NDArray[np.float32]:
-        """Return P(word in text), shape (n, |V|).
+        """Return the corrected probability of each vocabulary word, (n, |V|).
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class AnswerCorrector(nn.Module):
 
 
 class _FrozenWordBCE(torch.autograd.Function):
-    """Eq. 8's loss with W fixed; its gradient is written out (see `word_classifier`)."""
+    """Binary cross-entropy over words with frozen W and a manual gradient (see `_WordBCE`)."""
 
     @staticmethod
     def forward(
@@ -137,7 +137,7 @@ def correction_loss(
     targets: list[NDArray[Any]],
     words: Tensor | None = None,
 ) -> Tensor:
-    """Return Eq. 8 of Song & Raghunathan (2020) for the corrected logits, averaged over B texts.
+    """Return the multi-label loss (SR20, Eq. 8) of the corrected logits, averaged over B texts.
 
     Parameters
     ----------

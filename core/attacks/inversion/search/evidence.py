@@ -1,4 +1,4 @@
-"""The evidence of the re-embedding search: what a word does to the vector of a word list."""
+"""Evidence for single words: how the vector of a word list changes with and without a word."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from core.errors import ArtifactError
-from core.protocols import Encoder, Vectors
+from leakscope.core.errors import ArtifactError
+from leakscope.core.protocols import Encoder, Vectors
 
 RIDGES = (0.01, 0.1)
 """ρ of the joint solutions, as shares of the mean squared effect."""
 
 _N_FEATURES = 11 + 2 * len(RIDGES)
 """Columns of `features`."""
-
-__all__ = ["RIDGES", "BagMap", "Toggles", "WordJudge", "features", "toggle_candidates"]
 
 
 @dataclass(frozen=True)
@@ -39,18 +37,18 @@ class BagMap:
         return cls(model.coef_.astype(np.float32), model.intercept_.astype(np.float32))
 
     def __call__(self, bags: Vectors) -> Vectors:
-        """Return unit vectors, shape (n, d)."""
+        """Map vectors of word lists to unit vectors of sentences, (n, d)."""
         mapped = bags @ self.weight.T + self.intercept
         unit: Vectors = mapped / np.maximum(np.linalg.norm(mapped, axis=1, keepdims=True), 1e-12)
         return unit
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays to store."""
+        """Return the weight and intercept to store, by name."""
         return {"bag_map.weight": self.weight, "bag_map.intercept": self.intercept}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> BagMap:
-        """Restore what `arrays` returned."""
+        """Build the map from what `arrays` returned."""
         return cls(
             np.asarray(arrays["bag_map.weight"], np.float32),
             np.asarray(arrays["bag_map.intercept"], np.float32),
@@ -59,7 +57,7 @@ class BagMap:
 
 @dataclass(frozen=True)
 class Toggles:
-    """The state of the search for one vector: a pool of P words, which are chosen, and evidence.
+    """The search state of one vector: a pool of words, the chosen ones, beliefs and evidence.
 
     The evidence (`gain`, `joint`, `aligned`) is about the words in `tried`, positions in the pool.
     """
@@ -83,17 +81,17 @@ class Toggles:
     """Cosine between the word's effect and what is missing."""
 
     def choose(self, belief: NDArray[np.float64], count: int) -> Toggles:
-        """Return the state with a new belief and the `count` most believed words chosen."""
+        """Return the state with new beliefs and the `count` most probable words chosen."""
         chosen = np.zeros(len(self.words), dtype=bool)
         chosen[np.argsort(-belief, kind="stable")[:count]] = True
         return replace(self, belief=belief, chosen=chosen)
 
     def try_likeliest(self, n_candidates: int) -> Toggles:
-        """Return the state with the most believed words to be tried next."""
+        """Return the state with the most probable words marked to be tried next."""
         return replace(self, tried=np.argsort(-self.belief, kind="stable")[:n_candidates])
 
     def lists(self) -> list[str]:
-        """Return the chosen list as a text, then the same with each tried word toggled."""
+        """Return the texts to encode: the chosen list, then it with each tried word toggled."""
         ranked = np.argsort(-self.belief, kind="stable")
 
         def text(mask: NDArray[np.bool_]) -> str:
@@ -108,7 +106,7 @@ class Toggles:
         return [text(self.chosen), *toggled]
 
     def weigh(self, mapped: Vectors) -> Toggles:
-        """Return the state with the evidence of the (K + 1, d) mapped vectors of `lists()`.
+        """Return the state with evidence computed from the mapped vectors (K + 1, d) of `lists`.
 
         With E_w the change that toggling w makes and r what is missing (the vector minus that of
         the chosen list), `joint` solves min_a ‖r − Σ_w a_w E_w‖² + ρ‖a‖² for each ridge ρ: a
@@ -135,7 +133,7 @@ class Toggles:
 
 
 def toggle_candidates(encoder: Encoder, bag_map: BagMap, block: list[Toggles]) -> list[Toggles]:
-    """Encode every list with each tried word toggled and return the states with the evidence."""
+    """Encode each state's list with every tried word toggled; return the states with evidence."""
     lists = [step.lists() for step in block]
     unique = list(dict.fromkeys(text for texts in lists for text in texts))
     row = {text: i for i, text in enumerate(unique)}
@@ -149,7 +147,7 @@ def toggle_candidates(encoder: Encoder, bag_map: BagMap, block: list[Toggles]) -
 
 
 def features(step: Toggles) -> NDArray[np.float64]:
-    """Return (K, 15) features of the tried words of one vector.
+    """Return the judge's features (K, 15) of the tried words of one search state.
 
     The gain of a word shrinks as the list grows, so it is multiplied by the length.
     """
@@ -179,7 +177,7 @@ def features(step: Toggles) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class WordJudge:
-    """P(word in text) from the classifier's belief and the evidence: a logistic regression."""
+    """A logistic regression from belief and evidence to P(word in text)."""
 
     weights: NDArray[np.float64]
     intercept: float
@@ -192,17 +190,17 @@ class WordJudge:
         return cls(model.coef_[0] / scale, float(model.intercept_[0]))
 
     def __call__(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return beliefs, shape (m,)."""
+        """Return P(word in text) for rows of features, (m,)."""
         belief: NDArray[np.float64] = 1 / (1 + np.exp(-(rows @ self.weights + self.intercept)))
         return belief
 
     def to_list(self) -> list[float]:
-        """Return the numbers to store."""
+        """Return weights and intercept as a list, to store."""
         return [*self.weights.tolist(), self.intercept]
 
     @classmethod
     def from_list(cls, values: list[float]) -> WordJudge:
-        """Restore what `to_list` returned.
+        """Build the judge from what `to_list` returned.
 
         Raises
         ------
@@ -212,7 +210,7 @@ class WordJudge:
         numbers = np.array(values, np.float64)
         if numbers.shape != (_N_FEATURES + 1,) or not np.isfinite(numbers).all():
             raise ArtifactError(
-                f"A judge of the search holds {numbers.size} numbers, not {_N_FEATURES + 1} finite "
-                "ones. Train the attack anew."
+                f"A judge of the search has {numbers.size} numbers, not {_N_FEATURES + 1} finite "
+                "ones. Train the attack again."
             )
         return cls(numbers[:-1], float(numbers[-1]))

@@ -1,24 +1,22 @@
-"""The re-embedding search, learned anew over another classifier or for changed vectors."""
+"""Adapt a trained re-embedding search to another classifier or to changed vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.attacks.fitted import bind
-from core.attacks.inversion.augmentation import substitute_words
-from core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
-from core.attacks.inversion.search.attack import SearchAttack
-from core.attacks.inversion.search.correction import CorrectionPlan, Corrections
-from core.protocols import Encoder, OnProgress, no_progress
-from core.specs import settings_of
-
-__all__ = ["SearchPlan", "tune_search"]
+from leakscope.core.attacks.fitted import bind
+from leakscope.core.attacks.inversion.augmentation import substitute_words
+from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
+from leakscope.core.attacks.inversion.search.attack import SearchAttack
+from leakscope.core.attacks.inversion.search.correction import CorrectionPlan, Corrections
+from leakscope.core.protocols import Encoder, OnProgress, no_progress
+from leakscope.core.specs import settings_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchPlan:
-    """How much the search learns anew: fewer texts than at first, since it goes on from there.
+    """How many texts and epochs the adaptation uses; fewer than the first training.
 
     Attributes
     ----------
@@ -48,16 +46,16 @@ def tune_search(
     plan: SearchPlan,
     on_progress: OnProgress = no_progress,
 ) -> SearchAttack:
-    """Return a copy of a search over another classifier, with all that it judges by.
+    """Return a copy of a search over another classifier, with correctors, map and judges refitted.
 
-    Correctors are trained on from those that it has; without any it goes on without.
+    Correctors are fine-tuned from the existing ones; a search without any stays without.
 
     Parameters
     ----------
     base : ProbeMLCAttack
         The classifier to put underneath, of the same vocabulary.
     encoders : (queried, attacked)
-        What encodes the words that are tried, and what the vectors under attack come from.
+        The encoder of the tried words, and that of the vectors under attack.
     texts : (known, held)
         Auxiliary texts, and others that neither classifier nor correctors were trained on.
     """

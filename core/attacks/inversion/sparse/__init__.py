@@ -1,1 +1,1 @@
-"""Sparse coding: few tokens that explain the mean of token vectors."""
+"""Sparse coding: explain the mean of token vectors by few tokens."""

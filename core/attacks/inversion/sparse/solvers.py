@@ -1,4 +1,4 @@
-"""Two solvers of the non-negative lasso of SR20 Eq. 7, on many targets at once.
+"""Two solvers for the non-negative lasso of SR20 Eq. 7, on many targets at once.
 
 Both minimise f(z) = ‖Vᵀz − t‖² + λ‖z‖₁ over z ≥ 0. At the optimum the pull of token j,
 h_j = v_j·(t − Vᵀz) − λ/2, is 0 where z_j > 0 and at most 0 elsewhere.
@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path
 
-from core.protocols import OnProgress, no_progress
-
-__all__ = ["SOLVERS", "kkt_residual", "objective", "projected_adam", "working_set"]
+from leakscope.core.protocols import OnProgress, no_progress
 
 Floats = NDArray[np.float32]
 
 
 def objective(z: Floats, tokens: Floats, targets: Floats, lambda_: float) -> NDArray[np.float64]:
-    """Return ‖Vᵀz − t‖² + λ‖z‖₁ of each row: z (n, |V|), tokens (|V|, d), targets (n, d).
+    """Return the lasso objective ‖Vᵀz − t‖² + λ‖z‖₁ of each row of z.
 
     Examples
     --------
@@ -36,10 +34,10 @@ def objective(z: Floats, tokens: Floats, targets: Floats, lambda_: float) -> NDA
 
 
 def kkt_residual(z: Floats, tokens: Floats, targets: Floats, lambda_: float) -> NDArray[np.float64]:
-    """Return how far each row is from optimal: max of h_j, and of |h_j| where z_j > 0.
+    """Return the violation of the optimality (KKT) conditions of each row; 0 at the optimum.
 
-    Zero at the optimum, and λ/2 is the pull at which a token enters, so a residual of a
-    thousandth of λ is small.
+    The maximum of h_j, and of |h_j| where z_j > 0. A token enters at a pull of λ/2, so a residual
+    of a thousandth of λ is small.
     """
     wide = tokens.astype(np.float64)
     pull = (targets - z.astype(np.float64) @ wide) @ wide.T - lambda_ / 2
@@ -56,11 +54,11 @@ def projected_adam(
     tolerance: float = 1e-5,
     on_progress: OnProgress = no_progress,
 ) -> Floats:
-    """Minimise Eq. 7 as the paper does: Adam, coordinates below 0 set to 0 after each step.
+    """Solve Eq. 7 as the paper does: Adam, with negative coordinates set to 0 after each step.
 
     Implements Song & Raghunathan (2020), Alg. 1 lines 5–9.
-    Differs from the paper: says when it has converged, namely when the summed objective has
-    fallen by less than the share `tolerance` over 50 steps.
+    Differs from the paper: it stops when the summed objective has fallen by less than the share
+    `tolerance` over 50 steps.
 
     Returns
     -------
@@ -94,7 +92,7 @@ def working_set(
     max_rounds: int = 50,
     on_progress: OnProgress = no_progress,
 ) -> Floats:
-    """Minimise Eq. 7 exactly on the few tokens that matter, then look for ones left out.
+    """Solve Eq. 7 exactly on a small working set of tokens that grows until none violates it.
 
     Each round computes the pulls of all tokens for all targets in one matrix product, adds the
     `size` strongest to each target's working set, and solves on that set by coordinate descent
@@ -108,7 +106,7 @@ def working_set(
     """
     z = np.zeros((len(targets), len(tokens)), dtype=np.float32)
     if not lambda_ > 0:
-        raise ValueError("lambda_ must be positive: without it every token may enter.")
+        raise ValueError("lambda_ must be positive; at 0, every token may be selected.")
     open_rows = np.arange(len(targets))
     basis = torch.from_numpy(tokens)
     allowed = tolerance * lambda_ / 2
@@ -136,13 +134,13 @@ def working_set(
 def _descend(
     tokens: Floats, target: Floats, start: Floats, lambda_: float, tolerance: float
 ) -> Floats:
-    """Solve on a working set: coordinate descent, then one exact step on the tokens it kept.
+    """Solve one target on its working set: coordinate descent, then an exact step on its support.
 
     scikit-learn minimises ‖…‖²/(2d) + α‖z‖₁, so α = λ/(2d).
     """
     gram, pull = (tokens @ tokens.T).astype(np.float64), (tokens @ target).astype(np.float64)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the outer loop looks at the pulls
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the outer loop checks the gradients
         _, path, _ = enet_path(
             np.asfortranarray(tokens.T, dtype=np.float64),
             target.astype(np.float64),
@@ -171,4 +169,4 @@ SOLVERS: dict[str, Callable[[Floats, Floats, float], Floats]] = {
     "working_set": working_set,
     "projected_adam": projected_adam,
 }
-"""The solvers by the name that the attack's setting uses."""
+"""The solvers by their setting name."""

@@ -1,1 +1,1 @@
-"""Was a text classifier trained on this sample, or on this user's? What its answers tell."""
+"""Membership inference on text classifiers, for samples and for users, from their outputs."""

@@ -1,4 +1,4 @@
-"""The Bayesian likelihood ratio: what few shadow models leave in doubt widens its tails.
+"""The Bayesian likelihood ratio (BaVarIA): LiRA with a conjugate prior, for few shadow models.
 
 For a sample, ψ, which is φ or 2 asinh(φ / 2), is normal over models, with a mean for those that
 were trained on it, another for those that were not, and one variance, r times as large inside:
@@ -26,12 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from core.attacks.membership.classifiers.aligned import Aligned
-from core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from core.attacks.membership.classifiers.sides import Side, Sides, sides_of
-from core.specs import setting, validate_settings
-
-__all__ = ["BaVarIA", "Posterior", "Prior", "calmed", "log_student", "posterior_of", "prior_of"]
+from leakscope.core.attacks.membership.classifiers.in_out_statistics import (
+    InOutStatistics,
+    Sides,
+    split_in_out,
+)
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from leakscope.core.attacks.membership.classifiers.shadow_model_attack import ShadowModelAttack
+from leakscope.core.specs import setting, validate_settings
 
 _NOISE_SHARE = 0.2
 """Share of the variance that counts as noise where no sample has two models of a side (ours)."""
@@ -49,8 +51,8 @@ _LEAST = 1e-9
 _Array = NDArray[np.float64]
 
 
-def log_student(values: _Array, freedom: _Array, location: _Array, scale2: _Array) -> _Array:
-    """Return the logarithm of Student's density with a location and a squared scale."""
+def log_student_t(values: _Array, freedom: _Array, location: _Array, scale2: _Array) -> _Array:
+    """Return the log-density of Student's t with a location and a squared scale."""
     norm = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - np.log(freedom * np.pi * scale2) / 2
     found: _Array = norm - (freedom + 1) / 2 * np.log1p(
         (values - location) ** 2 / (freedom * scale2)
@@ -58,15 +60,15 @@ def log_student(values: _Array, freedom: _Array, location: _Array, scale2: _Arra
     return found
 
 
-def calmed(phi: _Array) -> _Array:
-    """Return ψ = 2 asinh(φ / 2): φ where it is small, about ± 2 log |φ| where it is large.
+def compress_logits(phi: _Array) -> _Array:
+    """Compress logits by ψ = 2 asinh(φ / 2): φ if small, about ± 2 log |φ| if large.
 
-    Ours. How much φ varies over models grows with |φ|, which one prior for all samples cannot
-    say; of ψ it varies more evenly.
+    Ours. The variance of φ over models grows with |φ|, which one prior for all samples cannot
+    describe; that of ψ is more even.
 
     Examples
     --------
-    >>> calmed(np.array([-0.01, 0.0, 20.0])).round(3).tolist()
+    >>> compress_logits(np.array([-0.01, 0.0, 20.0])).round(3).tolist()
     [-0.01, 0.0, 5.996]
     """
     found: _Array = 2 * np.arcsinh(phi / 2)
@@ -75,7 +77,7 @@ def calmed(phi: _Array) -> _Array:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is held of a sample before its shadow models are asked.
+    """The prior over a sample's IN and OUT means and variance, shared by all samples.
 
     Attributes
     ----------
@@ -98,7 +100,7 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What is held of each sample after.
+    """The posterior predictive Student's t of each sample, IN and OUT.
 
     Attributes
     ----------
@@ -115,15 +117,15 @@ class Posterior:
     freedom: _Array
 
     def log_odds(self, psi: _Array) -> _Array:
-        """Return log t(ψ | in) − log t(ψ | out), in nats."""
+        """Return the log-likelihood ratio log t(ψ | in) − log t(ψ | out), in nats."""
         outside, inside = (
-            log_student(psi, self.freedom, self.location[:, i], self.scale2[:, i]) for i in (0, 1)
+            log_student_t(psi, self.freedom, self.location[:, i], self.scale2[:, i]) for i in (0, 1)
         )
         return inside - outside
 
 
-def prior_of(sides: Sides) -> Prior:
-    """Return the prior that fits all samples together, by moments.
+def fit_prior(sides: Sides) -> Prior:
+    """Fit the shared prior to all samples by the method of moments.
 
     Ours throughout: r and E[σ²] = β / (α − 1) are the pooled variances; m the means of all,
     μ_in being μ_out and the average shift; the covariance of the means what their spread over
@@ -141,7 +143,8 @@ def prior_of(sides: Sides) -> Prior:
     return Prior(mean, precision, ratio, alpha, (alpha - 1) * noise_out)
 
 
-def _noise(side: Side) -> float:
+def _noise(side: InOutStatistics) -> float:
+    """Return the pooled variance of one side within samples, or a fallback; above 0."""
     pooled = side.variance()
     if np.isnan(pooled):
         pooled = _NOISE_SHARE * float(side.values.var())
@@ -149,7 +152,7 @@ def _noise(side: Side) -> float:
 
 
 def _spread(sides: Sides, noise_in: float, noise_out: float) -> _Array:
-    """Return the covariance of the two means over samples, noise taken off."""
+    """Return the covariance of the IN and OUT means over samples, corrected for noise."""
     variances = []
     for side, noise in ((sides.outside, noise_out), (sides.inside, noise_in)):
         whole = float(side.mean[side.has].var())
@@ -165,6 +168,7 @@ def _spread(sides: Sides, noise_in: float, noise_out: float) -> _Array:
 
 
 def _alpha(sides: Sides, ratio: float) -> float:
+    """Estimate α of the inverse-gamma prior from the spread of the samples' variances."""
     degrees = np.maximum(sides.inside.count - 1, 0) + np.maximum(sides.outside.count - 1, 0)
     known = degrees > 0
     if known.sum() <= _FEWEST:
@@ -177,8 +181,8 @@ def _alpha(sides: Sides, ratio: float) -> float:
     return 2 + 1 / max(spread, 1e-3)
 
 
-def posterior_of(prior: Prior, sides: Sides) -> Posterior:
-    """Return what is held of each sample, by the equations at the head of this file."""
+def compute_posterior(prior: Prior, sides: Sides) -> Posterior:
+    """Update the prior by each sample's shadow models, by the equations of the module docstring."""
     outside, inside = sides.outside, sides.inside
     weight = np.stack([outside.count, inside.count / prior.ratio], axis=1)
     means = np.stack([outside.mean, inside.mean], axis=1)
@@ -197,20 +201,20 @@ def posterior_of(prior: Prior, sides: Sides) -> Posterior:
 
 
 @dataclass
-class BaVarIA(Aligned):
-    """The likelihood ratio with normal-inverse-gamma priors, after Brännvall (2026).
+class BaVarIA(ShadowModelAttack):
+    """A likelihood-ratio attack with normal-inverse-gamma priors, after Brännvall (2026).
 
     We had a description of the paper, not its text: Student-t predictions from
-    normal-inverse-gamma priors in place of LiRA's normals. Ours: that one variance and one prior
-    span both sides, so that what is known of the other side tells of a side with few models or
-    none; how the prior is set (`prior_of`); and ψ in place of φ (`calmed`). What each gains:
+    normal-inverse-gamma priors in place of LiRA's normals. Ours: one variance and one prior for
+    both sides, so that one side informs the other where that has few models or none; how the prior
+    is set (`fit_prior`); and ψ in place of φ (`compress_logits`). The gain of each:
     docs/decisions/0019-one-prior-for-both-sides.md.
     """
 
-    scale: str = setting("asinh", "on which noise is even", choices=("asinh", "logit"))
+    scale: str = setting("asinh", "on which the noise is even", choices=("asinh", "logit"))
 
     def fit(self, shadows: Shadows) -> BaVarIA:
-        """Take what the shadow models say of each sample.
+        """Compute each sample's posterior from the outputs of shadow models.
 
         Raises
         ------
@@ -219,27 +223,28 @@ class BaVarIA(Aligned):
         """
         validate_settings(self)
         psi = self._scaled(self.logits_of(shadows))
-        sides = sides_of(psi, shadows.members, shadows.labels)
+        sides = split_in_out(psi, shadows.members, shadows.labels)
         sides.shift()
-        self.agreed_ = self.agreed(psi)
-        self.posterior_ = posterior_of(prior_of(sides), sides)
+        self.agreed_ = self.unanimous(psi)
+        self.posterior_ = compute_posterior(fit_prior(sides), sides)
         self.labels_ = shadows.labels
         return self
 
     def scores(self, target: Outputs) -> _Array:
         """Return the log-likelihood ratio of each sample in nats; above 0, likelier a member.
 
-        Ours: it is 0 where the target says exactly what every shadow model says. Such an answer is
-        no evidence, and the widths of the two predictions would tell how many models hold the
+        Ours: it is 0 where the target's output equals that of every shadow model. Such an output is
+        no evidence, and the widths of the two predictions would reveal how many models hold the
         sample.
 
         Raises
         ------
         NotFittedError, InvalidInputError
-            As `Aligned.check`.
+            As `ShadowModelAttack.check`.
         """
         psi = self._scaled(self.logit_of(target))
         return np.where(psi == self.agreed_, 0.0, self.posterior_.log_odds(psi))
 
     def _scaled(self, phi: _Array) -> _Array:
-        return calmed(phi) if self.scale == "asinh" else phi
+        """Apply the chosen scale to logits: compressed, or unchanged."""
+        return compress_logits(phi) if self.scale == "asinh" else phi

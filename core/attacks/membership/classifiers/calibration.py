@@ -1,7 +1,7 @@
-"""Thresholds for verdicts: shadow models play the target, of which nothing but scores is used.
+"""Calibrated thresholds for verdicts, from shadow models that take the target's place.
 
-Whose membership is asked for takes no part in what decides it: neither the samples under attack nor
-who of them is a member.
+The thresholds depend on shadow models alone: not on the attacked samples' scores, nor on their
+membership.
 """
 
 from __future__ import annotations
@@ -11,35 +11,33 @@ from typing import Any
 
 import numpy as np
 
-from core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from core.attacks.membership.classifiers.plans import Plan, ranking_of
-from core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS, make_attack
-from core.attacks.membership.classifiers.users import users_of
-from core.attacks.membership.ranking import Ranking
-from core.attacks.membership.rates import RATES, AtRate
-from core.attacks.membership.roc import best_threshold, tpr_at_fpr
-from core.errors import InvalidInputError
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from leakscope.core.attacks.membership.classifiers.plans import Plan, ranking_of
+from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS, make_attack
+from leakscope.core.attacks.membership.classifiers.users import users_of
+from leakscope.core.attacks.membership.ranking import Ranking
+from leakscope.core.attacks.membership.rates import RATES, AtRate
+from leakscope.core.attacks.membership.roc import best_threshold, tpr_at_fpr
+from leakscope.core.errors import InvalidInputError
 
-__all__ = ["calibrated_rates", "calibrated_threshold", "played", "rates_of"]
-
-_MOST_PLAYED = 4
+_MOST_TESTED = 4
 
 
-def played(plan: Plan, shadows: Shadows | Sequence[Outputs]) -> Ranking | None:
-    """Return how an attack ranks the samples of shadow models that play the target.
+def shadow_ranking(plan: Plan, shadows: Shadows | Sequence[Outputs]) -> Ranking | None:
+    """Rank the samples of shadow models by an attack in which each takes the target's place.
 
-    Up to four play, each scored by the others; their scores are taken together, units being the
-    users, or samples. With few, the others hold a sample less often where the one that plays does,
-    so that thresholds are only about right. A model that is alone plays against itself where
-    the attack compares no models, as in Algorithms 1 to 4 of Shejwalkar et al. (2021). None where
-    the others are not enough for the attack.
+    Up to four do, each scored by the others; their scores are pooled, with users or samples as
+    units. With few models, the others hold a sample less often if the tested one does, so that
+    thresholds are approximate. A single model is tested against itself if the attack compares no
+    models, as in Algorithms 1 to 4 of Shejwalkar et al. (2021). None where the others are too few
+    for the attack.
     """
     found = []
-    for number, (model, others) in enumerate(_casts(plan, shadows)):
+    for number, (model, others) in enumerate(_leave_one_out(plan, shadows)):
         attack = make_attack(plan.attack, **plan.settings)
         try:
             ranking = ranking_of(attack.fit(others).scores(model), model, plan.level)
-        except InvalidInputError:  # the others lack a side, or the one that plays does
+        except InvalidInputError:  # the other models or the tested model lack a side
             continue
         found.append((ranking, _units(plan, model, shadows, number)))
     if not found:
@@ -51,14 +49,16 @@ def played(plan: Plan, shadows: Shadows | Sequence[Outputs]) -> Ranking | None:
     )
 
 
-def _casts(plan: Plan, shadows: Shadows | Sequence[Outputs]) -> Iterator[tuple[Outputs, Any]]:
-    """Yield models that play the target, each with those that the attack learns from."""
+def _leave_one_out(
+    plan: Plan, shadows: Shadows | Sequence[Outputs]
+) -> Iterator[tuple[Outputs, Any]]:
+    """Yield each shadow model that takes the target's place, with the others."""
     n = shadows.n_models if isinstance(shadows, Shadows) else len(shadows)
     if n == 1:
         if CLASSIFIER_ATTACKS[plan.attack].needs != "the same samples":
             yield (shadows.model(0) if isinstance(shadows, Shadows) else shadows[0]), shadows
         return
-    for number in range(min(n, _MOST_PLAYED)):
+    for number in range(min(n, _MOST_TESTED)):
         if isinstance(shadows, Shadows):
             yield shadows.model(number), shadows.without(number)
         else:
@@ -68,7 +68,7 @@ def _casts(plan: Plan, shadows: Shadows | Sequence[Outputs]) -> Iterator[tuple[O
 def _units(
     plan: Plan, model: Outputs, shadows: Shadows | Sequence[Outputs], number: int
 ) -> Sequence[Hashable]:
-    """Return what is independent of each other: users, else samples, which aligned models share."""
+    """Return the independent unit of each sample: its user, or the sample itself."""
     if plan.level == "user":
         return users_of(model).names
     if model.users is not None:
@@ -78,28 +78,28 @@ def _units(
 
 
 def calibrated_threshold(plan: Plan, shadows: Shadows, game: Ranking | None = None) -> float | None:
-    """Return the threshold that gains most where shadow models play the target.
+    """Return the score threshold of the largest advantage on shadow models in the target's place.
 
-    None where one model is alone, or the others are not enough for the attack. `game` is what
-    `played` returned of the same, where it did already.
+    None for a single model, or where the others are too few for the attack. `game` is the result
+    of `shadow_ranking` for the same arguments, if known.
     """
     if shadows.n_models == 1:
         return None
-    ranking = played(plan, shadows) if game is None else game
+    ranking = shadow_ranking(plan, shadows) if game is None else game
     return None if ranking is None else best_threshold(ranking.scores, ranking.members)
 
 
 def calibrated_rates(plan: Plan, shadows: Shadows | Sequence[Outputs] | None) -> tuple[AtRate, ...]:
-    """Return what shadow models give at each rate of false accusations, its threshold with it.
+    """Return threshold and true-positive rate at each false-positive rate, from shadow models.
 
-    Empty without shadow models, or where they are not enough to play the target.
+    Empty without shadow models, or where they are too few to take the target's place.
     """
-    ranking = None if shadows is None else played(plan, shadows)
-    return rates_of(ranking)
+    ranking = None if shadows is None else shadow_ranking(plan, shadows)
+    return shadow_rates(ranking)
 
 
-def rates_of(game: Ranking | None) -> tuple[AtRate, ...]:
-    """Return the same of what `played` returned."""
+def shadow_rates(game: Ranking | None) -> tuple[AtRate, ...]:
+    """Return threshold and true-positive rate at each false-positive rate of a shadow ranking."""
     if game is None:
         return ()
     return tuple(tpr_at_fpr(game, rate) for rate in RATES)

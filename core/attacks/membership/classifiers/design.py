@@ -1,10 +1,10 @@
-"""Whether the shadow design alone predicts who is a member: then no attack that uses it is valid.
+"""Test whether the shadow design alone predicts membership, which makes attacks invalid.
 
-An attack on the target's own samples knows which shadow models hold each sample. If that says
-anything of the target's members, the attack scores above chance without a leak: where each model of
-a k-fold leaves out another fold, where shadow models are trained on members alone or on others
-alone, where each sample is in exactly half of all models, the target counted. Drawing the shadow
-models' samples without regard to the target's members is the remedy.
+An attack on the target's own samples knows which shadow models hold each sample. If that correlates
+with the target's members, the attack scores above chance without a leak. Examples: each model of a
+k-fold leaves out another fold, shadow models are trained on members alone or on others alone, or
+each sample is in exactly half of all models including the target. The remedy is to draw the shadow
+models' samples independently of the target's members.
 """
 
 from __future__ import annotations
@@ -12,22 +12,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from core.attacks.membership.predictability import Predictability, predictability
-from core.attacks.membership.ranking import are_whole
-from core.units import unit_rows
-
-__all__ = ["check_design"]
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from leakscope.core.attacks.membership.predictability import Predictability, predictability
+from leakscope.core.attacks.membership.ranking import units_are_pure
+from leakscope.core.units import cluster_ids
 
 _FEWEST_ALIKE = 5
-"""Samples from which on a pattern of shadow models has a feature of its own."""
+"""The number of samples from which a pattern of shadow models gets its own feature."""
 
 _MOST_PATTERNS = 256
 _MOST_COUNTS = 65
 
 
 def check_design(target: Outputs, shadows: Shadows, *, seed: int = 0) -> Predictability:
-    """Return how well which shadow models hold a sample predicts that the target holds it.
+    """Test how well a sample's shadow-model memberships predict its membership in the target.
 
     Features of a sample are the shadow models that hold it, how many they are, and, where several
     samples share it, the pattern as a whole. Units are users where every model holds all samples
@@ -53,23 +51,25 @@ def check_design(target: Outputs, shadows: Shadows, *, seed: int = 0) -> Predict
     >>> check_design(target, of_members).is_above_chance
     True
     """
-    members, inside = _units(target, shadows)
-    return predictability(_features(inside), members, seed=seed)
+    members, inside = _membership_of_units(target, shadows)
+    return predictability(_membership_features(inside), members, seed=seed)
 
 
-def _units(target: Outputs, shadows: Shadows) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return who is a member, (n_units,), and whom each shadow model holds, (n_models, n_units)."""
+def _membership_of_units(
+    target: Outputs, shadows: Shadows
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return units' memberships in the target, (n,), and in each shadow model, (n_models, n)."""
     if target.users is None:
         return target.members, shadows.members
-    rows = unit_rows(target.users, len(target))
-    if not all(are_whole(rows, held) for held in (target.members, *shadows.members)):
+    rows = cluster_ids(target.users, len(target))
+    if not all(units_are_pure(rows, held) for held in (target.members, *shadows.members)):
         return target.members, shadows.members
     first = np.unique(rows, return_index=True)[1]
     return target.members[first], shadows.members[:, first]
 
 
-def _features(inside: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return what is known of each unit, (n_units, n_features), without constant features."""
+def _membership_features(inside: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the non-constant features of units from their memberships in shadow models."""
     counts = inside.sum(axis=0)
     found = [inside.T.astype(np.float64)]
     values = np.unique(counts)

@@ -1,4 +1,4 @@
-"""Attacks on one classifier, scored: what is found, at what rate of false accusations."""
+"""Run and score membership attacks on one classifier."""
 
 from __future__ import annotations
 
@@ -8,62 +8,40 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.classifiers.calibration import (
+from leakscope.core.attacks.membership.classifiers.calibration import (
     calibrated_threshold,
-    played,
-    rates_of,
+    shadow_ranking,
+    shadow_rates,
 )
-from core.attacks.membership.classifiers.design import check_design
-from core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from core.attacks.membership.classifiers.plans import (
+from leakscope.core.attacks.membership.classifiers.design import check_design
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from leakscope.core.attacks.membership.classifiers.plans import (
     Plan,
     has_both_kinds_of_users,
     plans,
     ranking_of,
-    sides_there,
-    usable_of,
+    usable_shadows,
 )
-from core.attacks.membership.classifiers.registry import (
+from leakscope.core.attacks.membership.classifiers.registry import (
     CLASSIFIER_ATTACKS,
     ClassifierAttack,
     make_attack,
 )
-from core.attacks.membership.predictability import Predictability
-from core.attacks.membership.ranking import are_whole
-from core.attacks.membership.roc import (
-    RATES,
-    AtRate,
-    Ranking,
-    advantage,
-    auc,
-    shuffled,
-    tpr_at_fpr,
-)
-from core.intervals import bootstrap_interval
-from core.protocols import OnProgress
-from core.results import Interval, Score
-from core.units import unit_rows
-
-__all__ = [
-    "AttackOutcome",
-    "Plan",
-    "auc_of",
-    "calibrated_threshold",
-    "control",
-    "evaluate",
-    "has_both_kinds_of_users",
-    "plans",
-    "ranked",
-    "resamples_of",
-    "sides_there",
-]
+from leakscope.core.attacks.membership.predictability import Predictability
+from leakscope.core.attacks.membership.ranking import Ranking, shuffled, units_are_pure
+from leakscope.core.attacks.membership.rates import RATES, AtRate
+from leakscope.core.attacks.membership.roc import advantage, auc, tpr_at_fpr
+from leakscope.core.intervals import bootstrap_interval
+from leakscope.core.protocols import OnProgress
+from leakscope.core.results import Interval, Score
+from leakscope.core.units import cluster_ids
 
 N_SHUFFLES = 40
 
 
 @dataclass(frozen=True)
 class AttackOutcome:
-    """What an attack reached.
+    """The scores of one attack: AUC, rates, control and decisions.
 
     Attributes
     ----------
@@ -72,19 +50,19 @@ class AttackOutcome:
     at : tuple of AtRate
         True-positive rates at `RATES` of false positives.
     control : Score
-        AUC where membership was dealt by lot; has to be about one half.
+        AUC under randomly permuted membership; has to be about one half.
     accuracy, advantage : Score or None
-        Of decisions by thresholds that shadow models gave; None without shadow models.
+        Of decisions by thresholds from shadow models; None without shadow models.
     ranking : Ranking
         Scores and membership, for curves and for comparing two attacks.
     decided : ndarray of bool or None
-        Who is called a member by these thresholds: samples, or users in the order of the alphabet.
+        Who is called a member by these thresholds: samples, or users in alphabetical order.
     calibrated : tuple of AtRate
-        For verdicts, what shadow models give at `RATES`, with their thresholds; empty without
-        them, and where it was not asked for.
+        For verdicts: rates and thresholds of shadow models at `RATES`; empty without shadow models,
+        and where not requested.
     design : Predictability or None
-        Of an attack that asks shadow models about the target's own samples, where it was asked
-        for: whether the shadow design alone predicts who is a member.
+        For an attack that queries shadow models with the target's own samples, where requested:
+        whether the shadow design alone predicts membership.
     """
 
     plan: Plan
@@ -100,7 +78,7 @@ class AttackOutcome:
 
     @property
     def is_valid(self) -> bool:
-        """Whether what is found can be a leak: False where the shadow design gives it away."""
+        """Whether the result can be a leak: False if the shadow design predicts membership."""
         return self.design is None or not self.design.is_above_chance
 
 
@@ -114,7 +92,7 @@ def evaluate(
     is_checked: bool = False,
     on_progress: OnProgress | None = None,
 ) -> list[AttackOutcome]:
-    """Run attacks on a classifier and score them.
+    """Run membership attacks on a classifier and score them.
 
     Parameters
     ----------
@@ -127,12 +105,12 @@ def evaluate(
     seed : int
         Of bootstraps and of the control.
     is_calibrated : bool
-        Also find the thresholds of shadow models that verdicts need.
+        Also compute the thresholds of shadow models that verdicts need.
     is_checked : bool
-        Also check that the shadow design does not predict who is a member; for models whose
-        training sets were not drawn here.
+        Also test whether the shadow design predicts membership; for models whose training sets were
+        not drawn here.
     on_progress : callable, optional
-        Told after each attack.
+        Called before each attack.
 
     Raises
     ------
@@ -145,7 +123,7 @@ def evaluate(
     for i, plan in enumerate(chosen):
         if on_progress is not None:
             on_progress(i / len(chosen), plan.name)
-        found.append(_run(plan, target, shadows, seed, is_calibrated=is_calibrated))
+        found.append(_run_plan(plan, target, shadows, seed, is_calibrated=is_calibrated))
     if is_checked and isinstance(shadows, Shadows):
         design = check_design(target, shadows, seed=seed)
         found = [
@@ -157,10 +135,10 @@ def evaluate(
     return found
 
 
-def auc_of(
+def attack_auc(
     plan: Plan, target: Outputs, shadows: Shadows | Sequence[Outputs] | None, *, seed: int = 0
 ) -> Score:
-    """Return the AUC of an attack alone, as `evaluate` tells it.
+    """Return only the AUC of an attack, as `evaluate` computes it.
 
     Raises
     ------
@@ -168,33 +146,35 @@ def auc_of(
         As `evaluate`.
     """
     ranking = ranked(plan, target, shadows)
-    return auc(ranking, seed=seed, n_resamples=resamples_of(len(ranking.scores)))
+    return auc(ranking, seed=seed, n_resamples=n_resamples_for(len(ranking.scores)))
 
 
 def ranked(plan: Plan, target: Outputs, shadows: Shadows | Sequence[Outputs] | None) -> Ranking:
-    """Return how an attack ranks the target's samples, or its users, and nothing more.
+    """Return only an attack's ranking of the target's samples or users.
 
     Raises
     ------
     InvalidInputError
         As `evaluate`.
     """
-    return _scored(plan, target, shadows)[2]
+    return _fit_and_rank(plan, target, shadows)[2]
 
 
-def _scored(
+def _fit_and_rank(
     plan: Plan, target: Outputs, shadows: Shadows | Sequence[Outputs] | None
 ) -> tuple[ClassifierAttack, Shadows | Sequence[Outputs] | None, Ranking]:
-    """Return an attack with what it learned from, and how it ranks the target's samples."""
+    """Fit an attack on usable shadow models and rank the target; return all three."""
     attack = make_attack(plan.attack, **plan.settings)
-    if CLASSIFIER_ATTACKS[plan.attack].needs == "nothing":  # the others say what they lack
-        shadows = usable_of(plan.attack, shadows)
+    if (
+        CLASSIFIER_ATTACKS[plan.attack].needs == "nothing"
+    ):  # other attacks raise an error that says what is missing
+        shadows = usable_shadows(plan.attack, shadows)
     if shadows is not None:
         attack.fit(shadows)
     return attack, shadows, ranking_of(attack.scores(target), target, plan.level)
 
 
-def _run(
+def _run_plan(
     plan: Plan,
     target: Outputs,
     shadows: Shadows | Sequence[Outputs] | None,
@@ -202,10 +182,11 @@ def _run(
     *,
     is_calibrated: bool,
 ) -> AttackOutcome:
-    attack, shadows, ranking = _scored(plan, target, shadows)
-    n_resamples = resamples_of(len(ranking.scores))
-    game = played(plan, shadows) if is_calibrated and shadows is not None else None
-    decided = _decided(plan, attack, target, shadows, ranking.scores, game)
+    """Run one attack and compute all of its scores."""
+    attack, shadows, ranking = _fit_and_rank(plan, target, shadows)
+    n_resamples = n_resamples_for(len(ranking.scores))
+    game = shadow_ranking(plan, shadows) if is_calibrated and shadows is not None else None
+    decided = _decisions(plan, attack, target, shadows, ranking.scores, game)
     accuracy = gain = None
     if decided is not None:
         right = (decided == ranking.members).astype(np.float64)
@@ -228,36 +209,39 @@ def _run(
         gain,
         ranking,
         decided,
-        rates_of(game),
+        shadow_rates(game),
     )
 
 
-def resamples_of(n: int) -> int:
-    """Return how many resamples a bootstrap of n draws: fewer of many, whose ends vary less."""
+def n_resamples_for(n: int) -> int:
+    """Return the number of bootstrap resamples for n samples: fewer for more samples."""
     return int(np.clip(8_000_000 // n, 400, 2000))
 
 
 def control(ranking: Ranking, seed: int = 0) -> Score:
-    """Return the AUC where membership is dealt by lot, to users where each is of one kind.
+    """Return the AUC under random permutations of membership: the control.
 
-    The mean of 40 deals, with the range that holds 95 % of them.
+    The mean of 40 permutations, with the range of 95 % of them. Users are permuted as a whole if
+    each is of one kind.
     """
-    from scipy.stats import rankdata  # takes seconds to import, and pages show what was measured
+    from scipy.stats import (
+        rankdata,
+    )  # slow to import, and pages that only show results do not need it
 
     ranks = rankdata(ranking.scores)
-    rows = unit_rows(ranking.units, len(ranking.members))
-    units = ranking.units if are_whole(rows, ranking.members) else None
+    rows = cluster_ids(ranking.units, len(ranking.members))
+    units = ranking.units if units_are_pure(rows, ranking.members) else None
     found = []
-    for deal in range(N_SHUFFLES):
-        dealt = shuffled(ranking.members, units, seed=1000 * seed + deal)
-        n, n_dealt = len(dealt), int(dealt.sum())
-        above = ranks[dealt].sum() - n_dealt * (n_dealt + 1) / 2
-        found.append(above / (n_dealt * (n - n_dealt)))
+    for number in range(N_SHUFFLES):
+        permuted = shuffled(ranking.members, units, seed=1000 * seed + number)
+        n, n_inside = len(permuted), int(permuted.sum())
+        above = ranks[permuted].sum() - n_inside * (n_inside + 1) / 2
+        found.append(above / (n_inside * (n - n_inside)))
     low, high = np.quantile(found, [0.025, 0.975])
     return Score(float(np.mean(found)), Interval(float(low), float(high)), len(ranks), 0.5)
 
 
-def _decided(
+def _decisions(
     plan: Plan,
     attack: ClassifierAttack,
     target: Outputs,
@@ -265,7 +249,7 @@ def _decided(
     scores: NDArray[np.float64],
     game: Ranking | None,
 ) -> NDArray[np.bool_] | None:
-    """Return who is called a member, by a threshold of shadow models alone; None without them."""
+    """Return who is called a member by a threshold from shadow models; None without them."""
     if shadows is None or plan.attack == "feature":
         return None
     if hasattr(attack, "decide"):

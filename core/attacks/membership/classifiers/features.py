@@ -1,4 +1,4 @@
-"""Five numbers that tell of a classifier's answer whether it was trained on the sample.
+"""Five membership features of a classifier's output for a sample, and the scaled logit.
 
 S21 is Shejwalkar et al. (2021), “Membership inference attacks against NLP classification models”,
 appendix A.1. The functions take probabilities (n, n_classes) and labels (n,), and return (n,).
@@ -12,26 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.classifiers.outputs import Outputs
-from core.registry import Entry, find
-
-__all__ = [
-    "FEATURES",
-    "FLOOR",
-    "FeatureEntry",
-    "confidence",
-    "correctness",
-    "feature_of",
-    "loss",
-    "member_score",
-    "modified_entropy",
-    "rank",
-    "rest",
-    "scaled_logit",
-]
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs
+from leakscope.core.registry import Entry, find
 
 FLOOR = 1e-30
-"""Least probability: what a logarithm is taken of where a classifier says 0."""
+"""The least probability in a logarithm; zero probabilities are clipped to it."""
 
 _Array = NDArray[np.float64]
 _Labels = NDArray[np.int64]
@@ -51,9 +36,9 @@ def confidence(probabilities: _Array, labels: _Labels) -> _Array:
 
 
 def rest(probabilities: _Array, labels: _Labels) -> _Array:
-    """Return what the other classes have together, Σ_{c≠y} p_c: 1 - p_y without its rounding.
+    """Return the total probability of the other classes, Σ_{c≠y} p_c: 1 - p_y without rounding.
 
-    Where p_y rounds to 1, the sum of the others still tells 1e-12 from 1e-20.
+    Where p_y rounds to 1, the sum of the others still distinguishes 1e-12 from 1e-20.
     """
     others = probabilities.copy()
     np.put_along_axis(others, labels[:, None], 0.0, axis=1)
@@ -62,7 +47,7 @@ def rest(probabilities: _Array, labels: _Labels) -> _Array:
 
 
 def loss(probabilities: _Array, labels: _Labels) -> _Array:
-    """Return the cross-entropy in nats; members have less.
+    """Return the cross-entropy loss in nats; members have less.
 
     Implements feature (1) of S21: -log p_y. Differs from the paper: a probability of 0 counts as
     `FLOOR`, so that the loss is finite.
@@ -76,7 +61,7 @@ def loss(probabilities: _Array, labels: _Labels) -> _Array:
 
 
 def modified_entropy(probabilities: _Array, labels: _Labels) -> _Array:
-    """Return the modified entropy in nats: 0 where a classifier is sure and right.
+    """Return the modified entropy in nats: 0 where a classifier is certain and right.
 
     Implements the definition of Song & Mittal (2021):
     -(1 - p_y) log p_y - Σ_{c≠y} p_c log(1 - p_c). Members have less.
@@ -90,7 +75,7 @@ def modified_entropy(probabilities: _Array, labels: _Labels) -> _Array:
     [0.4904]
     """
     top = probabilities.argmax(axis=1)
-    without = 1.0 - probabilities  # exact enough for every class but one that has nearly all
+    without = 1.0 - probabilities  # exact enough unless a class has nearly all probability
     np.put_along_axis(without, top[:, None], rest(probabilities, top)[:, None], axis=1)
     terms = probabilities * _log(without)
     np.put_along_axis(terms, labels[:, None], 0.0, axis=1)
@@ -100,7 +85,7 @@ def modified_entropy(probabilities: _Array, labels: _Labels) -> _Array:
 
 
 def rank(probabilities: _Array, labels: _Labels) -> _Array:
-    """Return which place the true class has, 1 for the likeliest; members have less.
+    """Return the rank of the true class, 1 for the likeliest; members have less.
 
     Implements feature (3) of S21: 1 + |{c : p_c > p_y}|. Differs from the paper, which does not
     say what ties are: each class that is as likely as the true one counts a half.
@@ -118,7 +103,7 @@ def rank(probabilities: _Array, labels: _Labels) -> _Array:
 
 
 def correctness(probabilities: _Array, labels: _Labels) -> _Array:
-    """Return 1 where the likeliest class is the true one, else 0: all that a label alone tells.
+    """Return 1 where the likeliest class is the true one, else 0; needs only the label.
 
     Implements feature (5) of S21, after Yeom et al. (2018): 1{y = argmax_c p_c}. Of classes that
     are equally likely, the first is answered. Differs from the paper: nothing.
@@ -132,7 +117,7 @@ def correctness(probabilities: _Array, labels: _Labels) -> _Array:
 
 
 def scaled_logit(probabilities: _Array, labels: _Labels) -> _Array:
-    """Return φ = log(p_y / (1 - p_y)), which over models is nearly normal.
+    """Return the scaled logit φ = log(p_y / (1 - p_y)), nearly normal over models.
 
     Implements the scaling of Carlini et al. (2022) in its stable form: the logarithm of p_y less
     that of what the other classes have together. Differs from the paper: 0 counts as `FLOOR` on
@@ -147,40 +132,40 @@ def scaled_logit(probabilities: _Array, labels: _Labels) -> _Array:
 
 
 def _log(probabilities: _Array) -> _Array:
-    """Return the logarithm, finite where a probability is 0 and at most that of 1."""
+    """Return the logarithm of probabilities clipped to [FLOOR, 1]."""
     found: _Array = np.log(np.clip(probabilities, FLOOR, 1.0))
     return found
 
 
 @dataclass(frozen=True)
 class FeatureEntry(Entry):
-    """A feature: its path names a function of probabilities and labels."""
+    """The registry entry of a feature; `path` names a function of probabilities and labels."""
 
     is_lower_for_members: bool = True
     is_label_only: bool = False
-    """Whether the answered label alone gives it, without its probability."""
+    """Whether it needs only the predicted label, not its probability."""
 
 
-_HERE = "core.attacks.membership.classifiers.features"
+_HERE = "leakscope.core.attacks.membership.classifiers.features"
 
 FEATURES: Mapping[str, FeatureEntry] = {
     "loss": FeatureEntry(
         "Loss",
-        "How little probability the true class has, as a logarithm.",
+        "The negative logarithm of the true class's probability.",
         "Yeom et al. (2018); Shejwalkar et al. (2021), appendix A.1",
         f"{_HERE}:loss",
         formula=r"-\log p_y",
     ),
     "modified_entropy": FeatureEntry(
         "Modified entropy",
-        "How undecided the answer is, or how sure of a wrong class.",
+        "How uncertain the output is, or how confident in a wrong class.",
         "Song & Mittal (2021)",
         f"{_HERE}:modified_entropy",
         formula=r"-(1-p_y)\log p_y - \sum_{c\neq y} p_c \log(1-p_c)",
     ),
     "rank": FeatureEntry(
         "Rank",
-        "Which place the true class has among all classes.",
+        "The rank of the true class among all classes.",
         "Song & Shmatikov (2019); Shejwalkar et al. (2021), appendix A.1",
         f"{_HERE}:rank",
         formula=r"1 + |\{c : p_c > p_y\}|",
@@ -195,7 +180,7 @@ FEATURES: Mapping[str, FeatureEntry] = {
     ),
     "correctness": FeatureEntry(
         "Correctness",
-        "Whether the answered class is the true one.",
+        "Whether the predicted class is the true class.",
         "Yeom et al. (2018); Shejwalkar et al. (2021), appendix A.1",
         f"{_HERE}:correctness",
         formula=r"1\{y = \arg\max_c p_c\}",
@@ -207,7 +192,7 @@ FEATURES: Mapping[str, FeatureEntry] = {
 
 
 def feature_of(name: str, outputs: Outputs) -> tuple[_Array, int]:
-    """Return a feature of each sample as it is defined, and -1 where members have less of it.
+    """Compute a feature of each sample, with its sign: -1 if members have less of it, else 1.
 
     Raises
     ------
@@ -220,7 +205,7 @@ def feature_of(name: str, outputs: Outputs) -> tuple[_Array, int]:
 
 
 def member_score(name: str, outputs: Outputs) -> _Array:
-    """Return a feature of each sample, turned so that members have more of it.
+    """Compute a feature of each sample, signed so that members have more of it.
 
     Raises
     ------

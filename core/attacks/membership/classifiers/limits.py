@@ -1,22 +1,20 @@
-"""How much of a classifier's answers is read: light to import, as helps name it."""
+"""Limits on the size of a classifier's outputs, in a module that is quick to import."""
 
 from __future__ import annotations
 
-__all__ = ["MOST_CELLS", "MOST_UPLOADED_CELLS", "rows_said"]
-
 MOST_CELLS = 100_000_000
-"""Probabilities that are read: 0.8 GB, twice while they are put together."""
+"""The most probabilities that are read: 0.8 GB, doubled while they are assembled."""
 
 MOST_UPLOADED_CELLS = 20_000_000
-"""Probabilities of an upload that are read: 160 MB."""
+"""The most probabilities of an upload that are read: 160 MB."""
 
 
-def rows_said(most_cells: int, n_classes: int) -> str:
-    """Return how many rows of so many classes are read.
+def describe_rows(most_cells: int, n_classes: int) -> str:
+    """Describe in words how many rows of n classes a limit on probabilities allows.
 
     Examples
     --------
-    >>> rows_said(20_000_000, 10_000)
+    >>> describe_rows(20_000_000, 10_000)
     '2,000 rows of 10,000 classes'
     """
     return f"{most_cells // n_classes:,} rows of {n_classes:,} classes"

@@ -1,4 +1,4 @@
-"""The likelihood ratio attack: whether φ is like that of models that saw the sample, or not."""
+"""LiRA: the likelihood ratio of a logit under models trained on the sample and models not."""
 
 from __future__ import annotations
 
@@ -8,33 +8,35 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from core.attacks.membership.classifiers.aligned import Aligned
-from core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from core.attacks.membership.classifiers.sides import Side, Sides, sides_of
-from core.specs import setting
-
-__all__ = ["FEWEST_FOR_OWN", "LiRA", "deviation", "log_normal", "offline", "online"]
+from leakscope.core.attacks.membership.classifiers.in_out_statistics import (
+    InOutStatistics,
+    Sides,
+    split_in_out,
+)
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from leakscope.core.attacks.membership.classifiers.shadow_model_attack import ShadowModelAttack
+from leakscope.core.specs import setting
 
 FEWEST_FOR_OWN = 32
-"""Models of a side from which on a sample has a variance of its own."""
+"""The fewest models of a side with which each sample has its own variance."""
 
 _LEAST_DEVIATION = 1e-6
-"""Where all models agree to the last digit."""
+"""The least standard deviation, for models that agree exactly."""
 
 _Array = NDArray[np.float64]
 
 
 def log_normal(values: _Array, mean: _Array, deviation: _Array) -> _Array:
-    """Return the logarithm of the normal density."""
+    """Return the log-density of the normal distribution."""
     scaled = (values - mean) / deviation
     found: _Array = -0.5 * scaled**2 - np.log(deviation) - 0.5 * np.log(2 * np.pi)
     return found
 
 
-def deviation(side: Side) -> _Array:
-    """Return the standard deviation of a side for each sample.
+def deviation(side: InOutStatistics) -> _Array:
+    """Return the standard deviation of one side's models for each sample, own or pooled.
 
-    From 32 models on (the median over samples) each sample has its own, with n − 1 in the
+    From 32 models (the median over samples) each sample has its own, with n − 1 in the
     denominator. Below, all share one, pooled within samples: σ² = Σ_i Σ_k (φ_ik − μ_i)² /
     Σ_i (n_i − 1), as one of two models is no estimate. Where no sample has two, that of all φ.
     Carlini et al. (2022) share a variance, too, where models are few. Differs from them: it is
@@ -51,20 +53,20 @@ def deviation(side: Side) -> _Array:
 
 
 def online(phi: _Array, sides: Sides) -> _Array:
-    """Return log N(φ; μ_in, σ_in) − log N(φ; μ_out, σ_out), a logarithm of odds in nats.
+    """Return LiRA's online score log N(φ; μ_in, σ_in) − log N(φ; μ_out, σ_out), in nats.
 
     Implements Carlini et al. (2022), Algorithm 1. Differs from the paper: where no shadow model
-    of one side exists for a sample, its mean is the other side's, shifted as on average.
+    of one side exists for a sample, its mean is the other side's plus or minus the average shift.
     """
     inside = log_normal(phi, sides.inside_mean(), deviation(sides.inside))
     return inside - log_normal(phi, sides.outside_mean(), deviation(sides.outside))
 
 
 def offline(phi: _Array, sides: Sides) -> _Array:
-    """Return −log P[Z ≥ φ] in nats, Z ~ N(μ_out, σ_out): how seldom a stranger does so well.
+    """Return LiRA's offline score −log P[Z ≥ φ] for Z ~ N(μ_out, σ_out), in nats.
 
     Implements the offline attack of Carlini et al. (2022), Λ = 1 − P[Z > φ], as −log (1 − Λ): the
-    same order, which a share that rounds to 1 would lose. Differs from the paper: as `online`.
+    same order, without ties where Λ rounds to 1. Differs from the paper: as `online`.
     """
     scaled = (phi - sides.outside_mean()) / deviation(sides.outside)
     found: _Array = -log_ndtr(-scaled)
@@ -72,13 +74,13 @@ def offline(phi: _Array, sides: Sides) -> _Array:
 
 
 @dataclass
-class LiRA(Aligned):
+class LiRA(ShadowModelAttack):
     """The likelihood ratio attack of Carlini et al. (2022)."""
 
-    is_online: bool = setting(True, "ask models that were trained on the sample, too")
+    is_online: bool = setting(True, "also use models trained on the sample")
 
     def fit(self, shadows: Shadows) -> LiRA:
-        """Take what the shadow models say of each sample.
+        """Compute IN and OUT statistics of each sample's logit from shadow models.
 
         Raises
         ------
@@ -86,17 +88,17 @@ class LiRA(Aligned):
             They were trained on all samples or, online, on none.
         """
         phi = self.logits_of(shadows)
-        sides = sides_of(phi, shadows.members, shadows.labels)
+        sides = split_in_out(phi, shadows.members, shadows.labels)
         sides.outside_mean()
         if self.is_online:
             sides.inside_mean()
-        self.labels_, self.sides_, self.agreed_ = shadows.labels, sides, self.agreed(phi)
+        self.labels_, self.sides_, self.agreed_ = shadows.labels, sides, self.unanimous(phi)
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return the score of each sample, in nats; online, above 0 where a member is likelier.
+        """Return LiRA's score of each sample in nats; online, above 0 if a member is likelier.
 
-        Ours: where the target says exactly what every shadow model says, nothing is learned. The
+        Ours: where the target's logit equals that of every shadow model, there is no evidence. The
         score is then 0 online, and −log ½ offline.
 
         Raises

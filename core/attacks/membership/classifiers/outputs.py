@@ -1,4 +1,4 @@
-"""What a classifier answered for samples whose membership is known, and its shadows beside it."""
+"""Outputs of a classifier, and of its shadow models, for samples with known membership."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-
-__all__ = ["MOST_OFF_ONE", "Outputs", "Shadows", "checked_probabilities", "faults_of"]
+from leakscope.core.errors import InvalidInputError
 
 MOST_OFF_ONE = 0.01
-"""How far the probabilities of a sample may sum from 1: what rounding in a file leaves."""
+"""The most that a sample's probabilities may deviate from a sum of 1, for rounding in files."""
 
 _SHOWN = 5
 
 
 def checked_probabilities(probabilities: Any, first_model: int = 0) -> NDArray[np.float64]:
-    """Return probabilities of classes, a sample a row of the last two axes, as float64.
+    """Convert class probabilities to float64 after checking that each row sums to 1.
 
     Parameters
     ----------
@@ -39,22 +37,22 @@ def checked_probabilities(probabilities: Any, first_model: int = 0) -> NDArray[n
         raise InvalidInputError("probabilities must be an array of numbers.") from error
     if array.ndim < 2 or array.shape[-2] < 1:
         raise InvalidInputError(
-            f"probabilities must be a row for each sample, a column for each class, got the shape "
+            f"probabilities must have a row for each sample and a column for each class, got shape "
             f"{array.shape}."
         )
     if array.shape[-1] < 2:
         raise InvalidInputError(
-            "the probabilities are of one class alone. Give one column for each class: with two "
-            "classes, two columns."
+            "the probabilities have only one class. Give one column for each class: two classes "
+            "need two columns."
         )
-    for is_wrong, what in faults_of(array):
-        _refuse(is_wrong, what, first_model)
+    for is_wrong, what in probability_faults(array):
+        _refuse_samples(is_wrong, what, first_model)
     return array
 
 
-def faults_of(array: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.bool_], str]]:
-    """Yield which samples are wrong in what way, and how that is said."""
-    total = array.sum(axis=-1)  # NaN or infinite where one of the row is
+def probability_faults(array: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.bool_], str]]:
+    """Yield for each kind of fault a mask of the faulty samples and a message."""
+    total = array.sum(axis=-1)  # NaN or infinite where a value of the row is
     yield ~np.isfinite(total), "hold NaN or infinity. Remove those rows."
     yield array.min(axis=-1) < 0, "hold a negative number. Give probabilities, not scores."
     yield (
@@ -64,28 +62,30 @@ def faults_of(array: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.bool_], s
     )
 
 
-def _refuse(is_wrong: NDArray[np.bool_], what: str, first_model: int) -> None:
+def _refuse_samples(is_wrong: NDArray[np.bool_], what: str, first_model: int) -> None:
+    """Raise InvalidInputError that names the first faulty samples, if there are any."""
     if not is_wrong.any():
         return
     rows = np.argwhere(is_wrong)
     rows[:, :-1] += first_model
-    shown = ", ".join(_named(row) for row in rows[:_SHOWN])
+    shown = ", ".join(_describe_row(row) for row in rows[:_SHOWN])
     more = "" if len(rows) <= _SHOWN else f" and {len(rows) - _SHOWN:,} more"
     raise InvalidInputError(f"the probabilities of sample {shown}{more} {what}")
 
 
-def _named(row: NDArray[np.intp]) -> str:
+def _describe_row(row: NDArray[np.intp]) -> str:
+    """Describe a sample by its number, and by its model's number if there are several."""
     return f"{row[-1]}" if len(row) == 1 else f"{row[-1]} of model {row[0]}"
 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """The answers of one classifier.
+    """The outputs of one classifier: probabilities, labels, memberships and users.
 
     Attributes
     ----------
     probabilities : float64 array (n, n_classes)
-        What it says of each sample, a row sums to 1.
+        A row for each sample, which sums to 1.
     labels : int array (n,)
         The true class of each sample, as a column of `probabilities`.
     members : bool array (n,)
@@ -105,7 +105,7 @@ class Outputs:
     users: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check, and bring to the types that are said."""
+        """Check all fields and convert them to their types."""
         checked = checked_probabilities(self.probabilities)
         _check_axes("probabilities", checked, 2)
         object.__setattr__(self, "probabilities", checked)
@@ -120,11 +120,11 @@ class Outputs:
 
     @property
     def n_classes(self) -> int:
-        """Columns of the probabilities."""
+        """The number of classes."""
         return int(self.probabilities.shape[1])
 
     def chosen(self, which: NDArray[Any]) -> Outputs:
-        """Return the answers for some samples, by number or by a mask."""
+        """Return the outputs of some samples, by number or by a mask."""
         places = np.arange(len(self))[which]
         return replace(
             self,
@@ -137,7 +137,7 @@ class Outputs:
 
 @dataclass(frozen=True, eq=False)
 class Shadows:
-    """The answers of several shadow classifiers, all for the same samples in the same order.
+    """The outputs of several shadow classifiers for the same samples in the same order.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class Shadows:
     users: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check, and bring to the types that are said."""
+        """Check all fields and convert them to their types."""
         array = np.asarray(self.probabilities)
         _check_axes("probabilities of shadows", array, 3)
         n_models, n, n_classes = array.shape
@@ -178,11 +178,11 @@ class Shadows:
 
     @property
     def n_models(self) -> int:
-        """Shadow models."""
+        """The number of shadow models."""
         return len(self.probabilities)
 
     def model(self, number: int) -> Outputs:
-        """Return the answers of one of the models."""
+        """Return the outputs of one model."""
         return Outputs(
             np.asarray(self.probabilities[number], dtype=np.float64),
             self.labels,
@@ -191,11 +191,11 @@ class Shadows:
         )
 
     def models(self) -> list[Outputs]:
-        """Return the answers of each model."""
+        """Return the outputs of each model."""
         return [self.model(number) for number in range(self.n_models)]
 
     def without(self, number: int) -> Shadows:
-        """Return the other models: those beside one that plays the target.
+        """Return the outputs of all other models.
 
         Raises
         ------
@@ -206,12 +206,12 @@ class Shadows:
         return replace(self, probabilities=self.probabilities[kept], members=self.members[kept])
 
     def matches(self, target: Outputs) -> bool:
-        """Return whether the samples can be those of a target: as many, with the same labels."""
+        """Return whether the samples can be those of a target: equally many with equal labels."""
         return np.array_equal(self.labels, target.labels)
 
     @classmethod
     def of(cls, models: Sequence[Outputs]) -> Shadows:
-        """Stack models that answered for the same samples.
+        """Stack the outputs of models for the same samples.
 
         Raises
         ------
@@ -225,7 +225,7 @@ class Shadows:
             is_like = other.probabilities.shape == first.probabilities.shape
             if not is_like or not np.array_equal(other.labels, first.labels):
                 raise InvalidInputError(
-                    f"shadow model {i} answered for other samples or classes than the first. "
+                    f"shadow model {i} has other samples or classes than the first. "
                     "Give each model the same samples in the same order."
                 )
         return cls(
@@ -237,23 +237,26 @@ class Shadows:
 
 
 def _check_axes(name: str, array: NDArray[Any], n_axes: int) -> None:
+    """Raise InvalidInputError if an array has another number of axes."""
     if array.ndim != n_axes:
         raise InvalidInputError(f"{name} must have {n_axes} axes, got the shape {array.shape}.")
 
 
 def _checked_labels(labels: Any, n: int, n_classes: int) -> NDArray[np.int64]:
+    """Return labels as int64 after checking that there are n, each in [0, n_classes)."""
     array = np.asarray(labels)
     if array.shape != (n,) or array.dtype.kind not in "iu":
         raise InvalidInputError(f"labels must be {n} whole numbers, one for each sample.")
     if array.min() < 0 or array.max() >= n_classes:
         raise InvalidInputError(
-            f"labels must lie in [0, {n_classes - 1}], a column of the probabilities each, got "
+            f"labels must lie in [0, {n_classes - 1}], the columns of the probabilities, got "
             f"{array.min()} to {array.max()}."
         )
     return array.astype(np.int64)
 
 
 def _checked_members(members: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return memberships after checking that they are boolean and of the given shape."""
     array = np.asarray(members)
     if array.shape != shape or array.dtype != np.bool_:
         raise InvalidInputError(f"members must be true or false in the shape {shape}.")
@@ -261,6 +264,7 @@ def _checked_members(members: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def _checked_users(users: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
+    """Return users as a tuple after checking that there are n; None if there are none."""
     if users is None:
         return None
     found = tuple(users)

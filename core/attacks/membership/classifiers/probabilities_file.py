@@ -1,8 +1,8 @@
-"""A table of what one's own classifier answered, and of what its shadows did, as attacks read it.
+"""Read a table of the class probabilities of a user's classifier and of its shadow models.
 
-Columns: `member` (0 or 1), `label`, `p_CLASS` for each class; if there are any, `user`, `shadow`
-(the number of a shadow model; blank or -1 for the classifier itself), `sample` (which says
-what rows of several models are of one sample) and `text` (what the blind baseline reads).
+Columns: `member` (0 or 1), `label`, `p_CLASS` for each class; optionally `user`, `shadow` (the
+number of a shadow model; blank or -1 for the classifier itself), `sample` (the same for rows of
+several models on one sample) and `text` (for the blind baseline).
 """
 
 from __future__ import annotations
@@ -17,31 +17,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.classifiers.limits import MOST_CELLS, rows_said
-from core.attacks.membership.classifiers.outputs import Outputs, Shadows, faults_of
-from core.corpora.labels import alike_note
-from core.corpora.memory_file import File
-from core.corpora.raw_files import refusal
-from core.corpora.tables import open_table
-from core.errors import similar
-
-__all__ = [
-    "ModelRows",
-    "OwnOutputs",
-    "TEXT",
-    "alike_notes",
-    "classes_of",
-    "label_name",
-    "member_of",
-    "read_outputs",
-    "target_column",
-]
+from leakscope.core.attacks.membership.classifiers.limits import MOST_CELLS, describe_rows
+from leakscope.core.attacks.membership.classifiers.outputs import (
+    Outputs,
+    Shadows,
+    probability_faults,
+)
+from leakscope.core.corpora.labels import near_identical_note
+from leakscope.core.corpora.readers.memory_file import File
+from leakscope.core.corpora.readers.raw_files import refusal
+from leakscope.core.corpora.readers.tables import open_table
+from leakscope.core.errors import similar
 
 PREFIX = "p_"
-"""Of a column that holds the probabilities of a class."""
+"""The prefix of a column with the probabilities of a class."""
 
 TEXT = "text"
-"""Of the column whose words the blind baseline reads; no attack does."""
+"""The column of texts for the blind baseline; no attack uses it."""
 
 _OPTIONAL = ("user", "shadow", "sample", TEXT)
 _SHOWN = 5
@@ -50,7 +42,7 @@ _YES, _NO = {"1", "true", "yes"}, {"0", "false", "no"}
 
 @dataclass(frozen=True, eq=False)
 class OwnOutputs:
-    """What a file holds.
+    """The outputs read from a user's file, with notes on how they were read.
 
     Attributes
     ----------
@@ -59,7 +51,7 @@ class OwnOutputs:
         `Shadows` where they answered for the target's samples.
     classes : tuple of str
     notes : tuple of str
-        What a reader of the result should know of how the file was read.
+        How the file was read, for readers of the result.
     texts : tuple of str (n,), empty where none are given
         Of the target's samples, for the blind baseline.
     """
@@ -73,7 +65,7 @@ class OwnOutputs:
 
 @dataclass
 class ModelRows:
-    """The rows of one model as they are read."""
+    """The rows of one model, collected while a file is read."""
 
     places: list[str] = field(default_factory=list)
     probabilities: list[NDArray[np.float64]] = field(default_factory=list)
@@ -90,7 +82,7 @@ def read_outputs(file: File, *, most_cells: int = MOST_CELLS) -> OwnOutputs:
     Parameters
     ----------
     most_cells : int
-        Probabilities that are read at most.
+        The most probabilities that are read.
 
     Raises
     ------
@@ -99,43 +91,50 @@ def read_outputs(file: File, *, most_cells: int = MOST_CELLS) -> OwnOutputs:
     """
     table = open_table(file)
     if table is None or not table.names:
-        raise refusal(file, "", "is no table. Give CSV or Parquet with the columns member, label "
-                      "and p_CLASS for each class.")  # fmt: skip
-    columns = _columns(file, table.names)
+        raise refusal(
+            file,
+            "",
+            "is not a table. Give CSV or Parquet with the columns member, label "
+            "and p_CLASS for each class.",
+        )
+    columns = _checked_columns(file, table.names)
     classes = classes_of(file, table.names)
     models: dict[int, ModelRows] = {}
     numbers = {name: i for i, name in enumerate(classes)}
     n_cells = 0
     written: dict[str, dict[str, None]] = {"label": {}, "user": {}}
-    for place, cells in table.rows([*columns, *(name for name in _of_classes(table.names))]):
-        told = dict(zip(columns, cells, strict=False))
+    for place, cells in table.rows([*columns, *_probability_columns(table.names)]):
+        row = dict(zip(columns, cells, strict=False))
         n_cells += len(classes)
         if n_cells > most_cells:
-            said = rows_said(most_cells, len(classes))
-            raise refusal(file, place, f"is beyond {most_cells:,} probabilities, rows times "
-                          f"classes: {said} are read, shadow models' included. Give fewer rows."
-                          )  # fmt: skip
-        number = _shadow_of(file, place, told.get("shadow"))
+            limit = describe_rows(most_cells, len(classes))
+            raise refusal(
+                file,
+                place,
+                f"is beyond {most_cells:,} probabilities (rows times "
+                f"classes), the limit: {limit}, with shadow models. Give fewer rows.",
+            )
+        number = _parse_shadow(file, place, row.get("shadow"))
         rows = models.setdefault(number, ModelRows())
         rows.places.append(place)
-        rows.probabilities.append(_numbers(file, place, classes, cells[len(columns) :]))
-        rows.labels.append(_label_of(file, place, told["label"], numbers))
-        rows.members.append(member_of(file, place, told["member"]))
+        rows.probabilities.append(_parse_probabilities(file, place, classes, cells[len(columns) :]))
+        rows.labels.append(_parse_label(file, place, row["label"], numbers))
+        rows.members.append(parse_member(file, place, row["member"]))
         for name, kept in (("user", rows.users), ("sample", rows.samples)):
             if name in columns:
-                kept.append(_named(file, place, name, told[name]))
+                kept.append(_parse_name(file, place, name, row[name]))
         if TEXT in columns and number == -1:
-            rows.texts.append("" if _is_blank(told[TEXT]) else str(told[TEXT]))
+            rows.texts.append("" if _is_blank(row[TEXT]) else str(row[TEXT]))
         for name, seen in written.items():
             if name in columns:
-                seen[str(told[name])] = None
-    own = _gathered(file, models, classes)
+                seen[str(row[name])] = None
+    own = _assemble(file, models, classes)
     notes = [*own.notes, *alike_notes(classes, written["label"], written["user"])]
     return replace(own, notes=tuple(notes), texts=tuple(models[-1].texts))
 
 
 def alike_notes(classes: Sequence[str], labels: Iterable[str], users: Iterable[str]) -> list[str]:
-    """Return notes on classes and users that are alike, and on labels that were read as one.
+    """Return notes on confusable classes and users, and on labels that were merged.
 
     Parameters
     ----------
@@ -149,17 +148,17 @@ def alike_notes(classes: Sequence[str], labels: Iterable[str], users: Iterable[s
         merged.setdefault(name if name in classes else _without_point(name), []).append(label)
     one = [label for group in merged.values() if len(group) > 1 for label in group]
     found = [
-        alike_note(classes, what="classes"),
-        alike_note(one, what="labels", are_merged=True),
-        alike_note(dict.fromkeys(map(label_name, users)), what="users"),
+        near_identical_note(classes, what="classes"),
+        near_identical_note(one, what="labels", are_merged=True),
+        near_identical_note(dict.fromkeys(map(label_name, users)), what="users"),
     ]
     return [note for note in found if note]
 
 
 def target_column(file: File, name: str) -> tuple[str, ...]:
-    """Return another column of the classifier's own rows as text, in the order of its samples.
+    """Read another column of the target classifier's rows as text, in sample order.
 
-    Empty where the table has none of that name.
+    Empty if the table has no column of that name.
     """
     table = open_table(file)
     if table is None or name not in table.names:
@@ -167,39 +166,49 @@ def target_column(file: File, name: str) -> tuple[str, ...]:
     has_shadows = "shadow" in table.names
     found = []
     for place, cells in table.rows([name, *(["shadow"] if has_shadows else [])]):
-        if not has_shadows or _shadow_of(file, place, cells[1]) == -1:
+        if not has_shadows or _parse_shadow(file, place, cells[1]) == -1:
             found.append("" if _is_blank(cells[0]) else str(cells[0]))
     return tuple(found)
 
 
-def _columns(file: File, names: Sequence[str]) -> list[str]:
+def _checked_columns(file: File, names: Sequence[str]) -> list[str]:
+    """Return the table's columns other than probabilities after checking the required ones."""
     twice = next((name for name, n in Counter(names).items() if name and n > 1), None)
     if twice is not None:
-        raise refusal(file, "", f"has two columns {twice!r}. Rename one or take it out.")
+        raise refusal(file, "", f"has two columns {twice!r}. Rename or remove one.")
     for name in ("member", "label"):
         if name not in names:
-            raise refusal(file, "", f"has no column {name!r}.{similar(name, names)} It needs "
-                          "member, label and p_CLASS for each class.")  # fmt: skip
+            raise refusal(
+                file,
+                "",
+                f"has no column {name!r}.{similar(name, names)} It needs "
+                "member, label and p_CLASS for each class.",
+            )
     return ["member", "label", *(name for name in _OPTIONAL if name in names)]
 
 
-def _of_classes(names: Sequence[str]) -> list[str]:
+def _probability_columns(names: Sequence[str]) -> list[str]:
+    """Select the column names that start with the prefix of a class probability."""
     return [name for name in names if name.startswith(PREFIX) and len(name) > len(PREFIX)]
 
 
 def classes_of(file: File, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the classes that a table has probabilities of, as they are compared with labels.
+    """Return the class names from a table's probability columns, normalised as labels are.
 
     Raises
     ------
     InvalidInputError
         Fewer than two, or two that are one.
     """
-    classes = tuple(label_name(name.removeprefix(PREFIX)) for name in _of_classes(names))
+    classes = tuple(label_name(name.removeprefix(PREFIX)) for name in _probability_columns(names))
     if len(classes) < 2:
-        found = f"one class alone, {classes[0]!r}" if classes else "no class"
-        raise refusal(file, "", f"has probabilities of {found}. Give one column p_CLASS for each "
-                      "class: with two classes, two columns.")  # fmt: skip
+        found = f"only one class, {classes[0]!r}" if classes else "no class"
+        raise refusal(
+            file,
+            "",
+            f"has probabilities of {found}. Give one column p_CLASS for each "
+            "class: two classes need two columns.",
+        )
     twice = next((name for name, n in Counter(classes).items() if n > 1), None)
     if twice is not None:
         raise refusal(file, "", f"has two columns of the class {twice!r}. Rename one.")
@@ -207,39 +216,44 @@ def classes_of(file: File, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def label_name(cell: Any) -> str:
-    """Return a label as it is compared: whole numbers without a point, Unicode composed."""
+    """Normalise a label for comparison: whole numbers without a point, Unicode composed."""
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
     return unicodedata.normalize("NFC", str(cell).strip())
 
 
 def _without_point(text: str) -> str:
-    """Return 3 for 3.0, as tables with gaps have whole numbers."""
+    """Return "3" for "3.0", the form of whole numbers in tables with gaps."""
     whole, point, rest = text.partition(".")
     return whole if point and whole.lstrip("-").isdigit() and not rest.strip("0") else text
 
 
 def _is_blank(cell: Any) -> bool:
+    """Return whether a cell is missing, NaN or white space."""
     return cell is None or (isinstance(cell, float) and math.isnan(cell)) or not str(cell).strip()
 
 
-def member_of(file: File, place: str, cell: Any) -> bool:
-    """Return whether a cell of the column `member` says yes.
+def parse_member(file: File, place: str, cell: Any) -> bool:
+    """Parse a cell of the column `member` as yes or no.
 
     Raises
     ------
     InvalidInputError
         It says neither yes nor no.
     """
-    said = _without_point(label_name(cell)).lower()
-    if said not in _YES | _NO:
-        raise refusal(file, place, f"has {_cut(cell)} as member. Write 1 for a sample that the "
-                      "model was trained on, 0 for another.")  # fmt: skip
-    return said in _YES
+    value = _without_point(label_name(cell)).lower()
+    if value not in _YES | _NO:
+        raise refusal(
+            file,
+            place,
+            f"has {_shorten(cell)} as member. Write 1 for a sample that the "
+            "model was trained on, 0 for any other.",
+        )
+    return value in _YES
 
 
-def _shadow_of(file: File, place: str, cell: Any) -> int:
-    """Return the number of a shadow model, or -1 for the target."""
+def _parse_shadow(file: File, place: str, cell: Any) -> int:
+    """Parse a cell of the column `shadow`: a model's number, or -1 for the target."""
     if _is_blank(cell):
         return -1
     try:
@@ -247,14 +261,19 @@ def _shadow_of(file: File, place: str, cell: Any) -> int:
     except ValueError:
         number = -2
     if number < -1:
-        raise refusal(file, place, f"has {_cut(cell)} as shadow. Write the number of the shadow "
-                      "model, from 0; leave it blank for the classifier itself.")  # fmt: skip
+        raise refusal(
+            file,
+            place,
+            f"has {_shorten(cell)} as shadow. Write the number of the shadow "
+            "model, from 0; leave it blank for the classifier itself.",
+        )
     return number
 
 
-def _numbers(
+def _parse_probabilities(
     file: File, place: str, classes: Sequence[str], cells: Sequence[Any]
 ) -> NDArray[np.float64]:
+    """Parse the probabilities of one row."""
     try:
         return np.array([float(cell) for cell in cells])
     except (OverflowError, TypeError, ValueError) as error:
@@ -262,69 +281,87 @@ def _numbers(
             try:
                 float(cell)
             except (OverflowError, TypeError, ValueError):
-                what = "is blank" if _is_blank(cell) else f"is {_cut(cell)}, which is no number"
-                raise refusal(file, place, f"p_{name} {what}. Write a probability with a decimal "
-                              "point.") from error  # fmt: skip
+                what = (
+                    "is blank" if _is_blank(cell) else f"is {_shorten(cell)}, which is not a number"
+                )
+                raise refusal(
+                    file, place, f"p_{name} {what}. Write a probability with a decimal point."
+                ) from error
         raise
 
 
-def _label_of(file: File, place: str, cell: Any, numbers: dict[str, int]) -> int:
+def _parse_label(file: File, place: str, cell: Any, numbers: dict[str, int]) -> int:
+    """Parse a cell of the column `label` to its class number."""
     if _is_blank(cell):
-        raise refusal(file, place, "has no label. Write the true class of each row, or leave the "
-                      "row out.")  # fmt: skip
+        raise refusal(
+            file, place, "has no label. Write the true class of each row, or leave the row out."
+        )
     name = label_name(cell)
     number = numbers.get(name, numbers.get(_without_point(name)))
     if number is None:
         near = similar(label_name(cell), numbers)
-        raise refusal(file, place, f"has the label {_cut(cell)}, of which there is no column "
-                      f"p_{label_name(cell)[:40]}.{near}")  # fmt: skip
+        raise refusal(
+            file,
+            place,
+            f"has the label {_shorten(cell)}, but there is no column "
+            f"p_{label_name(cell)[:40]}.{near}",
+        )
     return number
 
 
-def _named(file: File, place: str, column: str, cell: Any) -> str:
+def _parse_name(file: File, place: str, column: str, cell: Any) -> str:
+    """Parse a cell that must hold a name: a user or a sample."""
     if _is_blank(cell):
-        raise refusal(file, place, f"has no {column}. Name one in each row, or take the column "
-                      "out.")  # fmt: skip
+        raise refusal(
+            file, place, f"has no {column}. Fill it in for each row, or remove the column."
+        )
     return label_name(cell)
 
 
-def _cut(cell: Any) -> str:
-    said = repr(cell)
-    return said if len(said) <= 40 else f"{said[:39]}…"
+def _shorten(cell: Any) -> str:
+    """Return a cell's repr, shortened to 40 characters, for messages."""
+    shown = repr(cell)
+    return shown if len(shown) <= 40 else f"{shown[:39]}…"
 
 
-def _gathered(file: File, models: dict[int, ModelRows], classes: tuple[str, ...]) -> OwnOutputs:
+def _assemble(file: File, models: dict[int, ModelRows], classes: tuple[str, ...]) -> OwnOutputs:
+    """Assemble the rows of all models: the target, and its shadow models, aligned if possible."""
     if -1 not in models:
-        what = "holds rows of shadow models alone" if models else "holds no row"
-        raise refusal(file, "", f"{what}. Give the classifier's own rows, their shadow blank.")
-    notes = _fill_zeros(models)
+        what = "has only rows of shadow models" if models else "has no rows"
+        raise refusal(file, "", f"{what}. Add the classifier's own rows, with shadow left blank.")
+    notes = _replace_zeros(models)
     found = {number: _outputs(file, rows) for number, rows in models.items()}
     target = found.pop(-1)
     if target.members.all() or not target.members.any():
         kind = "1" if target.members.all() else "0"
-        raise refusal(file, "", f"has member {kind} in all {len(target):,} rows of the classifier: "
-                      "an attack is measured on members and others.")  # fmt: skip
+        raise refusal(
+            file,
+            "",
+            f"has member {kind} in all {len(target):,} rows of the classifier: "
+            "an attack needs members and non-members.",
+        )
     numbers = sorted(found)
     if not numbers:
         return OwnOutputs(target, None, classes, tuple(notes))
-    aligned = _aligned(file, models, found, numbers)
+    aligned = _align_shadows(file, models, found, numbers)
     if aligned is None:
         notes.append(
-            f"{file}: the shadow models' rows are not those of the classifier, so that LiRA, RMIA "
-            "and BaVarIA are left out; a column `sample` says which rows are of one sample"
+            f"{file}: the shadow models have other rows than the classifier, so LiRA, RMIA and "
+            "BaVarIA are left out; a column `sample` can show which rows belong to one sample"
         )
         return OwnOutputs(target, [found[i] for i in numbers], classes, tuple(notes))
     if not models[-1].samples:
         notes.append(
             f"{file}: reading row n of each shadow model as the sample of row n of the "
-            "classifier, as their labels agree; a column `sample` would say so"
+            "classifier, because their labels agree; a column `sample` makes this explicit"
         )
     return OwnOutputs(target, aligned, classes, tuple(notes))
 
 
 def _outputs(file: File, rows: ModelRows) -> Outputs:
+    """Build the outputs of one model from its rows after checking the probabilities."""
     array = np.stack(rows.probabilities)
-    for is_wrong, what in faults_of(array):
+    for is_wrong, what in probability_faults(array):
         places = [rows.places[i] for i in np.flatnonzero(is_wrong)]
         if places:
             more = f" and {len(places) - _SHOWN:,} more" if len(places) > _SHOWN else ""
@@ -333,8 +370,8 @@ def _outputs(file: File, rows: ModelRows) -> Outputs:
     return Outputs(array, np.array(rows.labels), np.array(rows.members), tuple(rows.users) or None)
 
 
-def _fill_zeros(models: dict[int, ModelRows]) -> list[str]:
-    """Put into each 0 what the file's decimals cannot tell from it: half of the least number."""
+def _replace_zeros(models: dict[int, ModelRows]) -> list[str]:
+    """Replace zero probabilities by half of the least one written; return a note on that."""
     n_zeros, least = 0, 1.0
     for rows in models.values():
         for each in rows.probabilities:
@@ -349,19 +386,19 @@ def _fill_zeros(models: dict[int, ModelRows]) -> list[str]:
             is_zero = each == 0
             if is_zero.any() and np.isfinite(each).all():
                 each[is_zero] = half
-    return [f"{n_zeros:,} probabilities are 0, or less than is written; each counts as {half:.1e}"]
+    return [f"{n_zeros:,} probabilities are 0 or rounded to 0; each counts as {half:.1e}"]
 
 
-def _aligned(
+def _align_shadows(
     file: File, models: dict[int, ModelRows], found: dict[int, Outputs], numbers: Sequence[int]
 ) -> Shadows | None:
-    """Return the shadow models stacked over the target's samples; None where they have others."""
+    """Stack the shadow models over the target's samples; None if their samples differ."""
     own = models[-1]
     ordered = []
     for number in numbers:
         rows = models[number]
         if own.samples:
-            places = _places(file, number, rows, own)
+            places = _sample_positions(file, number, rows, own)
             if places is None:
                 return None
             ordered.append(found[number].chosen(np.array(places)))
@@ -370,22 +407,32 @@ def _aligned(
         users = tuple(own.users) or None
         if ordered[-1].labels.tolist() != own.labels or ordered[-1].users != users:
             if own.samples:
-                raise refusal(file, "", f"gives a sample another label or user in shadow model "
-                              f"{number} than in the classifier's row.")  # fmt: skip
+                raise refusal(
+                    file,
+                    "",
+                    f"gives a sample another label or user in shadow model "
+                    f"{number} than in the classifier's row.",
+                )
             return None
     return Shadows.of(ordered)
 
 
-def _places(file: File, number: int, rows: ModelRows, own: ModelRows) -> list[int] | None:
-    """Return where a shadow model's rows of the target's samples stand; None if it has none."""
+def _sample_positions(file: File, number: int, rows: ModelRows, own: ModelRows) -> list[int] | None:
+    """Return the positions of a shadow model's rows for the target's samples; None if none."""
     at = {sample: i for i, sample in enumerate(rows.samples)}
     if len(at) < len(rows.samples) or len(set(own.samples)) < len(own.samples):
-        raise refusal(file, "", "has a sample twice for one model. Give each model one row of it.")
+        raise refusal(
+            file, "", "has a sample twice for one model. Give one row per sample and model."
+        )
     missing = [sample for sample in own.samples if sample not in at]
     if len(missing) == len(own.samples):
         return None
     if missing:
-        raise refusal(file, "", f"has no row of shadow model {number} for {len(missing):,} of the "
-                      f"classifier's {len(own.samples):,} samples, such as {missing[0]!r}. Give a "
-                      "row for each, or for none.")  # fmt: skip
+        raise refusal(
+            file,
+            "",
+            f"has no row of shadow model {number} for {len(missing):,} of the "
+            f"classifier's {len(own.samples):,} samples, such as {missing[0]!r}. Give a "
+            "row for each sample, or for none.",
+        )
     return [at[sample] for sample in own.samples]

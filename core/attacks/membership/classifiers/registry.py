@@ -1,4 +1,4 @@
-"""The attacks on text classifiers, in the order in which a reader should meet them."""
+"""Registry of the membership attacks on text classifiers, simplest first."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from core.registry import Entry, find, make
-
-__all__ = ["CLASSIFIER_ATTACKS", "ClassifierAttack", "ClassifierAttackEntry", "make_attack"]
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from leakscope.core.registry import Entry, find, make
 
 Level = Literal["sample", "user"]
 Needs = Literal["nothing", "shadows", "the same samples"]
 
 
 class ClassifierAttack(Protocol):
-    """An attack that says of samples, or of users, how likely a model was trained on them."""
+    """The protocol of attacks that score samples or users by how likely they are members."""
 
     def fit(self, shadows: Any) -> Any:
         """Learn from shadow models: `Shadows`, or a list of `Outputs` where the entry allows."""
@@ -32,22 +30,22 @@ class ClassifierAttack(Protocol):
 
 @dataclass(frozen=True)
 class ClassifierAttackEntry(Entry):
-    """What a user should know before choosing an attack, and where its class is."""
+    """The registry entry of a classifier attack: its class, level and needs."""
 
     level: Level
     needs: Needs
-    """Shadow models: none, any, or such as answered for the very samples of the target."""
+    """Shadow models: none, any, or ones queried with the target's own samples."""
     has_feature: bool = False
     """Whether one of the five features can be chosen."""
     learns_from_users: bool = False
-    """Whether it needs users of shadow models who were trained on, and others who were not."""
+    """Whether it needs member and non-member users of shadow models."""
     asks_members: bool = True
-    """Whether it needs shadow models that were trained on some of the samples, if any at all."""
+    """Whether its shadow models must be trained on some of the samples, if it needs any."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that make this entry what it is."""
+    """Settings that define this entry."""
 
     def can_use(self, shadows: Shadows | Sequence[Outputs] | None) -> bool:
-        """Return whether such shadow models are enough for it."""
+        """Return whether the attack can be run with the given shadow models."""
         if self.needs == "nothing":
             return True
         if self.needs == "shadows":
@@ -55,13 +53,13 @@ class ClassifierAttackEntry(Entry):
         return isinstance(shadows, Shadows)
 
 
-_HERE = "core.attacks.membership.classifiers"
+_HERE = "leakscope.core.attacks.membership.classifiers"
 _S21 = "Shejwalkar et al. (2021)"
 
 CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
     "feature": ClassifierAttackEntry(
         "Feature alone",
-        "Ranks samples by one number of the answer; needs no model of the attacker's own.",
+        "Ranks samples by one feature of the classifier's output; needs no shadow model.",
         f"{_S21}, appendix A.1",
         f"{_HERE}.thresholds:FeatureScore",
         level="sample",
@@ -70,8 +68,8 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
         formula=r"F(M_\theta(x), y)",
     ),
     "threshold": ClassifierAttackEntry(
-        "Threshold of the class",
-        "Holds one number of the answer against a threshold that shadow models gave its class.",
+        "Class threshold",
+        "Compares one feature of the output with a threshold for the class, set on shadow models.",
         f"{_S21}, Algorithm 1",
         f"{_HERE}.thresholds:ClassThreshold",
         level="sample",
@@ -82,8 +80,8 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
     ),
     "lira_online": ClassifierAttackEntry(
         "LiRA, online",
-        "Compares how well two normal distributions explain the answer: of models trained on the "
-        "sample, and of models that were not.",
+        "Compares how well two normal distributions explain the output: one of models trained on "
+        "the sample, one of models not trained on it.",
         "Carlini et al. (2022)",
         f"{_HERE}.lira:LiRA",
         level="sample",
@@ -94,7 +92,7 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
     ),
     "lira_offline": ClassifierAttackEntry(
         "LiRA, offline",
-        "Asks how seldom a model that was not trained on the sample is so sure of it.",
+        "Measures how rarely a model not trained on the sample is this confident about it.",
         "Carlini et al. (2022)",
         f"{_HERE}.lira:LiRA",
         level="sample",
@@ -105,7 +103,8 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
     ),
     "rmia_online": ClassifierAttackEntry(
         "RMIA, online",
-        "Counts the other samples that the target stands out less on, held against models beside.",
+        "Divides the target's confidence by that of reference models, and ranks this ratio among "
+        "other samples.",
         "Zarifzadeh et al. (2024)",
         f"{_HERE}.rmia:RMIA",
         level="sample",
@@ -115,7 +114,7 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
     ),
     "rmia_offline": ClassifierAttackEntry(
         "RMIA, offline",
-        "The same with models alone that were not trained on the sample.",
+        "The same, but only with reference models not trained on the sample.",
         "Zarifzadeh et al. (2024)",
         f"{_HERE}.rmia:RMIA",
         level="sample",
@@ -126,7 +125,7 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
     ),
     "bavaria": ClassifierAttackEntry(
         "BaVarIA",
-        "The likelihood ratio where few shadow models leave mean and variance in doubt.",
+        "A likelihood ratio that allows for uncertain means and variances with few shadow models.",
         "after Brännvall (2026); its prior and ψ are ours",
         f"{_HERE}.bavaria:BaVarIA",
         level="sample",
@@ -136,8 +135,8 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
         r"\quad \psi = 2\,\text{asinh}\frac{\varphi}{2}",
     ),
     "user_statistic": ClassifierAttackEntry(
-        "User's statistic",
-        "Ranks users by one statistic of their samples' numbers, such as the mean.",
+        "User statistic",
+        "Ranks users by one statistic of their samples' feature, such as the mean.",
         f"{_S21}, Algorithm 2",
         f"{_HERE}.users:UserStatistic",
         level="user",
@@ -147,8 +146,8 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
         formula=r"1\{F_{avg} \ge \tau\}",
     ),
     "user_learned": ClassifierAttackEntry(
-        "User's statistics, learned",
-        "A logistic regression on mean, minimum, maximum and variance, trained on shadow users.",
+        "Learned user statistics",
+        "A logistic regression on mean, minimum, maximum and variance, trained on shadow models.",
         f"{_S21}, Algorithm 3",
         f"{_HERE}.users:LearnedStatistics",
         level="user",
@@ -158,8 +157,8 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
         formula=r"\mathcal{A}(F_{avg}, F_{min}, F_{max}, F_{var})",
     ),
     "user_votes": ClassifierAttackEntry(
-        "Votes of the samples",
-        "Each sample of the user votes by the threshold of its class; half of the votes decide.",
+        "Sample votes",
+        "Each of the user's samples votes by its class threshold; half of the votes decide.",
         f"{_S21}, Algorithm 4",
         f"{_HERE}.users:Votes",
         level="user",
@@ -169,8 +168,8 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
     ),
     "user_likelihood": ClassifierAttackEntry(
         "Summed likelihood ratios",
-        "Adds up, over all samples of a user, how much likelier each answer is of a model that was "
-        "trained on it (log-likelihood ratios).",
+        "Adds up the log-likelihood ratios of a user's samples: how much better a model trained on "
+        "the sample explains the output.",
         "ours, of Carlini et al. (2022) and Brännvall (2026)",
         f"{_HERE}.user_likelihood:SummedLikelihood",
         level="user",
@@ -179,7 +178,7 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
     ),
     "user_inference": ClassifierAttackEntry(
         "User inference",
-        "The mean by which the target is surer of the user's samples than models beside.",
+        "How much more confident the target is in the user's samples than reference models are.",
         "Kandpal et al. (2024)",
         f"{_HERE}.user_likelihood:UserInference",
         level="user",
@@ -191,7 +190,7 @@ CLASSIFIER_ATTACKS: Mapping[str, ClassifierAttackEntry] = {
 
 
 def make_attack(name: str, **settings: Any) -> ClassifierAttack:
-    """Build an attack by name.
+    """Build an unfitted classifier attack by its registry name.
 
     Raises
     ------

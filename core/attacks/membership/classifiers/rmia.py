@@ -1,4 +1,4 @@
-"""The robust attack: whether the target stands out more on this sample than on others."""
+"""RMIA: whether the target's probability ratio is larger for a sample than for others."""
 
 from __future__ import annotations
 
@@ -7,40 +7,38 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.classifiers.aligned import Aligned
-from core.attacks.membership.classifiers.features import FLOOR, confidence
-from core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from core.attacks.membership.classifiers.sides import Sides, sides_of
-from core.attacks.membership.ranking import Ranking
-from core.attacks.membership.roc import auc
-from core.errors import InvalidInputError
-from core.specs import setting, validate_settings
-
-__all__ = ["RMIA", "offline_mean", "online_mean", "share_below", "tuned_a"]
+from leakscope.core.attacks.membership.classifiers.features import FLOOR, confidence
+from leakscope.core.attacks.membership.classifiers.in_out_statistics import Sides, split_in_out
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from leakscope.core.attacks.membership.classifiers.shadow_model_attack import ShadowModelAttack
+from leakscope.core.attacks.membership.ranking import Ranking
+from leakscope.core.attacks.membership.roc import auc
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.specs import setting, validate_settings
 
 TRIED = tuple(round(0.1 * i, 1) for i in range(11))
-"""Values of `a` that are tried."""
+"""Values of `a` tried in tuning."""
 
 UNTUNED = 0.5
-"""`a` where no shadow model can play the target, as there is one alone."""
+"""`a` for a single shadow model, which cannot be tuned."""
 
 _MOST_TARGETS = 4
 _Array = NDArray[np.float64]
 
 
 def online_mean(sides: Sides) -> _Array:
-    """Return p(x) = ½ (mean of p over models trained on x + mean over the others).
+    """Return RMIA's online p(x) = ½ (mean of p over models trained on x + mean over others).
 
     Implements Zarifzadeh et al. (2024), where half of the reference models
     hold x; so weighted, it does not matter how many do. Differs from the paper: a side without
     a model is the other's mean, shifted as on average, within (0, 1].
     """
-    inside, outside = _bounded(sides.inside_mean()), _bounded(sides.outside_mean())
+    inside, outside = _clip(sides.inside_mean()), _clip(sides.outside_mean())
     return (inside + outside) / 2
 
 
 def offline_mean(sides: Sides, a: float) -> _Array:
-    """Return p(x) ≈ ½ [(1 + a) · p_out(x) + (1 − a)], of models that were not trained on x.
+    """Return RMIA's offline p(x) ≈ ½ [(1 + a) · p_out(x) + (1 − a)], from OUT models alone.
 
     Implements Zarifzadeh et al. (2024): of a model trained on x, p is about
     a · p_out(x) + (1 − a). Differs from the paper: as `online_mean`.
@@ -49,23 +47,25 @@ def offline_mean(sides: Sides, a: float) -> _Array:
 
 
 def _mixed(outside: _Array, a: float) -> _Array:
-    mixed: _Array = 0.5 * ((1 + a) * _bounded(outside) + (1 - a))
+    """Return ½ [(1 + a) · p_out + (1 − a)]."""
+    mixed: _Array = 0.5 * ((1 + a) * _clip(outside) + (1 - a))
     return mixed
 
 
-def _bounded(probabilities: _Array) -> _Array:
+def _clip(probabilities: _Array) -> _Array:
+    """Clip probabilities to [FLOOR, 1]."""
     return np.clip(probabilities, FLOOR, 1.0)
 
 
-def share_below(
+def rmia_scores(
     ratios: _Array, gamma: float, population: NDArray[np.bool_] | None = None
 ) -> _Array:
-    """Return of each sample the share of others z with ratio(x) / ratio(z) ≥ γ.
+    """Return RMIA's score of each sample x: the share of others z with ratio(x) / ratio(z) ≥ γ.
 
     Implements the score of Zarifzadeh et al. (2024), ratio(x) = p_θ(x) / p(x). No sample counts
     against itself. Differs from the paper, whose z are drawn from the population: here they are by
     default the attacked samples themselves, members of the target among them. As all samples are
-    held against the same population, their order is that of the ratios, and γ > 1 only makes ties.
+    compared with the same population, their order is that of the ratios, and γ > 1 only adds ties.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ def share_below(
     gamma : float
         At least 1.
     population : ndarray of bool (n,), optional
-        Samples to hold the others against; by default all, which are those under attack. Who of
-        them is a member is not used.
+        The reference samples z; by default all, which are those under attack. Their membership is
+        not used.
 
     Examples
     --------
-    >>> share_below(np.array([1.0, 2.0, 3.0]), 1.5).tolist()
+    >>> rmia_scores(np.array([1.0, 2.0, 3.0]), 1.5).tolist()
     [0.0, 0.5, 1.0]
     """
     chosen = np.ones(len(ratios), dtype=bool) if population is None else population
@@ -87,16 +87,16 @@ def share_below(
     is_counted = chosen & (ratios * gamma <= ratios)
     n_others = int(chosen.sum()) - chosen.astype(np.int64)
     if n_others.min() < 1:
-        raise InvalidInputError("RMIA holds a sample against others: give at least two samples.")
+        raise InvalidInputError("RMIA compares a sample with others. Give at least two samples.")
     share: _Array = (below - is_counted) / n_others
     return share
 
 
-def tuned_a(values: _Array, members: NDArray[np.bool_]) -> float:
-    """Return the `a` with which one shadow model's members are told best by the others.
+def tune_a(values: _Array, members: NDArray[np.bool_]) -> float:
+    """Choose RMIA's offline `a` by the best AUC on shadow models in the target's place.
 
-    The mean AUC over up to four shadow models that play the target; of equals, the least. 0.5
-    where there is one shadow model alone.
+    The mean AUC over up to four shadow models, each attacked by the others; ties go to the least
+    `a`. 0.5 for a single shadow model.
 
     Parameters
     ----------
@@ -108,37 +108,35 @@ def tuned_a(values: _Array, members: NDArray[np.bool_]) -> float:
     n_played = 0
     for played in range(min(len(values), _MOST_TARGETS)):
         others = np.arange(len(values)) != played
-        sides = sides_of(values[others], members[others])
+        sides = split_in_out(values[others], members[others])
         known = sides.outside.has
         mine = members[played][known]
         if mine.all() or not mine.any():
             continue
         for i, a in enumerate(TRIED):
-            ratios = _bounded(values[played]) / _mixed(sides.outside.mean, a)
+            ratios = _clip(values[played]) / _mixed(sides.outside.mean, a)
             found[i] += auc(Ranking(ratios[known], mine), n_resamples=1).value
         n_played += 1
     return TRIED[int(np.argmax(found))] if n_played else UNTUNED
 
 
 @dataclass
-class RMIA(Aligned):
+class RMIA(ShadowModelAttack):
     """The robust membership inference attack of Zarifzadeh et al. (2024)."""
 
-    is_online: bool = setting(True, "ask models that were trained on the sample, too")
-    gamma: float = setting(
-        1.0, "by how much a sample has to stand out from another", low=1, high=1000
-    )
+    is_online: bool = setting(True, "also use models trained on the sample")
+    gamma: float = setting(1.0, "the ratio by which a sample must exceed another", low=1, high=1000)
     a: float | None = setting(
-        None, "of the offline attack; tuned on the shadow models by default", low=0, high=1
+        None, "of the offline attack; by default tuned on the shadow models", low=0, high=1
     )
 
     def fit(self, shadows: Shadows, population: NDArray[np.bool_] | None = None) -> RMIA:
-        """Take what the shadow models say of each sample.
+        """Compute the reference probability p(x) of each sample from shadow models.
 
         Parameters
         ----------
         population : ndarray of bool (n,), optional
-            Samples to hold the others against; all by default.
+            The reference samples; all by default.
 
         Raises
         ------
@@ -147,23 +145,23 @@ class RMIA(Aligned):
         """
         validate_settings(self)
         values = self.confidences_of(shadows)
-        sides = sides_of(values, shadows.members, shadows.labels)
+        sides = split_in_out(values, shadows.members, shadows.labels)
         if self.is_online:
             self.mean_ = online_mean(sides)
         else:
-            self.a_ = tuned_a(values, shadows.members) if self.a is None else self.a
+            self.a_ = tune_a(values, shadows.members) if self.a is None else self.a
             self.mean_ = offline_mean(sides, self.a_)
         self.labels_, self.population_ = shadows.labels, population
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return the share of others that each sample stands out from, in [0, 1].
+        """Return RMIA's score of each sample, in [0, 1].
 
         Raises
         ------
         NotFittedError, InvalidInputError
-            As `Aligned.check`.
+            As `ShadowModelAttack.check`.
         """
         self.check(target)
-        ratios = _bounded(confidence(target.probabilities, target.labels)) / self.mean_
-        return share_below(ratios, self.gamma, self.population_)
+        ratios = _clip(confidence(target.probabilities, target.labels)) / self.mean_
+        return rmia_scores(ratios, self.gamma, self.population_)

@@ -1,6 +1,6 @@
-"""Who is a member, who is not, and what the attacker may train on: parts that share no unit.
+"""Split data into members, non-members and the attacker's own samples, without shared units.
 
-A unit is what is drawn: a text at sample level, a user with all of their texts at user level.
+A unit is a text at sample level, and a user with all of their texts at user level.
 """
 
 from __future__ import annotations
@@ -11,32 +11,29 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-
-__all__ = ["LEAST_UNITS", "Parts", "check_apart", "draw_parts", "random_halves"]
+from leakscope.core.errors import InvalidInputError
 
 LEAST_UNITS = 25
-"""With fewer there is no unit for validation."""
+"""The fewest units that leave one for validation."""
 
 _VALIDATION, _TEST = 0.04, 0.08
-"""Shares of the units; what is left is dealt in four: members and not, of target and shadow."""
+"""Shares of the units; the rest is split in four: target and shadow, members and non-members."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The rows of each part of an experiment; no unit is in two.
+    """The rows of each disjoint part of an experiment.
 
     Attributes
     ----------
     members, outsiders : ndarray of int64
-        What the target was trained on, and what it was not: the attacked samples. Both come from
-        one random split.
+        The attacked samples, on which the target was trained and was not, from one random split.
     shadow_members, shadow_outsiders : ndarray of int64
-        The attacker's own data, of the same source: what the shadow is trained on, and not.
+        The attacker's own data from the same source, on which the shadow is trained and is not.
     validation, shadow_validation : ndarray of int64
-        What early stopping of the target and of shadows looks at.
+        For early stopping of the target and of shadows.
     test : ndarray of int64
-        On which accuracy is measured; no model ever learns from it.
+        For measuring accuracy; no model learns from it.
     """
 
     members: NDArray[np.int64]
@@ -49,17 +46,17 @@ class Parts:
 
     @property
     def attacked(self) -> NDArray[np.int64]:
-        """Members and non-members of the target, in the order of the rows."""
+        """Members and non-members of the target, in row order."""
         return np.sort(np.concatenate([self.members, self.outsiders]))
 
     @property
     def shadowed(self) -> NDArray[np.int64]:
-        """Members and non-members of the shadow, in the order of the rows."""
+        """Members and non-members of the shadow, in row order."""
         return np.sort(np.concatenate([self.shadow_members, self.shadow_outsiders]))
 
 
 def draw_parts(units: Sequence[Hashable], seed: int) -> Parts:
-    """Deal units into parts by one permutation.
+    """Assign units to disjoint parts by one random permutation.
 
     Implements the setting of Shejwalkar et al. (2021), Appendix B: members, non-members, shadow
     members and shadow non-members are as many users each, disjoint; others validate and test.
@@ -80,7 +77,7 @@ def draw_parts(units: Sequence[Hashable], seed: int) -> Parts:
     n = len(distinct)
     if n < LEAST_UNITS:
         raise InvalidInputError(
-            f"An attack needs at least {LEAST_UNITS} users or texts to be dealt into members, "
+            f"An attack needs at least {LEAST_UNITS} users or texts to be split into members, "
             f"non-members and the attacker's own, got {n}. Give more."
         )
     n_validation, n_test = max(1, round(_VALIDATION * n)), max(1, round(_TEST * n))
@@ -94,7 +91,7 @@ def draw_parts(units: Sequence[Hashable], seed: int) -> Parts:
 
 
 def random_halves(units: Sequence[Hashable], n_models: int, seed: int) -> NDArray[np.bool_]:
-    """Return for each of several shadow models on which rows it is trained.
+    """Draw the training rows of shadow models so that each unit is in exactly half of them.
 
     Implements the sampling of Carlini et al. (2022), §V-B: every unit is in exactly half of the
     models, which ones is drawn for each unit by itself.
@@ -124,8 +121,10 @@ def random_halves(units: Sequence[Hashable], n_models: int, seed: int) -> NDArra
     return drawn[:, [distinct[unit] for unit in units]]
 
 
-def check_apart(parts: Parts, units: Sequence[Hashable], shadow_trained: NDArray[np.bool_]) -> None:
-    """Check that the attacker's own model knows nothing of what it is to help to attack.
+def check_disjoint(
+    parts: Parts, units: Sequence[Hashable], shadow_trained: NDArray[np.bool_]
+) -> None:
+    """Check that no unit is in two parts and the shadow is trained on the attacker's data alone.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Thresholds that tell members from others, of the attacker's own models alone.
+"""Thresholds on membership features, chosen on the attacker's own models (S21).
 
 S21 is Shejwalkar et al. (2021), appendix A.
 """
@@ -12,25 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.classifiers.features import FEATURES, member_score
-from core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from core.errors import InvalidInputError, NotFittedError
-from core.specs import setting
-
-__all__ = [
-    "ClassThreshold",
-    "FeatureScore",
-    "a_feature",
-    "class_thresholds",
-    "models_of",
-    "threshold_of",
-]
+from leakscope.core.attacks.membership.classifiers.features import FEATURES, member_score
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from leakscope.core.errors import InvalidInputError, NotFittedError
+from leakscope.core.specs import setting
 
 _Array = NDArray[np.float64]
 
 
-def threshold_of(scores: _Array, members: NDArray[np.bool_]) -> float:
-    """Return the threshold from which on calling a sample a member is right most often.
+def accuracy_threshold(scores: _Array, members: NDArray[np.bool_]) -> float:
+    """Return the threshold that maximises the accuracy of calling samples members.
 
     Implements S21, Algorithm 1, line 5:
     τ = argmax_τ Σ_members 1{f ≥ τ} + Σ_others 1{f < τ}.
@@ -40,14 +31,14 @@ def threshold_of(scores: _Array, members: NDArray[np.bool_]) -> float:
 
     Examples
     --------
-    >>> threshold_of(np.array([1.0, 2.0, 3.0, 5.0]), np.array([False, True, False, True]))
+    >>> accuracy_threshold(np.array([1.0, 2.0, 3.0, 5.0]), np.array([False, True, False, True]))
     4.0
     """
     order = np.argsort(scores, kind="stable")
     ranked, inside = scores[order], members[order]
     starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
-    below = np.r_[0, np.cumsum(~inside)]  # others that are left alone
-    above = inside.sum() - np.r_[0, np.cumsum(inside)]  # members that are found
+    below = np.r_[0, np.cumsum(~inside)]  # non-members not called members
+    above = inside.sum() - np.r_[0, np.cumsum(inside)]  # members called members
     cuts = np.r_[starts, len(ranked)]
     right = (below + above)[cuts]
     best = int(cuts[len(cuts) - 1 - int(np.argmax(right[::-1]))])
@@ -62,7 +53,7 @@ def threshold_of(scores: _Array, members: NDArray[np.bool_]) -> float:
 def class_thresholds(
     scores: _Array, labels: NDArray[np.int64], members: NDArray[np.bool_], n_classes: int
 ) -> _Array:
-    """Return a threshold for each class, of its own samples.
+    """Return the accuracy-maximising threshold of each class.
 
     Implements S21, Algorithm 1, lines 2–6. Differs from the paper: a class of which the shadow
     data hold no members, or nothing but members, takes the threshold of all classes together.
@@ -73,18 +64,19 @@ def class_thresholds(
         The shadow data hold one kind alone.
     """
     _check_both(members)
-    found = np.full(n_classes, threshold_of(scores, members))
+    found = np.full(n_classes, accuracy_threshold(scores, members))
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], np.arange(n_classes + 1))
     for y in range(n_classes):
         rows = order[starts[y] : starts[y + 1]]
         n_members = int(members[rows].sum())
         if 0 < n_members < len(rows):
-            found[y] = threshold_of(scores[rows], members[rows])
+            found[y] = accuracy_threshold(scores[rows], members[rows])
     return found
 
 
 def _check_both(members: NDArray[np.bool_]) -> None:
+    """Raise InvalidInputError unless there are members and non-members."""
     if members.all() or not members.any():
         kind = "members" if members.all() and len(members) else "non-members"
         raise InvalidInputError(
@@ -93,8 +85,8 @@ def _check_both(members: NDArray[np.bool_]) -> None:
         )
 
 
-def models_of(shadows: Shadows | Sequence[Outputs]) -> list[Outputs]:
-    """Return the answers of each shadow model.
+def shadow_outputs(shadows: Shadows | Sequence[Outputs]) -> list[Outputs]:
+    """Return the outputs of each shadow model as a list.
 
     Raises
     ------
@@ -107,38 +99,38 @@ def models_of(shadows: Shadows | Sequence[Outputs]) -> list[Outputs]:
     return models
 
 
-def a_feature() -> Any:
-    """Return the setting that chooses a feature."""
-    return setting("loss", "what is read from an answer", choices=tuple(FEATURES))
+def feature_setting() -> Any:
+    """Return the dataclass setting that chooses a feature."""
+    return setting("loss", "the feature of an output", choices=tuple(FEATURES))
 
 
 @dataclass
 class FeatureScore:
-    """Rank samples by a feature as it is: what one can do without a model of one's own."""
+    """An attack that ranks samples by one feature; it needs no shadow model."""
 
-    feature: str = a_feature()
+    feature: str = feature_setting()
 
     def fit(self, shadows: Shadows | Sequence[Outputs]) -> FeatureScore:
-        """Learn nothing."""
+        """Return self; nothing is learned."""
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return the feature of each sample, turned so that members have more."""
+        """Return the feature of each sample, signed so that members have more."""
         return member_score(self.feature, target)
 
 
 @dataclass
 class ClassThreshold:
-    """Algorithm 1: a feature against the threshold of the sample's class."""
+    """An attack that compares a feature with a threshold for the sample's class (S21, Alg. 1)."""
 
-    feature: str = a_feature()
+    feature: str = feature_setting()
 
     def fit(self, shadows: Shadows | Sequence[Outputs]) -> ClassThreshold:
-        """Find the threshold of each class on shadow models, their samples taken together.
+        """Choose the threshold of each class on the pooled samples of shadow models.
 
         They need not have answered for the samples of the target.
         """
-        models = models_of(shadows)
+        models = shadow_outputs(shadows)
         self.thresholds_ = class_thresholds(
             np.concatenate([member_score(self.feature, model) for model in models]),
             np.concatenate([model.labels for model in models]),
@@ -148,7 +140,7 @@ class ClassThreshold:
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return by how much each sample passes its class's threshold: from 0 on, a member.
+        """Return how far each sample is above its class's threshold; at least 0 for a member.
 
         Implements S21, Algorithm 1, line 7: 1{F(M(x), y) ≥ τ_y}. Differs from the paper, which
         does not say by what its AUC ranks: F − τ_y, of which its decisions are the sign.
@@ -159,7 +151,7 @@ class ClassThreshold:
             No thresholds were found before.
         """
         if not hasattr(self, "thresholds_"):
-            raise NotFittedError("ClassThreshold has no thresholds: call fit with shadow models.")
+            raise NotFittedError("ClassThreshold has no thresholds. Call fit with shadow models.")
         passed: _Array = member_score(self.feature, target) - self.thresholds_[target.labels]
         return passed
 

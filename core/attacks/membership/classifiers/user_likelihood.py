@@ -1,4 +1,4 @@
-"""User level by likelihoods: what shadow models say of the very texts of a user."""
+"""User-level attacks by likelihoods of shadow models on the user's own texts."""
 
 from __future__ import annotations
 
@@ -9,38 +9,44 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.classifiers.aligned import Aligned
-from core.attacks.membership.classifiers.bavaria import BaVarIA
-from core.attacks.membership.classifiers.features import loss
-from core.attacks.membership.classifiers.lira import LiRA
-from core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from core.attacks.membership.classifiers.sides import sides_of
-from core.attacks.membership.classifiers.users import users_of
-from core.errors import NotFittedError
-from core.specs import setting, validate_settings
-
-__all__ = ["SummedLikelihood", "UserInference"]
+from leakscope.core.attacks.membership.classifiers.bavaria import BaVarIA
+from leakscope.core.attacks.membership.classifiers.features import loss
+from leakscope.core.attacks.membership.classifiers.in_out_statistics import split_in_out
+from leakscope.core.attacks.membership.classifiers.lira import LiRA
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from leakscope.core.attacks.membership.classifiers.shadow_model_attack import ShadowModelAttack
+from leakscope.core.attacks.membership.classifiers.users import users_of
+from leakscope.core.errors import NotFittedError
+from leakscope.core.specs import setting, validate_settings
 
 _Array = NDArray[np.float64]
 
 
-class _OfSamples(Protocol):
-    def fit(self, shadows: Shadows) -> _OfSamples: ...
+class _SampleAttack(Protocol):
+    """A sample-level attack whose scores are log-likelihood ratios."""
 
-    def scores(self, target: Outputs) -> _Array: ...
+    def fit(self, shadows: Shadows) -> _SampleAttack:
+        """Learn from shadow models on the target's samples."""
+        ...
+
+    def scores(self, target: Outputs) -> _Array:
+        """Return the log-likelihood ratio of each sample."""
+        ...
 
 
-_KINDS: Mapping[str, Callable[[], _OfSamples]] = {"bavaria": BaVarIA, "lira": LiRA}
+_KINDS: Mapping[str, Callable[[], _SampleAttack]] = {"bavaria": BaVarIA, "lira": LiRA}
 
 
 @dataclass
 class SummedLikelihood:
-    """Add up what a user's texts say: the log-likelihood ratio of all of them, if independent."""
+    """An attack that sums the log-likelihood ratios of a user's texts, as if independent."""
 
-    of: str = setting("bavaria", "whose ratios are added", choices=tuple(_KINDS))
+    of: str = setting(
+        "bavaria", "the sample-level attack whose ratios are added", choices=tuple(_KINDS)
+    )
 
     def fit(self, shadows: Shadows) -> SummedLikelihood:
-        """Fit the attack on samples.
+        """Fit the sample-level attack on shadow models.
 
         Raises
         ------
@@ -52,10 +58,10 @@ class SummedLikelihood:
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return Σ_j log P(φ_j | in) − log P(φ_j | out) of each user, in nats.
+        """Return the summed log-likelihood ratio of each user, in nats.
 
-        Texts of one user are trained on together and are alike, so that the sum is too sure of
-        itself; it ranks users all the same.
+        Texts of one user are trained on together and are similar, so the sum is overconfident; it
+        still ranks users.
 
         Raises
         ------
@@ -63,16 +69,16 @@ class SummedLikelihood:
             Not fitted, or other samples than those of the shadow models.
         """
         if not hasattr(self, "samples_"):
-            raise NotFittedError("SummedLikelihood knows no shadow models: call fit.")
+            raise NotFittedError("SummedLikelihood has no shadow models. Call fit.")
         return users_of(target).sums(self.samples_.scores(target))
 
 
 @dataclass
-class UserInference(Aligned):
-    """Whether the target is surer of the user's texts than models that never saw them."""
+class UserInference(ShadowModelAttack):
+    """An attack that compares the target's likelihood of a user's texts with reference models'."""
 
     def fit(self, shadows: Shadows) -> UserInference:
-        """Take what models say of samples that they were not trained on.
+        """Compute the reference log-likelihood of each sample from OUT models.
 
         Raises
         ------
@@ -80,23 +86,23 @@ class UserInference(Aligned):
             All shadow models were trained on all samples.
         """
         logs = np.stack([-loss(m.probabilities, m.labels) for m in shadows.models()])
-        sides = sides_of(logs, shadows.members, shadows.labels)
+        sides = split_in_out(logs, shadows.members, shadows.labels)
         self.reference_ = sides.outside_mean()
         self.labels_ = shadows.labels
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return the mean over a user's texts of log p_θ(y|x) − log p_ref(y|x), in nats.
+        """Return each user's mean of log p_θ(y|x) − log p_ref(y|x) over texts, in nats.
 
         Implements the statistic of Kandpal et al. (2024), whose likelihoods are of texts under
         language models; here it is that of the label under classifiers. Differs from the paper:
         log p_ref is the mean over several reference models, those that were not trained on the
-        text; where there is none, that of the others, shifted as on average.
+        text; where there is none, that of the others, minus the average shift.
 
         Raises
         ------
         NotFittedError, InvalidInputError
-            As `Aligned.check`.
+            As `ShadowModelAttack.check`.
         """
         self.check(target)
         own = -loss(target.probabilities, target.labels)

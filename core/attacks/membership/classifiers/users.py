@@ -1,4 +1,4 @@
-"""Was the model trained on this user's texts? Several samples of one user, taken together.
+"""User-level attacks: whether the model was trained on a user's texts, from several samples.
 
 S21 is Shejwalkar et al. (2021), §2.2, §2.3 and appendix A.
 """
@@ -12,44 +12,34 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.classifiers.features import FEATURES, feature_of
-from core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from core.attacks.membership.classifiers.thresholds import (
+from leakscope.core.attacks.membership.classifiers.features import FEATURES, feature_of
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from leakscope.core.attacks.membership.classifiers.thresholds import (
     ClassThreshold,
-    a_feature,
-    models_of,
-    threshold_of,
+    accuracy_threshold,
+    feature_setting,
+    shadow_outputs,
 )
-from core.errors import InvalidInputError, NotFittedError
-from core.registry import find
-from core.specs import setting, validate_settings
-
-__all__ = [
-    "STATISTICS",
-    "LearnedStatistics",
-    "UserStatistic",
-    "Users",
-    "Votes",
-    "statistics_of",
-    "users_of",
-]
+from leakscope.core.errors import InvalidInputError, NotFittedError
+from leakscope.core.registry import find
+from leakscope.core.specs import setting, validate_settings
 
 STATISTICS = ("mean", "min", "max", "variance")
-"""Of the values of a user, in the order of the paper's feature vector."""
+"""Statistics of a user's values, in the order of the paper's feature vector."""
 
 _Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Users:
-    """The users of some samples.
+    """The users of samples, with each sample's user and each user's membership.
 
     Attributes
     ----------
     names : tuple of str
-        Each once, in the order of the alphabet.
+        Distinct, in alphabetical order.
     rows : int array (n,)
-        Of each sample, the number of its user.
+        The user number of each sample.
     members : bool array (n_users,)
         Whether the model was trained on any text of the user.
     """
@@ -69,30 +59,30 @@ class Users:
 
 
 def users_of(outputs: Outputs) -> Users:
-    """Return whose the samples are.
+    """Group a classifier's samples by user.
 
     Raises
     ------
     InvalidInputError
-        It is not said, or of a sample it is not.
+        Users are missing, or that of a sample is.
     """
     if outputs.users is None:
         raise InvalidInputError(
-            "An attack on users needs the user of each sample. Give a column `user`."
+            "User-level attacks need the user of each sample. Add a column `user`."
         )
     if "" in outputs.users:
         row = outputs.users.index("")
         raise InvalidInputError(
             f"Sample {row} has no user. Name one for each sample, or leave such samples out."
         )
-    names, rows = _numbered(outputs.users)
+    names, rows = _number_users(outputs.users)
     held = np.bincount(rows, weights=outputs.members, minlength=len(names)) > 0
     return Users(names, rows, held)
 
 
 @lru_cache(maxsize=4)
-def _numbered(users: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    """Return the names, sorted, and which each sample has; all models share those of a target."""
+def _number_users(users: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    """Return the sorted distinct user names, and the number of each sample's user, cached."""
     names, rows = np.unique(np.array(users, dtype=object), return_inverse=True)
     rows.setflags(write=False)
     return tuple(names.tolist()), rows
@@ -118,12 +108,12 @@ def statistics_of(values: _Array, users: Users) -> _Array:
     return np.stack([mean, low, high, variance], axis=1)
 
 
-def _of_models(
+def _shadow_statistics(
     feature: str, shadows: Shadows | Sequence[Outputs]
 ) -> tuple[_Array, NDArray[np.bool_]]:
-    """Return the statistics of the users of all shadow models, and who was trained on."""
+    """Return the feature statistics and memberships of the users of all shadow models."""
     found, members = [], []
-    for model in models_of(shadows):
+    for model in shadow_outputs(shadows):
         users = users_of(model)
         found.append(statistics_of(feature_of(feature, model)[0], users))
         members.append(users.members)
@@ -131,32 +121,32 @@ def _of_models(
     if held.all() or not held.any():
         kind = "members" if held.all() else "non-members"
         raise InvalidInputError(
-            f"The users of the shadow models are all {kind}: an attack on users learns from both."
+            f"The users of the shadow models are all {kind}; user-level attacks need both."
         )
     return np.concatenate(found), held
 
 
 @dataclass
 class UserStatistic:
-    """Algorithm 2: one number of a user's values against a threshold."""
+    """An attack that compares one statistic of a user's values with a threshold (S21, Alg. 2)."""
 
-    feature: str = a_feature()
+    feature: str = feature_setting()
     statistic: str = setting(
         "mean", "of the values of a user", choices=STATISTICS, paper="S21, Table 2"
     )
 
     def fit(self, shadows: Shadows | Sequence[Outputs]) -> UserStatistic:
-        """Find the threshold on the users of shadow models (S21, Algorithm 2, lines 2–4)."""
-        found, held = _of_models(self.feature, shadows)
-        self.threshold_ = threshold_of(self._sign() * found[:, self._column()], held)
+        """Choose the threshold on the users of shadow models (S21, Algorithm 2, lines 2–4)."""
+        found, held = _shadow_statistics(self.feature, shadows)
+        self.threshold_ = accuracy_threshold(self._sign() * found[:, self._column()], held)
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return the statistic of each user, turned as the feature is.
+        """Return the statistic of each user, signed so that members have more.
 
         Implements S21, Algorithm 2, line 5, before its threshold: none is needed to rank. The
-        statistic is of the feature as it is defined, so that the maximum of the loss is that of
-        the text that is known worst. Differs from the paper: nothing.
+        statistic is of the unsigned feature, so that the maximum of the loss is that of the text
+        with the highest loss. Differs from the paper: nothing.
         """
         found = statistics_of(feature_of(self.feature, target)[0], users_of(target))
         scores: _Array = self._sign() * found[:, self._column()]
@@ -171,32 +161,34 @@ class UserStatistic:
             There is no threshold yet.
         """
         if not hasattr(self, "threshold_"):
-            raise NotFittedError("UserStatistic has no threshold: call fit with shadow models.")
+            raise NotFittedError("UserStatistic has no threshold. Call fit with shadow models.")
         return self.scores(target) >= self.threshold_
 
     def _column(self) -> int:
+        """Return the index of the chosen statistic."""
         validate_settings(self)
         return STATISTICS.index(self.statistic)
 
     def _sign(self) -> int:
+        """Return -1 if members have less of the feature, else 1."""
         return -1 if find(FEATURES, self.feature, "feature").is_lower_for_members else 1
 
 
 @dataclass
 class LearnedStatistics:
-    """Algorithm 3: logistic regression on the mean, minimum, maximum and variance."""
+    """An attack by logistic regression on four statistics of a user's values (S21, Alg. 3)."""
 
-    feature: str = a_feature()
+    feature: str = feature_setting()
 
     def fit(self, shadows: Shadows | Sequence[Outputs]) -> LearnedStatistics:
-        """Train on the users of shadow models (S21, Algorithm 3, lines 2–4).
+        """Fit the regression on the users of shadow models (S21, Algorithm 3, lines 2–4).
 
         Differs from the paper, which does not say: the four numbers are scaled to unit variance,
         and the classes weigh alike.
         """
         from sklearn.linear_model import LogisticRegression
 
-        found, held = _of_models(self.feature, shadows)
+        found, held = _shadow_statistics(self.feature, shadows)
         self.mean_, self.scale_ = found.mean(axis=0), np.maximum(found.std(axis=0), 1e-12)
         learned = LogisticRegression(class_weight="balanced", max_iter=1000)
         learned.fit((found - self.mean_) / self.scale_, held)
@@ -204,7 +196,7 @@ class LearnedStatistics:
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return the log-odds of each user (S21, Algorithm 3, lines 5–6); from 0 on, a member.
+        """Return the membership log-odds of each user (S21, Algorithm 3, lines 5–6).
 
         Raises
         ------
@@ -212,7 +204,7 @@ class LearnedStatistics:
             Nothing was learned before.
         """
         if not hasattr(self, "weights_"):
-            raise NotFittedError("LearnedStatistics has learned nothing: call fit.")
+            raise NotFittedError("LearnedStatistics is not fitted. Call fit.")
         found = statistics_of(feature_of(self.feature, target)[0], users_of(target))
         scores: _Array = ((found - self.mean_) / self.scale_) @ self.weights_ + self.bias_
         return scores
@@ -224,12 +216,12 @@ class LearnedStatistics:
 
 @dataclass
 class Votes:
-    """Algorithm 4: each text votes by Algorithm 1, and half of the votes decide."""
+    """An attack in which a user's texts vote by `ClassThreshold`, half decide (S21, Alg. 4)."""
 
-    feature: str = a_feature()
+    feature: str = feature_setting()
 
     def fit(self, shadows: Shadows | Sequence[Outputs]) -> Votes:
-        """Find the threshold of each class (S21, Algorithm 4, line 2)."""
+        """Choose the threshold of each class on shadow models (S21, Algorithm 4, line 2)."""
         self.samples_ = ClassThreshold(self.feature).fit(shadows)
         return self
 
@@ -245,7 +237,7 @@ class Votes:
             No thresholds were found before.
         """
         if not hasattr(self, "samples_"):
-            raise NotFittedError("Votes has no thresholds: call fit with shadow models.")
+            raise NotFittedError("Votes has no thresholds. Call fit with shadow models.")
         decided = self.samples_.decide(target)
         return users_of(target).means(decided.astype(np.float64))
 

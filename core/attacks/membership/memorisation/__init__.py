@@ -1,5 +1,5 @@
-"""Generative memorisation: canaries in a language model's texts, and what it gives away of them.
+"""Generative memorisation: how much a language model leaks of canaries in its training texts.
 
-Reading order: canaries, tokens, network, perplexity, exposure; then samplers, rankings and
-extraction; then training and experiment; one_run, private and audit for the audit in one run.
+Reading order: canaries, tokens, network, perplexity, exposure; then samplers and
+extraction; then training and experiment; one_run, private and model_audit for the one-run audit.
 """

@@ -1,7 +1,7 @@
-"""One experiment: canaries planted in private texts, a model trained on them, what it gives away.
+"""The memorisation experiment: insert canaries, train a model, measure exposure and extraction.
 
-What is compared with is fixed before the training: the fillings of each format, and controls,
-which are canaries of the same format that are planted nowhere.
+The comparison is fixed before the training: the candidates of each format, and controls, which are
+canaries of the same format that are not inserted.
 """
 
 from __future__ import annotations
@@ -13,56 +13,58 @@ from typing import Any
 
 import numpy as np
 
-from core.attacks.membership.memorisation.canaries import Canary
-from core.attacks.membership.memorisation.exposure import Measured, exposure_of_rank, measure
-from core.attacks.membership.memorisation.extraction import SAMPLERS, Extraction, extract
-from core.attacks.membership.memorisation.network import Network
-from core.attacks.membership.memorisation.perplexity import log_perplexities
-from core.attacks.membership.memorisation.private import train_model
-from core.attacks.membership.memorisation.settings import MemorisationSettings
-from core.attacks.membership.memorisation.texts import (
+from leakscope.core.attacks.membership.memorisation.canaries import Canary
+from leakscope.core.attacks.membership.memorisation.exposure import (
+    CanaryExposure,
+    exposure_of_rank,
+    measure,
+)
+from leakscope.core.attacks.membership.memorisation.extraction import SAMPLERS, Extraction, extract
+from leakscope.core.attacks.membership.memorisation.network import Network
+from leakscope.core.attacks.membership.memorisation.perplexity import log_perplexities
+from leakscope.core.attacks.membership.memorisation.private import train_model
+from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
+from leakscope.core.attacks.membership.memorisation.texts import (
     check_private_tokens,
+    check_sentences,
     check_settings,
-    checked,
     split_held_out,
 )
-from core.attacks.membership.memorisation.tokens import Tokens, make_tokens
-from core.attacks.membership.memorisation.training import (
+from leakscope.core.attacks.membership.memorisation.tokens import Tokens, make_tokens
+from leakscope.core.attacks.membership.memorisation.training import (
     bits_a_token,
     digest_texts,
     train_network,
 )
-from core.errors import InvalidInputError
-from core.protocols import OnProgress, no_progress
-from core.results import Interval, Score
-from core.training.accounting import Privacy, Promise
-
-__all__ = ["EpochFound", "PlantedRun", "plant", "run_planted", "run_private"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.results import Interval, Score
+from leakscope.core.training.accounting import Guarantee, Privacy
 
 N_CONTROLS = 50
-"""Canaries of each format that are planted nowhere."""
+"""Control canaries of each format, which are not inserted."""
 
 _SMALLER = 4
-"""How many times fewer units the smaller model has."""
+"""The factor by which the smaller model has fewer units."""
 
 
 @dataclass(frozen=True)
 class EpochFound:
-    """What a model gives away after an epoch.
+    """A model's exposures of canaries and controls after an epoch.
 
     Attributes
     ----------
     bits_a_token : float
-        Of held-out texts: how well it has learned to read.
-    canaries : tuple of Measured
-        Of each canary.
+        The loss on held-out texts.
+    canaries : tuple of CanaryExposure
+        The exposure of each canary.
     controls : tuple of float
-        Exposures of canaries that were planted nowhere.
+        Exposures of control canaries, which were not inserted.
     """
 
     epoch: int
     bits_a_token: float
-    canaries: tuple[Measured, ...]
+    canaries: tuple[CanaryExposure, ...]
     controls: tuple[float, ...]
 
     @property
@@ -73,14 +75,14 @@ class EpochFound:
 
 @dataclass(frozen=True)
 class PlantedRun:
-    """A model trained with canaries, by one seed.
+    """The result of training one model with canaries.
 
     Attributes
     ----------
     n_texts : int
         Private sentences trained on, canaries not counted.
     extractions : tuple of Extraction
-        By sampler; none where no texts were to be drawn.
+        By sampler; empty if no texts were drawn.
     """
 
     seed: int
@@ -91,7 +93,7 @@ class PlantedRun:
 
 
 def plant(texts: Sequence[str], canaries: Sequence[Canary], insertions: int) -> list[str]:
-    """Return the texts with each canary so many times behind them; the order of training is drawn.
+    """Append each canary `insertions` times to the texts; training shuffles them.
 
     Examples
     --------
@@ -110,10 +112,9 @@ def run_planted(
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
 ) -> PlantedRun:
-    """Plant canaries, train, and measure after each epoch; then draw texts and rank them.
+    """Insert canaries, train, and measure exposure after each epoch; then extract texts.
 
-    A run that was killed goes on from its checkpoint; finished epochs are not trained or measured
-    again.
+    An interrupted run resumes from its checkpoint without repeating finished epochs.
 
     Raises
     ------
@@ -122,26 +123,36 @@ def run_planted(
     StoppedError
         Raised by `on_progress`, after a checkpoint was written.
     """
-    known, held_out, tokens, scoring = _prepared(texts, canaries, settings, seed)
+    known, held_out, tokens, scoring = _prepare(texts, canaries, settings, seed)
     planted = plant(known, canaries, settings.insertions)
     n_drawn = settings.n_generated
     share = 0.8 if n_drawn else 1.0
     network, found = train_network(
-        planted, held_out, tokens, settings, seed, measure=scoring.measured,
-        measured=digest_texts([repr((each.parts, each.secret)) for each in canaries]), said=_said,
+        planted,
+        held_out,
+        tokens,
+        settings,
+        seed,
+        measure=scoring.measured,
+        measured=digest_texts([repr((each.parts, each.secret)) for each in canaries]),
+        describe=_describe,
         checkpoint_dir=checkpoint_dir and checkpoint_dir / "model",
-        on_progress=_part(on_progress, 0.0, share),
-    )  # fmt: skip
+        on_progress=_subprogress(on_progress, 0.0, share),
+    )
     drawn: tuple[Extraction, ...] = ()
     if n_drawn:
         small = replace(settings, hidden=max(8, settings.hidden // _SMALLER // 4 * 4))
         smaller, _ = train_network(
-            planted, held_out, tokens, small, seed,
+            planted,
+            held_out,
+            tokens,
+            small,
+            seed,
             checkpoint_dir=checkpoint_dir and checkpoint_dir / "smaller",
-            on_progress=_part(on_progress, share, 0.95),
-        )  # fmt: skip
-        drawn = _extracted((network, smaller), tokens, canaries, settings, seed, on_progress)
-    epochs = tuple(_epoch_of(i, stored) for i, stored in enumerate(found, 1))
+            on_progress=_subprogress(on_progress, share, 0.95),
+        )
+        drawn = _extract_all((network, smaller), tokens, canaries, settings, seed, on_progress)
+    epochs = tuple(_epoch_from_record(i, stored) for i, stored in enumerate(found, 1))
     return PlantedRun(seed, len(known), tuple(canaries), epochs, drawn)
 
 
@@ -156,11 +167,11 @@ def run_private(
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
 ) -> tuple[EpochFound, Privacy | None, int]:
-    """Plant canaries, train with differential privacy, and measure the model at the end.
+    """Insert canaries, train with differential privacy, and measure the final model's exposures.
 
-    Returned last is how many private sentences it was trained on, canaries not counted. A canary
-    that is planted m times is m texts. Of all of them together less is promised than ε, and less
-    than m·ε: `Privacy.of_copies` tells what.
+    The last result is the number of private sentences trained on, without canaries. A canary that
+    is inserted m times counts as m texts, for which the guarantee is weaker than ε and stronger
+    than m·ε: see `Privacy.of_copies`.
 
     Parameters
     ----------
@@ -176,81 +187,107 @@ def run_private(
         opacus is not installed, and ε was asked for.
     """
     check_private_tokens(settings)
-    known, held_out, tokens, scoring = _prepared(texts, canaries, settings, seed)
+    known, held_out, tokens, scoring = _prepare(texts, canaries, settings, seed)
     planted = plant(known, canaries, settings.insertions)
     promise = None
     if epsilon:
-        promise = Promise(epsilon=epsilon, delta=delta, n_expected=len(planted))
+        promise = Guarantee(epsilon=epsilon, delta=delta, n_expected=len(planted))
     network, privacy = train_model(
-        planted, tokens, settings, seed, promise=promise, n_expected=len(planted),
-        checkpoint_dir=checkpoint_dir, on_progress=on_progress,
-    )  # fmt: skip
+        planted,
+        tokens,
+        settings,
+        seed,
+        promise=promise,
+        n_expected=len(planted),
+        checkpoint_dir=checkpoint_dir,
+        on_progress=on_progress,
+    )
     bits = bits_a_token(network, tokens, held_out, settings.max_length)
     found = {"bits_a_token": bits, **scoring.measured(network)}
-    return _epoch_of(settings.epochs, found), privacy, len(known)
+    return _epoch_from_record(settings.epochs, found), privacy, len(known)
 
 
-def _prepared(
+def _prepare(
     texts: Sequence[str], canaries: Sequence[Canary], settings: MemorisationSettings, seed: int
-) -> tuple[list[str], list[str], Tokens, _Scoring]:
-    """Return texts to train on and others, the tokens of both, and what measures a model."""
+) -> tuple[list[str], list[str], Tokens, _ExposureMeter]:
+    """Return training texts, held-out texts, the tokens, and the exposure measurement."""
     check_settings(settings)
-    known, held_out = split_held_out(checked(list(texts)), seed)
-    compared = [canary.others(_limit(canary, settings), seed) for canary in canaries]
-    also = (text for canary, others in zip(canaries, compared, strict=True)
-            for text in (canary.text, *others))  # fmt: skip
+    known, held_out = split_held_out(check_sentences(list(texts)), seed)
+    compared = [canary.others(_n_compared(canary, settings), seed) for canary in canaries]
+    also = (
+        text
+        for canary, others in zip(canaries, compared, strict=True)
+        for text in (canary.text, *others)
+    )
     tokens = make_tokens(settings.tokens, known, also, settings.vocabulary_size)
     _check_lengths(canaries, tokens, settings.max_length)
-    return known, held_out, tokens, _Scoring(canaries, compared, tokens, seed)
+    return known, held_out, tokens, _ExposureMeter(canaries, compared, tokens, seed)
 
 
 def _check_lengths(canaries: Sequence[Canary], tokens: Tokens, most: int) -> None:
+    """Raise InvalidInputError if a canary or its longest candidate has too many tokens."""
+
     def n_tokens(text: str) -> int:
         return len(tokens.encode(text))
 
     for canary in canaries:
         filled = "".join(max(part, key=n_tokens) for part in canary.parts)
-        longest = max(n_tokens(canary.text), n_tokens(filled))  # all of them are measured whole
+        longest = max(n_tokens(canary.text), n_tokens(filled))  # all are measured in full
         if longest > most:
             raise InvalidInputError(
-                f"The canary, or what could stand in its place, has {longest} tokens, and the "
-                f"model reads {most} of a text. Shorten it, or raise max_length."
+                f"The canary, or a text that could stand in its place, has {longest} tokens, but "
+                f"the model reads only {most} per text. Shorten it, or raise max_length."
             )
 
 
-def _limit(canary: Canary, settings: MemorisationSettings) -> int:
+def _n_compared(canary: Canary, settings: MemorisationSettings) -> int:
+    """Return the number of candidates to compare a canary with: all, or a sample."""
     if canary.size <= settings.exact_up_to:
         return canary.size
     return min(settings.n_sampled, canary.size - 1)
 
 
-def _extracted(
-    models: tuple[Network, Network], tokens: Tokens, canaries: Sequence[Canary],
-    settings: MemorisationSettings, seed: int, on_progress: OnProgress,
-) -> tuple[Extraction, ...]:  # fmt: skip
+def _extract_all(
+    models: tuple[Network, Network],
+    tokens: Tokens,
+    canaries: Sequence[Canary],
+    settings: MemorisationSettings,
+    seed: int,
+    on_progress: OnProgress,
+) -> tuple[Extraction, ...]:
+    """Draw and rank texts by every sampler."""
     found = []
     for i, sampler in enumerate(SAMPLERS):
-        on_progress(0.95 + 0.05 * i / len(SAMPLERS), f"Drawing texts: {sampler}")
+        on_progress(0.95 + 0.05 * i / len(SAMPLERS), f"Sampling texts: {sampler}")
         found.append(
-            extract(models, tokens, canaries, sampler=sampler, n=settings.n_generated,
-                    max_length=settings.max_length, seed=seed)
-        )  # fmt: skip
+            extract(
+                models,
+                tokens,
+                canaries,
+                sampler=sampler,
+                n=settings.n_generated,
+                max_length=settings.max_length,
+                seed=seed,
+            )
+        )
     return tuple(found)
 
 
-class _Scoring:
-    """Measures a model's exposure of canaries and of controls, all fixed before the training."""
+class _ExposureMeter:
+    """Measures a model's exposures of canaries and controls that were fixed before training."""
 
     def __init__(
         self, canaries: Sequence[Canary], compared: Sequence[list[str]], tokens: Tokens, seed: int
     ) -> None:
         self._canaries, self._compared, self._tokens, self._seed = canaries, compared, tokens, seed
         rng = np.random.default_rng([seed, 34])
-        self._controls = [rng.choice(len(others), min(N_CONTROLS, len(others)), replace=False)
-                          for others in compared]  # fmt: skip
+        self._controls = [
+            rng.choice(len(others), min(N_CONTROLS, len(others)), replace=False)
+            for others in compared
+        ]
 
     def measured(self, network: Network) -> dict[str, Any]:
-        """Return exposures as a checkpoint holds them."""
+        """Measure a model's exposures and return them as a JSON-able record."""
         canaries, controls = [], list[float]()
         for i, (canary, others) in enumerate(zip(self._canaries, self._compared, strict=True)):
             bits = log_perplexities(network, self._tokens, [canary.text, *others])
@@ -261,28 +298,35 @@ class _Scoring:
         return {"canaries": canaries, "controls": controls}
 
 
-def _epoch_of(epoch: int, stored: dict[str, Any]) -> EpochFound:
+def _epoch_from_record(epoch: int, stored: dict[str, Any]) -> EpochFound:
+    """Build an epoch's result from its stored record."""
     canaries = tuple(
-        Measured(**{**each, "exposure": _score_of(each["exposure"])}) for each in stored["canaries"]
+        CanaryExposure(**{**each, "exposure": _score_from_record(each["exposure"])})
+        for each in stored["canaries"]
     )
     return EpochFound(epoch, stored["bits_a_token"], canaries, tuple(stored["controls"]))
 
 
-def _score_of(stored: dict[str, Any]) -> Score:
+def _score_from_record(stored: dict[str, Any]) -> Score:
+    """Build a Score from its stored record."""
     return Score(**{**stored, "ci95": Interval(**stored["ci95"])})
 
 
-def _said(epochs: Sequence[dict[str, Any]]) -> str:
-    """Return the exposure of each epoch in words that `memorise.exposures_in` reads."""
-    means = [np.mean([each["exposure"]["value"] for each in epoch.get("canaries", [])] or [np.nan])
-             for epoch in epochs]  # fmt: skip
+def _describe(epochs: Sequence[dict[str, Any]]) -> str:
+    """Format the exposure of each epoch as a progress message that `parse_exposures` parses."""
+    means = [
+        np.mean([each["exposure"]["value"] for each in epoch.get("canaries", [])] or [np.nan])
+        for epoch in epochs
+    ]
     if not means or np.isnan(means[-1]):
         return ""
     return f"exposure by epoch {' '.join(f'{mean:.1f}' for mean in means)} bits"
 
 
-def _part(on_progress: OnProgress, low: float, high: float) -> Callable[[float, str], None]:
-    def report(done: float, told: str) -> None:
-        on_progress(low + (high - low) * done, told)
+def _subprogress(on_progress: OnProgress, low: float, high: float) -> Callable[[float, str], None]:
+    """Return a progress callback that maps a step's 0 to 1 into [low, high] of the whole."""
+
+    def report(done: float, message: str) -> None:
+        on_progress(low + (high - low) * done, message)
 
     return report

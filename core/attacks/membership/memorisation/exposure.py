@@ -1,6 +1,6 @@
-"""Exposure: how many bits of a canary's randomness a model has taken up.
+"""Exposure of a canary (Carlini et al. 2019): bits of its randomness that a model memorised.
 
-Functions of log-perplexities alone; which model gave them does not matter.
+All functions take log-perplexities, whatever the model.
 """
 
 from __future__ import annotations
@@ -11,31 +11,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-from core.results import NO_INTERVAL, Interval, Score
-
-__all__ = ["Measured", "estimate", "exposure_of_rank", "high_of_chance", "mean_of_chance",
-           "measure", "rank_of"]  # fmt: skip
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.results import NO_INTERVAL, Interval, Score
 
 _Bits = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Measured:
+class CanaryExposure:
     """The exposure of one canary under one model.
 
     Attributes
     ----------
     exposure : Score
-        In bits; its n is the number of candidates compared with. Without an interval where all
-        of R was ranked: then nothing is left to chance but the model.
+        In bits; its n is the number of candidates compared with. Without an interval if all of R
+        was ranked, since then only the model is random.
     rank : float
-        Of the canary in R; where R was sampled, the rank that the estimate stands for.
+        The canary's rank in R; if R was sampled, the rank that corresponds to the estimate.
     is_exact : bool
         Whether all of R was ranked.
     at_least : float
-        Bits that the sample alone shows, without a law: the lower end of an exact binomial
-        interval of 95 %; the exposure itself where it is exact.
+        A lower bound from the sample without a distribution: the lower end of an exact 95 %
+        binomial interval; the exposure itself if exact.
     bits : float
         Log-perplexity of the canary.
     """
@@ -48,7 +45,7 @@ class Measured:
 
 
 def rank_of(own: float, others: _Bits) -> int:
-    """Return the place of a canary among all fillings of its format, the likeliest first.
+    """Return the rank of a canary among all candidates by log-perplexity, 1 for the likeliest.
 
     Implements Carlini et al. (2019), Definition 2 (METHODS §4): rank(s[r]) =
     |{r' ∈ R : P(s[r']) ≤ P(s[r])}|. Differs from the paper: nothing; of equals the canary is last.
@@ -62,7 +59,7 @@ def rank_of(own: float, others: _Bits) -> int:
 
 
 def exposure_of_rank(rank: float, size: int) -> float:
-    """Return log₂|R| − log₂ rank, in bits.
+    """Return the exposure of a rank in bits: log₂|R| − log₂ rank.
 
     Implements Carlini et al. (2019), Definition 4 (METHODS §4): exposure = log₂|R| − log₂ rank.
     Differs from the paper: nothing.
@@ -75,54 +72,54 @@ def exposure_of_rank(rank: float, size: int) -> float:
     return math.log2(size) - math.log2(rank)
 
 
-def mean_of_chance(size: int) -> float:
-    """Return the mean exposure of a canary that was never planted: its rank is uniform.
+def mean_chance_exposure(size: int) -> float:
+    """Return the mean exposure of a canary that was not inserted, whose rank is uniform.
 
     E = log₂|R| − log₂(|R|!) / |R|, which nears log₂ e = 1.4427 bits for a large R.
 
     Examples
     --------
-    >>> round(mean_of_chance(2), 4), round(mean_of_chance(10**6), 4)
+    >>> round(mean_chance_exposure(2), 4), round(mean_chance_exposure(10**6), 4)
     (0.5, 1.4427)
     """
     return math.log2(size) - math.lgamma(size + 1) / math.log(2) / size
 
 
-def high_of_chance(size: int, share: float = 0.05) -> float:
-    """Return the exposure that at most this share of canaries that were never planted exceeds.
+def high_chance_exposure(size: int, share: float = 0.05) -> float:
+    """Return the exposure that at most a given share of canaries exceeds that were not inserted.
 
     Their rank is uniform, so that P(exposure > e) is about 2^−e.
 
     Examples
     --------
-    >>> round(high_of_chance(10_000), 2), high_of_chance(16)
+    >>> round(high_chance_exposure(10_000), 2), high_chance_exposure(16)
     (4.32, 4.0)
     """
     return math.log2(size / (math.floor(share * size) + 1))
 
 
-def measure(own: float, others: _Bits, size: int, *, seed: int = 0) -> Measured:
-    """Return the exposure of a canary: exact where all others of R are given, else estimated."""
+def measure(own: float, others: _Bits, size: int, *, seed: int = 0) -> CanaryExposure:
+    """Measure the exposure of a canary: exact if all other candidates are given, else estimated."""
     if len(others) == size - 1:
         rank = rank_of(own, others)
         found = exposure_of_rank(rank, size)
-        score = Score(found, NO_INTERVAL, size, mean_of_chance(size))
-        return Measured(score, rank, True, found, own)
+        score = Score(found, NO_INTERVAL, size, mean_chance_exposure(size))
+        return CanaryExposure(score, rank, True, found, own)
     score = estimate(own, others, size, seed=seed)
     rank = 2.0 ** (math.log2(size) - score.value)
-    return Measured(score, rank, False, _at_least(own, others, size), own)
+    return CanaryExposure(score, rank, False, _lower_bound(own, others, size), own)
 
 
 def estimate(
     own: float, sampled: _Bits, size: int, *, seed: int = 0, n_resamples: int = 20
 ) -> Score:
-    """Return the exposure by a skew-normal law of log-perplexities, with its bootstrap interval.
+    """Estimate the exposure by a skew-normal fit to sampled log-perplexities, with an interval.
 
     Implements Carlini et al. (2019), §4.3: exposure ≈ −log₂ ∫_{−∞}^{P(s[r])} ρ(x) dx, ρ the
     skew-normal density fitted by maximum likelihood to the P of sampled fillings.
-    Differs from the paper: the fit begins at the law with the sample's moments; the answer is cut
-    at log₂|R|, which no rank exceeds; the interval is ours, 1.96 standard errors of a bootstrap, of
-    the samples alone: whether the law holds in its tail it does not tell.
+    Differs from the paper: the fit starts from the sample's moments; the result is clipped to
+    log₂|R|; the interval is ours, 1.96 bootstrap standard errors over the samples, which does not
+    cover a wrong tail of the distribution.
 
     Raises
     ------
@@ -131,19 +128,23 @@ def estimate(
     """
     if len(sampled) < 20:
         raise InvalidInputError(f"The estimate needs at least 20 samples, got {len(sampled)}.")
-    most, chance = math.log2(size), mean_of_chance(size)
+    most, chance = math.log2(size), mean_chance_exposure(size)
     rng = np.random.default_rng([seed, 33])
-    value = _by_law(own, sampled, most)
-    drawn = [_by_law(own, rng.choice(sampled, len(sampled)), most) for _ in range(n_resamples)]
+    value = _skew_normal_exposure(own, sampled, most)
+    drawn = [
+        _skew_normal_exposure(own, rng.choice(sampled, len(sampled)), most)
+        for _ in range(n_resamples)
+    ]
     half = 1.96 * float(np.std(drawn, ddof=1))
     interval = Interval(max(0.0, value - half), min(most, value + half))
     return Score(value, interval, len(sampled), chance)
 
 
-def _by_law(own: float, sampled: _Bits, most: float) -> float:
-    from scipy.stats import skewnorm  # takes a third of a second to load
+def _skew_normal_exposure(own: float, sampled: _Bits, most: float) -> float:
+    """Return the exposure under a skew-normal distribution fitted to the samples."""
+    from scipy.stats import skewnorm  # slow to import
 
-    if float(np.ptp(sampled)) < 1e-9:  # a model that tells nothing apart
+    if float(np.ptp(sampled)) < 1e-9:  # all candidates have the same log-perplexity
         return most if own < float(sampled.min()) - 1e-9 else 0.0
     start = skewnorm.fit(sampled, method="MM")
     shape, place, scale = skewnorm.fit(sampled, start[0], loc=start[1], scale=start[2])
@@ -151,8 +152,8 @@ def _by_law(own: float, sampled: _Bits, most: float) -> float:
     return min(max(found, 0.0), most) if not math.isnan(found) else most
 
 
-def _at_least(own: float, sampled: _Bits, size: int) -> float:
-    """Return −log₂ of the upper end of the share of R that is as likely (Clopper–Pearson)."""
+def _lower_bound(own: float, sampled: _Bits, size: int) -> float:
+    """Return a lower bound of the exposure: −log₂ of the share as likely, by Clopper–Pearson."""
     from scipy.stats import beta
 
     n, n_before = len(sampled), int(np.sum(sampled <= own))

@@ -1,7 +1,11 @@
-"""Extraction: draw texts from a model, rank them, and see whether a canary is among them."""
+"""Extraction attack: sample texts from a model, rank them, and look for canaries.
+
+The scores of the rankings (`by_*`) are higher for texts that are more likely memorised.
+"""
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.memorisation import rankings
-from core.attacks.membership.memorisation.canaries import Canary
-from core.attacks.membership.memorisation.network import Network
-from core.attacks.membership.memorisation.perplexity import log_perplexities
-from core.attacks.membership.memorisation.samplers import draw_texts
-from core.attacks.membership.memorisation.tokens import Tokens
-
-__all__ = ["RANKINGS", "SAMPLERS", "Extraction", "extract", "holds", "scores_of"]
+from leakscope.core.attacks.membership.memorisation.canaries import Canary
+from leakscope.core.attacks.membership.memorisation.network import Network
+from leakscope.core.attacks.membership.memorisation.perplexity import log_perplexities
+from leakscope.core.attacks.membership.memorisation.samplers import draw_texts
+from leakscope.core.attacks.membership.memorisation.tokens import Tokens
 
 SAMPLERS = ("top_k", "temperature", "prefix")
 RANKINGS = ("perplexity", "smaller", "zlib", "lower_case")
@@ -25,20 +26,20 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Extraction:
-    """What one sampler brought out.
+    """The result of one sampler: how often each canary was drawn, and its ranks.
 
     Attributes
     ----------
     n_texts : int
-        Different texts drawn.
+        Distinct texts drawn.
     found : tuple of int
-        Of each canary, in how many of the texts drawn it stands; repetitions count.
+        The number of drawn texts that hold each canary; repetitions count.
     n_drawn : int
         Texts drawn.
     places : dict of str to tuple of (int or None)
-        By ranking, of each canary, the place of the first text that holds it; None where none does.
+        By ranking, the rank of the first text that holds each canary; None if none does.
     first : dict of str to tuple of str
-        By ranking, the first texts.
+        By ranking, the top texts.
     """
 
     sampler: str
@@ -59,20 +60,20 @@ def extract(
     max_length: int,
     seed: int,
 ) -> Extraction:
-    """Draw n texts by one sampler and rank those that differ, in each of four ways.
+    """Draw n texts by one sampler and rank the distinct ones in four ways.
 
     Parameters
     ----------
     models : (Network, Network)
-        The model, and one of fewer units, trained on the same texts.
+        The model, and a smaller one trained on the same texts.
     sampler : str
-        With `prefix` who asks knows how each canary begins; with others, nothing.
+        With `prefix` the attacker knows how each canary begins.
     """
     known = [canary.prefix for canary in canaries] if sampler == "prefix" else [""]
     prefixes = [known[i % len(known)] for i in range(n)]
     drawn = draw_texts(models[0], tokens, sampler, prefixes, max_length=max_length, seed=seed)
     texts = [text for text in dict.fromkeys(drawn) if text.strip()]
-    held = [[holds(tokens, text, canary.text) for text in texts] for canary in canaries]
+    held = [[contains_canary(tokens, text, canary.text) for text in texts] for canary in canaries]
     counts = Counter(drawn)
     found = tuple(
         sum(counts[text] for text, is_held in zip(texts, row, strict=True) if is_held)
@@ -80,7 +81,9 @@ def extract(
     )
     places: dict[str, tuple[int | None, ...]] = {}
     first: dict[str, tuple[str, ...]] = {}
-    for name, scores in (scores_of(models, tokens, texts, max_length) if texts else {}).items():
+    for name, scores in (
+        ranking_scores(models, tokens, texts, max_length) if texts else {}
+    ).items():
         order = np.argsort(-scores, kind="stable").tolist()
         places[name] = tuple(
             next((place for place, i in enumerate(order, 1) if row[i]), None) for row in held
@@ -89,15 +92,15 @@ def extract(
     return Extraction(sampler, len(texts), len(drawn), found, places, first)
 
 
-def scores_of(
+def ranking_scores(
     models: tuple[Network, Network], tokens: Tokens, texts: Sequence[str], max_length: int
 ) -> Mapping[str, NDArray[np.float64]]:
-    """Return the score of each text by each ranking, higher for what is likelier known by heart.
+    """Score texts by each ranking, higher for texts that are more likely memorised.
 
     Parameters
     ----------
     models : (Network, Network)
-        The model, and one of fewer units.
+        The model, and a smaller one.
     """
     network, smaller = models
     bits = log_perplexities(network, tokens, texts, max_length)
@@ -105,14 +108,76 @@ def scores_of(
     lower = log_perplexities(network, tokens, [text.lower() for text in texts], max_length)
     lengths = np.array([len(tokens.encode(text)[:max_length]) for text in texts], dtype=np.float64)
     return {
-        "perplexity": rankings.by_perplexity(bits, lengths),
-        "smaller": rankings.by_smaller(bits, of_smaller),
-        "zlib": rankings.by_zlib(bits, texts),
-        "lower_case": rankings.by_lower_case(bits, lower),
+        "perplexity": by_perplexity(bits, lengths),
+        "smaller": by_smaller(bits, of_smaller),
+        "zlib": by_zlib(bits, texts),
+        "lower_case": by_lower_case(bits, lower),
     }
 
 
-def holds(tokens: Tokens, text: str, canary: str) -> bool:
-    """Return whether the tokens of a canary stand in a text, one after the other."""
+def contains_canary(tokens: Tokens, text: str, canary: str) -> bool:
+    """Return whether the tokens of a canary occur consecutively in a text."""
     whole = " ".join(map(str, tokens.encode(text)))
     return f" {' '.join(map(str, tokens.encode(canary)))} " in f" {whole} "
+
+
+_Bits = NDArray[np.float64]
+
+
+def by_perplexity(bits: _Bits, n_tokens: _Bits) -> _Bits:
+    """Score by low perplexity: −P/n, so that the text of the lowest perplexity 2^(P/n) is first.
+
+    Implements Carlini et al. (2021), §4.2 (METHODS §4). Differs from the paper: nothing.
+
+    Examples
+    --------
+    >>> by_perplexity(np.array([8.0]), np.array([4.0])).tolist()
+    [-2.0]
+    """
+    return -bits / np.maximum(n_tokens, 1)
+
+
+def by_smaller(bits: _Bits, bits_of_smaller: _Bits) -> _Bits:
+    """Score by the ratio of a smaller model's log-perplexity to the model's, P_small / P.
+
+    Implements Carlini et al. (2021), §5.2 “Small”: the ratio of log-perplexities. Differs from the
+    paper: nothing.
+
+    Examples
+    --------
+    >>> by_smaller(np.array([4.0]), np.array([12.0])).tolist()
+    [3.0]
+    """
+    return bits_of_smaller / np.maximum(bits, 1e-9)
+
+
+def by_zlib(bits: _Bits, texts: Sequence[str]) -> _Bits:
+    """Score by the ratio of a text's size under zlib, in bits, to its log-perplexity.
+
+    Implements Carlini et al. (2021), §5.2 “zlib”. Differs from the paper: nothing.
+    """
+    return np.array([zlib_bits(text) for text in texts]) / np.maximum(bits, 1e-9)
+
+
+def zlib_bits(text: str) -> float:
+    """Return the length of a text compressed by zlib, in bits.
+
+    Examples
+    --------
+    >>> zlib_bits("a" * 500) < zlib_bits("my card number is 281265, said the minister")
+    True
+    """
+    return 8.0 * len(zlib.compress(text.encode(errors="replace")))
+
+
+def by_lower_case(bits: _Bits, bits_of_lower: _Bits) -> _Bits:
+    """Score by the ratio of log-perplexities of the lower-cased text and the text.
+
+    Implements Carlini et al. (2021), §5.2 “Lowercase”. Differs from the paper: nothing.
+
+    Examples
+    --------
+    >>> by_lower_case(np.array([5.0]), np.array([10.0])).tolist()
+    [2.0]
+    """
+    return bits_of_lower / np.maximum(bits, 1e-9)

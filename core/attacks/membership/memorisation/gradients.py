@@ -1,4 +1,4 @@
-"""Canaries that are gradients: what an auditor who sees the whole training can put in."""
+"""Gradient canaries for an auditor who sees every step of the training."""
 
 from __future__ import annotations
 
@@ -9,28 +9,26 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-__all__ = ["GradientCanaries"]
-
 _Rows = NDArray[np.int64]
 
 
 class GradientCanaries:
-    """Gradients of one weight each, of the longest length that clipping leaves.
+    """Canary gradients of one weight each, of the maximum clipped length.
 
     Implements the gradient-space canaries of Steinke, Nasr & Jagielski (2023): the gradient of
     canary i is C·e_j, j drawn for it, and its score is the sum over the steps of the noisy gradient
     at j.
-    Differs from the paper: what the texts give at j is taken off, as who audits knows them; in a
-    model of few weights they would hide the canaries.
+    Differs from the paper: the texts' own gradient at j is subtracted, since the auditor knows it;
+    in a model of few weights it would hide the canaries.
 
     Parameters
     ----------
     n : int
         Canaries, m.
     n_weights : int
-        Of the model; no two canaries share one.
+        Weights of the model; no two canaries share one.
     is_in : ndarray of bool, shape (n,)
-        Which of them are put in.
+        Which of them are included.
     length : float
         C.
     """
@@ -47,28 +45,28 @@ class GradientCanaries:
         self._of_texts = np.zeros(n)
 
     def __len__(self) -> int:
-        """Return the number of canaries that are put in."""
+        """Return the number of included canaries."""
         return len(self.planted)
 
-    def await_step(self, rows: _Rows) -> None:
-        """Note which of those put in are in the batch of the next step."""
+    def set_batch(self, rows: _Rows) -> None:
+        """Set the included canaries that are in the batch of the next step."""
         self.waiting = self.planted[rows]
 
-    def put_in(self, weights: Sequence[Any]) -> None:
-        """Add what waits to the sums of clipped gradients, before the noise."""
+    def add_to_gradients(self, weights: Sequence[Any]) -> None:
+        """Add the batch's canaries to the summed clipped gradients, before the noise."""
         for weight, rows, places in self._by_weight(weights, np.arange(len(self.places))):
             self._of_texts[rows] = weight.summed_grad.view(-1)[places].double().numpy()
         for weight, _, places in self._by_weight(weights, self.waiting):
             weight.summed_grad.view(-1)[places] += self.length
 
     def read(self, weights: Sequence[Any]) -> None:
-        """Add the noisy gradients of a step to the scores."""
+        """Add the noisy gradients of a step, less the texts' own, to the scores."""
         for weight, rows, places in self._by_weight(weights, np.arange(len(self.places))):
             self.scores[rows] += weight.grad.view(-1)[places].double().numpy()
         self.scores -= self._of_texts
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the scores so far, part of a checkpoint."""
+        """Return the scores so far, for a checkpoint."""
         return {"scores": self.scores}, {}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
@@ -79,7 +77,7 @@ class GradientCanaries:
     def _by_weight(
         self, weights: Sequence[Any], rows: _Rows
     ) -> Iterator[tuple[Any, _Rows, torch.Tensor]]:
-        """Yield each array of weights with the canaries that lie in it, and where."""
+        """Yield each weight array with the canaries in it and their positions."""
         start = 0
         for weight in weights:
             places = self.places[rows] - start

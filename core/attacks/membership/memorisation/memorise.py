@@ -1,4 +1,4 @@
-"""Plant a canary in texts of one's own, train by several seeds, and tell what came of it."""
+"""Insert a canary into a user's texts, train with several seeds, and report memorisation."""
 
 from __future__ import annotations
 
@@ -11,34 +11,31 @@ from typing import Any
 
 import numpy as np
 
-from core.attacks.membership.memorisation.canaries import make_canary
-from core.attacks.membership.memorisation.experiment import PlantedRun, run_planted
-from core.attacks.membership.memorisation.exposure import mean_of_chance
-from core.attacks.membership.memorisation.extraction import Extraction
-from core.attacks.membership.memorisation.settings import MemorisationSettings
-from core.attacks.membership.memorisation.texts import (
+from leakscope.core.attacks.membership.memorisation.canaries import make_canary
+from leakscope.core.attacks.membership.memorisation.experiment import PlantedRun, run_planted
+from leakscope.core.attacks.membership.memorisation.exposure import mean_chance_exposure
+from leakscope.core.attacks.membership.memorisation.extraction import Extraction
+from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
+from leakscope.core.attacks.membership.memorisation.texts import (
     MOST_DOCUMENTS,
+    check_sentences,
     check_settings,
-    checked,
     private_texts,
 )
-from core.corpora import load_corpus
-from core.errors import InvalidInputError
-from core.intervals import bootstrap_interval
-from core.protocols import OnProgress, no_progress
-from core.results import NO_INTERVAL, Interval, Score
-
-__all__ = ["MOST_SEEDS", "Memorised", "MemoriseRequest", "exposures_in", "memorise", "over_seeds",
-           "plant_and_watch"]  # fmt: skip
+from leakscope.core.corpora import load_corpus
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.intervals import bootstrap_interval
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.results import NO_INTERVAL, Interval, Score
 
 MOST_SEEDS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoriseRequest:
-    """What identifies an experiment: its texts, the canary, the settings and the seeds.
+    """The identity of an experiment: corpus, canary, settings and seeds.
 
-    `corpus` is a corpus by name, or what recognises texts that come with the request.
+    `corpus` is the name of a corpus, or an identifier of texts that come with the request.
     """
 
     corpus: str
@@ -48,31 +45,35 @@ class MemoriseRequest:
 
 
 @dataclass(frozen=True)
-class Memorised:
-    """What became of a canary: a run a seed."""
+class CanaryMemorisation:
+    """The memorisation of a canary over several seeds, one run each."""
 
     settings: MemorisationSettings
     runs: tuple[PlantedRun, ...]
 
     @property
     def size(self) -> int:
-        """|R|."""
+        """|R|, the number of candidates."""
         return self.runs[0].canaries[0].size
 
     def exposure_at(self, epoch: int) -> Score:
-        """Return the exposure after an epoch, counted from 1, over the seeds."""
+        """Return the mean exposure over seeds after an epoch, counted from 1."""
         scores = [run.epochs[epoch - 1].canaries[0].exposure for run in self.runs]
-        return over_seeds(scores, most=math.log2(self.size))
+        return mean_over_seeds(scores, most=math.log2(self.size))
 
     @property
     def controls(self) -> Score:
-        """The mean exposure, at the end, of canaries of this format that were planted nowhere."""
+        """The mean final exposure of control canaries, which were not inserted."""
         values = np.array([v for run in self.runs for v in run.epochs[-1].controls])
-        return Score(float(values.mean()), bootstrap_interval(values), len(values),
-                     mean_of_chance(self.size))  # fmt: skip
+        return Score(
+            float(values.mean()),
+            bootstrap_interval(values),
+            len(values),
+            mean_chance_exposure(self.size),
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it, JSON-able."""
+        """Return the whole result as a JSON-able record."""
         canary, last = self.runs[0].canaries[0], len(self.runs[0].epochs)
         return {
             "canary": canary.text
@@ -85,39 +86,46 @@ class Memorised:
             **self.settings.to_dict(),
             "n_texts": self.runs[0].n_texts,
             "seeds": [run.seed for run in self.runs],
-            **self._told(last),
-            "chance": mean_of_chance(canary.size),
+            **self._epoch_fields(last),
+            "chance": mean_chance_exposure(canary.size),
             **self.controls.to_record("control_exposure"),
-            "by_epoch": [{"epoch": i, **self._told(i)} for i in range(1, last + 1)],
-            "extraction": [self._drawn(i) for i in range(len(self.runs[0].extractions))],
-            "by_seed": [_of_seed(run) for run in self.runs],
+            "by_epoch": [{"epoch": i, **self._epoch_fields(i)} for i in range(1, last + 1)],
+            "extraction": [
+                self._extraction_fields(i) for i in range(len(self.runs[0].extractions))
+            ],
+            "by_seed": [_seed_record(run) for run in self.runs],
         }
 
-    def _told(self, epoch: int) -> dict[str, Any]:
+    def _epoch_fields(self, epoch: int) -> dict[str, Any]:
+        """Return the record fields of one epoch, averaged over seeds."""
         found = [run.epochs[epoch - 1] for run in self.runs]
         exposure = self.exposure_at(epoch)
         return {
             **exposure.to_record("exposure"),
-            # Of the mean exposure, the geometric mean of the ranks: log₂|R| − log₂ rank.
+            # The rank of the mean exposure is the geometric mean of the ranks: log₂|R| − log₂ rank.
             "rank": self.size / 2.0**exposure.value,
             "is_exact": found[0].canaries[0].is_exact,
             "at_least": float(np.mean([each.canaries[0].at_least for each in found])),
             "bits_a_token": float(np.mean([each.bits_a_token for each in found])),
         }
 
-    def _drawn(self, i: int) -> dict[str, Any]:
+    def _extraction_fields(self, i: int) -> dict[str, Any]:
+        """Return the record fields of one sampler's extraction, over seeds."""
         found = [run.extractions[i] for run in self.runs]
         return {
             "sampler": found[0].sampler,
             "n_drawn": sum(each.n_drawn for each in found),
             "n_found": sum(each.found[0] for each in found),
             "n_seeds_found": sum(each.found[0] > 0 for each in found),
-            "places": {name: [each.places.get(name, (None,))[0] for each in found]
-                       for name in found[0].places},
-        }  # fmt: skip
+            "places": {
+                name: [each.places.get(name, (None,))[0] for each in found]
+                for name in found[0].places
+            },
+        }
 
 
-def _of_seed(run: PlantedRun) -> dict[str, Any]:
+def _seed_record(run: PlantedRun) -> dict[str, Any]:
+    """Return the record of one seed's run."""
     last = run.epochs[-1].canaries[0]
     return {
         "seed": run.seed,
@@ -125,20 +133,24 @@ def _of_seed(run: PlantedRun) -> dict[str, Any]:
         **last.exposure.to_record("exposure"),
         "rank": last.rank,
         "exposure_by_epoch": [epoch.canaries[0].exposure.value for epoch in run.epochs],
-        "extraction": [_texts_of(each) for each in run.extractions],
+        "extraction": [_extraction_record(each) for each in run.extractions],
     }
 
 
-def _texts_of(found: Extraction) -> dict[str, Any]:
-    return {"sampler": found.sampler, "n_found": found.found[0],
-            "places": {name: places[0] for name, places in found.places.items()},
-            "first": {name: list(texts) for name, texts in found.first.items()}}  # fmt: skip
+def _extraction_record(found: Extraction) -> dict[str, Any]:
+    """Return the record of one seed's extraction by one sampler."""
+    return {
+        "sampler": found.sampler,
+        "n_found": found.found[0],
+        "places": {name: places[0] for name, places in found.places.items()},
+        "first": {name: list(texts) for name, texts in found.first.items()},
+    }
 
 
-def over_seeds(scores: Sequence[Score], *, most: float = math.inf) -> Score:
-    """Return the mean of runs with its interval: Student's, of the spread between runs and within.
+def mean_over_seeds(scores: Sequence[Score], *, most: float = math.inf) -> Score:
+    """Return the mean score of runs with a Student interval of the spread between and within runs.
 
-    Of a single run its own. Cut at 0 and at the most that is possible.
+    A single run keeps its own interval. Clipped to [0, most].
     """
     if len(scores) == 1:
         return scores[0]
@@ -162,47 +174,49 @@ def memorise(
     *,
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
-) -> Memorised:
-    """Plant a canary in texts, train a model by each seed, and return what it gives away.
+) -> CanaryMemorisation:
+    """Insert a canary into texts, train a model with each seed, and measure its memorisation.
 
     Parameters
     ----------
     canary : str
-        A format such as `my card number is {digits:6}`, whose secret each seed draws anew, or a
-        text of one's own.
+        A format such as `my card number is {digits:6}`, whose secret differs by seed, or a typed
+        text.
     checkpoint_dir : Path, optional
-        Where training goes on that was killed; nothing is written without it.
+        The folder of checkpoints, to resume interrupted training; nothing is written without it.
 
     Raises
     ------
     InvalidInputError
-        A canary without anything random, or one that stands in the texts; too few texts; a
+        A canary without anything random, or one that is in the texts already; too few texts; a
         setting out of its range.
     """
     settings = check_settings(settings or MemorisationSettings())
-    known = checked(list(texts))
+    known = check_sentences(list(texts))
     if not 1 <= len(set(seeds)) == len(seeds) <= MOST_SEEDS:
         raise InvalidInputError(f"Give between 1 and {MOST_SEEDS} seeds, each once.")
     runs = []
     for i, seed in enumerate(seeds):
 
-        def report(done: float, told: str, i: int = i, seed: int = seed) -> None:
-            on_progress((i + done) / len(seeds), f"Seed {seed} ({i + 1} of {len(seeds)}): {told}")
+        def report(done: float, message: str, i: int = i, seed: int = seed) -> None:
+            line = f"Seed {seed} ({i + 1} of {len(seeds)}): {message}"
+            on_progress((i + done) / len(seeds), line)
 
         made = make_canary(canary, known, seed)
         report(0.0, "starting")
         folder = checkpoint_dir and checkpoint_dir / f"seed-{seed}"
-        runs.append(run_planted(known, [made], settings, seed, checkpoint_dir=folder,
-                                on_progress=report))  # fmt: skip
-    return Memorised(settings, tuple(runs))
+        runs.append(
+            run_planted(known, [made], settings, seed, checkpoint_dir=folder, on_progress=report)
+        )
+    return CanaryMemorisation(settings, tuple(runs))
 
 
-def plant_and_watch(
+def run_request(
     request: MemoriseRequest,
     texts: Sequence[str] | None = None,
     on_progress: OnProgress = no_progress,
-) -> Memorised:
-    """Run the experiment of a request: work for a process of its own, which writes nothing.
+) -> CanaryMemorisation:
+    """Run the experiment of a request as a background job that writes nothing to disk.
 
     Parameters
     ----------
@@ -214,16 +228,19 @@ def plant_and_watch(
     if texts is None:
         corpus = load_corpus(request.corpus, limit=MOST_DOCUMENTS)
         texts = private_texts(corpus, settings.n_texts, 0)
-    return memorise(texts[: settings.n_texts], request.canary, settings, request.seeds,
-                    on_progress=on_progress)  # fmt: skip
+    return memorise(
+        texts[: settings.n_texts], request.canary, settings, request.seeds, on_progress=on_progress
+    )
 
 
-def exposures_in(message: str) -> list[float]:
-    """Return the exposures by epoch that a message of progress tells, to draw them as they grow.
+def parse_exposures(message: str) -> list[float]:
+    """Parse the exposures by epoch from a progress message, for a live plot.
 
     Examples
     --------
-    >>> exposures_in("Seed 0 (1 of 3): Epoch 3 of at most 10, exposure by epoch 0.4 2.1 bits, 9/s")
+    >>> parse_exposures(
+    ...     "Seed 0 (1 of 3): Epoch 3 of at most 10, exposure by epoch 0.4 2.1 bits, 9/s"
+    ... )
     [0.4, 2.1]
     """
     found = re.search(r"exposure by epoch ([\d. ]+) bits", message)

@@ -1,7 +1,7 @@
-"""Small language models: two layers of LSTM, or a small Transformer.
+"""Small language models: a two-layer LSTM and a two-layer Transformer.
 
-Each answers for whole texts (`forward`) and token by token (`step`): texts that begin alike share
-what was computed of their beginning.
+Each can process whole texts (`forward`) or one token at a time (`step`), so that texts with a
+common beginning share its computation.
 """
 
 from __future__ import annotations
@@ -12,17 +12,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["MODELS", "LSTMModel", "Network", "State", "TransformerModel", "make_network", "taken"]
-
 State = tuple[Tensor, ...]
-"""What a model keeps of the tokens before, texts along the first axis of each array."""
+"""A model's state after earlier tokens, with texts along the first axis of each array."""
 
 N_LAYERS = 2
 _HEADS = 4
 
 
 class LSTMModel(nn.Module):
-    """Two layers of LSTM over token vectors of half their size (S21 §4 has two layers as well)."""
+    """A language model of two LSTM layers over token vectors of half their size (as S21 §4)."""
 
     def __init__(self, n_tokens: int, hidden: int, max_length: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -50,7 +48,7 @@ class LSTMModel(nn.Module):
 
 
 class TransformerModel(nn.Module):
-    """Two pre-norm Transformer blocks with four heads, learned positions, untied output."""
+    """A language model of two pre-norm Transformer blocks with four heads and learned positions."""
 
     def __init__(self, n_tokens: int, hidden: int, max_length: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -77,8 +75,9 @@ class TransformerModel(nn.Module):
         return logits[:, 0], after
 
     def _run(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
+        """Process tokens after a state; return their logits and the new state."""
         n_before, n = state[0].shape[2], ids.shape[1]
-        # One row of positions a text: gradients are then each text's own (DP-SGD needs that).
+        # One row of positions per text, so each text has its own gradient (DP-SGD needs that).
         places = torch.arange(n_before, n_before + n, device=ids.device).expand(len(ids), n)
         x = self.embedding(ids) + self.positions(places)
         after: list[Tensor] = []
@@ -89,7 +88,7 @@ class TransformerModel(nn.Module):
 
 
 class _Block(nn.Module):
-    """Attention and two dense layers, each added to what came in."""
+    """A pre-norm Transformer block: attention and two dense layers, each residual."""
 
     def __init__(self, hidden: int, dropout: float) -> None:
         super().__init__()
@@ -105,7 +104,7 @@ class _Block(nn.Module):
         parts = self.read(self.before_attention(x)).view(n, length, 3, _HEADS, hidden // _HEADS)
         query, key, value = parts.permute(2, 0, 3, 1, 4)
         keys, values = torch.cat([keys, key], 2), torch.cat([values, value], 2)
-        # A token sees itself and those before; one token alone sees all that are kept.
+        # A token attends to itself and to earlier tokens; a single token, to all stored ones.
         seen = F.scaled_dot_product_attention(query, keys, values, is_causal=length > 1)
         x = x + self.dropout(self.write(seen.transpose(1, 2).reshape(n, length, hidden)))
         return x + self.dropout(self.dense(self.before_dense(x))), keys, values
@@ -119,12 +118,12 @@ MODELS: dict[str, Callable[..., Network]] = {"lstm": LSTMModel, "transformer": T
 def make_network(
     model: str, n_tokens: int, hidden: int, max_length: int, *, dropout: float = 0.0, seed: int = 0
 ) -> Network:
-    """Return an untrained model whose weights follow from the seed."""
+    """Build an untrained model by name, with weights drawn by the seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return MODELS[model](n_tokens, hidden, max_length + 1, dropout)
 
 
-def taken(state: State, rows: Tensor) -> State:
-    """Return the state of some texts, each as often as it is named."""
+def select_states(state: State, rows: Tensor) -> State:
+    """Select the states of the given texts, with repetition."""
     return tuple(part[rows] for part in state)

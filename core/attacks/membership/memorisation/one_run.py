@@ -1,7 +1,7 @@
-"""The audit of differential privacy in one training run: a lower bound of ε that data show.
+"""One-run audit of differential privacy (Steinke et al. 2023): an empirical lower bound of ε.
 
-Of m canaries each was put in with probability ½. Whoever sees the model guesses of r of them
-whether they were; under (ε, δ)-differential privacy so many right guesses are unlikely.
+Each of m canaries is included with probability ½. From the model, the auditor guesses for r of them
+whether they were; under (ε, δ)-differential privacy many right guesses are unlikely.
 """
 
 from __future__ import annotations
@@ -13,24 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc
 
-from core.errors import InvalidInputError
-
-__all__ = ["ALPHA", "OneRun", "audit", "guess", "lower_bound", "p_value"]
+from leakscope.core.errors import InvalidInputError
 
 ALPHA = 0.05
 _STEP, _MOST = 0.05, 40.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneRun:
-    """What an audit found.
+class OneRunAudit:
+    """The result of a one-run audit: the lower bound of ε and the counts behind it.
 
     Attributes
     ----------
     epsilon : float
-        Lower bound of ε at level 1 − alpha.
+        The lower bound of ε at level 1 − alpha.
     most : float
-        The bound that so many guesses would show if all were right.
+        The bound if all guesses were right.
     n_canaries, n_guesses, n_right : int
         m, r and v.
     """
@@ -45,13 +43,13 @@ class OneRun:
 
 
 def p_value(epsilon: float, n_right: int, n_guesses: int, n_canaries: int, delta: float) -> float:
-    """Return at most how likely so many right guesses are under (ε, δ)-differential privacy.
+    """Bound the probability of at least this many right guesses under (ε, δ)-differential privacy.
 
     Implements Steinke, Nasr & Jagielski (2023), Theorem 5.2: with W ~ Binomial(r, e^ε/(1+e^ε)),
     P[right ≥ v] ≤ β + 2mδ·max_{1≤i≤m} P[v > W ≥ v−i] / i, β = P[W ≥ v].
     Why: where δ = 0 a guess is right with probability e^ε/(1+e^ε) at most, whatever the others
     are, so the number of right ones is no larger in law than W. Otherwise it is no larger than
-    W + F, F the number of guesses that δ gives away, with E[F] ≤ 2mδ. The worst law of F puts
+    W + F, F the number of guesses that δ reveals, with E[F] ≤ 2mδ. The worst distribution of F puts
     all it has on one i: P[F = i] = 2mδ/i, which adds P[v > W ≥ v−i] each time.
     Differs from the paper: nothing; P[v > W ≥ 0] is the most that any i > v can add, so that i
     ends at v.
@@ -61,7 +59,7 @@ def p_value(epsilon: float, n_right: int, n_guesses: int, n_canaries: int, delta
     >>> round(p_value(0.0, 10, 10, 10, 0.0) * 2**10, 6)
     1.0
     """
-    _check(n_right, n_guesses, n_canaries)
+    _check_counts(n_right, n_guesses, n_canaries)
     share = 1.0 / (1.0 + math.exp(-epsilon))
     if n_right == 0:
         return 1.0
@@ -77,22 +75,24 @@ def p_value(epsilon: float, n_right: int, n_guesses: int, n_canaries: int, delta
 def lower_bound(
     n_right: int, n_guesses: int, n_canaries: int, delta: float = 0.0, alpha: float = ALPHA
 ) -> float:
-    """Return the largest ε up to which all are refuted at level α; 0 where none is.
+    """Return the lower bound of ε at level 1 − α from the number of right guesses.
 
     Implements Steinke, Nasr & Jagielski (2023), §5: for pure differential privacy the largest ε
     with P[Binomial(r, e^ε/(1+e^ε)) ≥ v] ≤ α (METHODS §8), else by Theorem 5.2.
-    Differs from the paper: with δ the p-value need not grow with ε; ours ends at the first ε that
-    stands, so that the level holds whatever ε is. Cut at 40.
+    The largest ε up to which all values are rejected; 0 if none is. Differs from the paper: with δ
+    the p-value need not grow with ε; ours ends at the first ε that is not rejected, so that the
+    level holds for every ε. At most 40.
 
     Raises
     ------
     InvalidInputError
         Numbers that do not fit together, or δ or α outside (0, 1).
     """
-    _check(n_right, n_guesses, n_canaries)
+    _check_counts(n_right, n_guesses, n_canaries)
     if not (0 <= delta < 1 and 0 < alpha < 1):
-        raise InvalidInputError(f"delta must lie in [0, 1) and alpha in (0, 1), got {delta}, "
-                                f"{alpha}.")  # fmt: skip
+        raise InvalidInputError(
+            f"delta must lie in [0, 1) and alpha in (0, 1), got {delta}, {alpha}."
+        )
 
     def is_refuted(epsilon: float) -> bool:
         return p_value(epsilon, n_right, n_guesses, n_canaries, delta) <= alpha
@@ -110,9 +110,9 @@ def lower_bound(
 
 
 def guess(scores: NDArray[np.float64], n_guesses: int) -> NDArray[np.int64]:
-    """Return +1 for the half of the guesses with the highest scores, −1 for the lowest, else 0.
+    """Guess inclusion from scores: +1 for the highest half of the guesses, −1 for the lowest.
 
-    Implements Steinke, Nasr & Jagielski (2023), Algorithm 1: k₊ = ⌈r/2⌉, k₋ = ⌊r/2⌋.
+    Implements Steinke, Nasr & Jagielski (2023), Algorithm 1: k₊ = ⌈r/2⌉, k₋ = ⌊r/2⌋; 0 elsewhere.
 
     Examples
     --------
@@ -124,11 +124,11 @@ def guess(scores: NDArray[np.float64], n_guesses: int) -> NDArray[np.int64]:
             f"n_guesses must lie in [1, {len(scores)}], the number of canaries, got {n_guesses}."
         )
     order = np.argsort(scores, kind="stable")
-    told = np.zeros(len(scores), dtype=np.int64)
+    guesses = np.zeros(len(scores), dtype=np.int64)
     n_out = n_guesses // 2
-    told[order[:n_out]] = -1
-    told[order[len(order) - (n_guesses - n_out) :]] = 1
-    return told
+    guesses[order[:n_out]] = -1
+    guesses[order[len(order) - (n_guesses - n_out) :]] = 1
+    return guesses
 
 
 def audit(
@@ -138,25 +138,30 @@ def audit(
     *,
     delta: float = 0.0,
     alpha: float = ALPHA,
-) -> OneRun:
-    """Guess from scores, higher for what was put in, and return what the right guesses show.
+) -> OneRunAudit:
+    """Guess inclusion from scores, higher for included canaries, and bound ε from below.
 
     How many are guessed is fixed before scores are seen: choosing it by the outcome would break
     the level.
     """
     if len(scores) != len(is_in):
         raise InvalidInputError(f"{len(scores)} scores for {len(is_in)} canaries.")
-    told = guess(scores, n_guesses)
-    n_right = int(np.sum(told * np.where(is_in, 1, -1) == 1))
+    guesses = guess(scores, n_guesses)
+    n_right = int(np.sum(guesses * np.where(is_in, 1, -1) == 1))
     m = len(scores)
-    return OneRun(
+    return OneRunAudit(
         epsilon=lower_bound(n_right, n_guesses, m, delta, alpha),
         most=lower_bound(n_guesses, n_guesses, m, delta, alpha),
-        n_canaries=m, n_guesses=n_guesses, n_right=n_right, delta=delta, alpha=alpha,
-    )  # fmt: skip
+        n_canaries=m,
+        n_guesses=n_guesses,
+        n_right=n_right,
+        delta=delta,
+        alpha=alpha,
+    )
 
 
-def _check(n_right: int, n_guesses: int, n_canaries: int) -> None:
+def _check_counts(n_right: int, n_guesses: int, n_canaries: int) -> None:
+    """Raise InvalidInputError unless 0 ≤ right ≤ guesses ≤ canaries."""
     if not 0 <= n_right <= n_guesses <= n_canaries or n_canaries < 1:
         raise InvalidInputError(
             "Right guesses, guesses and canaries must be 0 ≤ right ≤ guesses ≤ canaries, got "

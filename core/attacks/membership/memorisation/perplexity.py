@@ -1,4 +1,4 @@
-"""Log-perplexity of texts under a language model; texts that begin alike share that part."""
+"""Log-perplexity of texts under a language model, computed once for common beginnings."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.attacks.membership.memorisation.network import Network, taken
-from core.attacks.membership.memorisation.tokens import Tokens
-
-__all__ = ["bits_of", "log_perplexities"]
+from leakscope.core.attacks.membership.memorisation.network import Network, select_states
+from leakscope.core.attacks.membership.memorisation.tokens import Tokens
 
 _Bits = NDArray[np.float64]
 _AT_ONCE = 2**17
-"""Tokens of texts that are walked through together: what bounds the memory."""
+"""Tokens of texts processed together, which bounds memory."""
 
 
 def bits_of(log_likelihoods: NDArray[np.float64]) -> float:
-    """Return the log-perplexity of a text in bits from ln f of each of its tokens.
+    """Return the log-perplexity of a text in bits from its tokens' log-likelihoods in nats.
 
     Implements Carlini et al. (2019), Definition 1 (METHODS §4): P = Σ_i −log₂ f(x_i | x_<i).
 
@@ -36,16 +34,16 @@ def bits_of(log_likelihoods: NDArray[np.float64]) -> float:
 def log_perplexities(
     network: Network, tokens: Tokens, texts: Sequence[str], max_length: int | None = None
 ) -> _Bits:
-    """Return P = Σ_i −log₂ f(x_i | x_<i) of each text, in bits.
+    """Return the log-perplexity P = Σ_i −log₂ f(x_i | x_<i) of each text, in bits.
 
     Implements Carlini et al. (2019), Definition 1. Differs from the paper: nothing; the end of a
-    text is not counted. Texts are walked through as a tree, so that what they have in common at
-    their beginning is computed once: all 10^6 numbers of six digits take some 10^5 steps.
+    text is not counted. Texts are processed as a prefix tree, so that a common beginning is
+    computed once: all 10^6 numbers of six digits take some 10^5 steps.
 
     Parameters
     ----------
     max_length : int, optional
-        Tokens read of a text; all of them without it.
+        The most tokens of a text; all by default.
     """
     network.eval()
     spelt = [tuple(tokens.encode(text)[:max_length]) for text in texts]
@@ -55,12 +53,12 @@ def log_perplexities(
     n_at_once = max(64, _AT_ONCE // max(1, longest))
     for start in range(0, len(order), n_at_once):
         rows = order[start : start + n_at_once]
-        found[rows] = _walk(network, tokens, [spelt[row] for row in rows])
+        found[rows] = _walk_prefix_tree(network, tokens, [spelt[row] for row in rows])
     return found
 
 
-def _walk(network: Network, tokens: Tokens, spelt: Sequence[tuple[int, ...]]) -> _Bits:
-    """Return P of sorted texts; a node is a beginning that some of them share."""
+def _walk_prefix_tree(network: Network, tokens: Tokens, spelt: Sequence[tuple[int, ...]]) -> _Bits:
+    """Return the log-perplexities of sorted token sequences by walking their prefix tree."""
     device = network.output.weight.device
     lengths = np.array([len(each) for each in spelt])
     ids = np.zeros((len(spelt), max(1, lengths.max(initial=1))), dtype=np.int64)
@@ -71,8 +69,8 @@ def _walk(network: Network, tokens: Tokens, spelt: Sequence[tuple[int, ...]]) ->
     logits, state = network.step(first, network.begin(1))
     for t in range(lengths.max(initial=0)):
         alive = np.flatnonzero(lengths > t)
-        told = _at(torch.log_softmax(logits.double(), -1), node[alive], ids[alive, t])
-        bits[alive] -= told / np.log(2)
+        nats = _entries(torch.log_softmax(logits.double(), -1), node[alive], ids[alive, t])
+        bits[alive] -= nats / np.log(2)
         going = np.flatnonzero(lengths > t + 1)
         if not len(going):
             break
@@ -80,10 +78,11 @@ def _walk(network: Network, tokens: Tokens, spelt: Sequence[tuple[int, ...]]) ->
         distinct, node[going] = np.unique(pairs, return_inverse=True)
         parents = torch.from_numpy(distinct // tokens.size).to(device)
         follows = torch.from_numpy(distinct % tokens.size).to(device)
-        logits, state = network.step(follows, taken(state, parents))
+        logits, state = network.step(follows, select_states(state, parents))
     return bits
 
 
-def _at(table: Tensor, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> _Bits:
+def _entries(table: Tensor, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> _Bits:
+    """Return the table's entries at pairs of rows and columns, as a NumPy array."""
     picked = table[torch.from_numpy(rows), torch.from_numpy(columns)]
     return np.asarray(picked.cpu().numpy(), dtype=np.float64)

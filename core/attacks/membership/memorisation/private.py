@@ -1,4 +1,4 @@
-"""A language model trained with DP-SGD, and the ε that its accountant gives."""
+"""Train a language model by DP-SGD, with the accountant's ε."""
 
 from __future__ import annotations
 
@@ -12,23 +12,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.attacks.membership.memorisation.gradients import GradientCanaries
-from core.attacks.membership.memorisation.network import Network, make_network
-from core.attacks.membership.memorisation.settings import MemorisationSettings
-from core.attacks.membership.memorisation.tokens import Tokens
-from core.attacks.membership.memorisation.training import (
+from leakscope.core.attacks.membership.memorisation.gradients import GradientCanaries
+from leakscope.core.attacks.membership.memorisation.network import Network, make_network
+from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
+from leakscope.core.attacks.membership.memorisation.tokens import Tokens
+from leakscope.core.attacks.membership.memorisation.training import (
     digest_texts,
-    encoded,
+    encode_with_ends,
     loss_of_texts,
-    padded,
+    pad_rows,
 )
-from core.errors import InvalidInputError
-from core.protocols import OnProgress, no_progress
-from core.training.accounting import Privacy, Promise
-from core.training.noise_source import digest_of_seed
-from core.training.private import Noising, Poisson, poisson_rate, train_private
-
-__all__ = ["CLIP_NORM", "train_model"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.training.accounting import Guarantee, Privacy
+from leakscope.core.training.noise_source import seed_digest
+from leakscope.core.training.private import DPSettings, PoissonLoop, poisson_rate, train_private
 
 CLIP_NORM = 1.0
 
@@ -39,24 +37,25 @@ def train_model(
     settings: MemorisationSettings,
     seed: int,
     *,
-    promise: Promise | None,
+    promise: Guarantee | None,
     n_expected: float = 0,
     canaries: GradientCanaries | None = None,
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
 ) -> tuple[Network, Privacy | None]:
-    """Return a Transformer trained so that a text put in or left out changes it by (ε, δ) at most.
+    """Train a Transformer with (ε, δ)-differential privacy for adding or removing one text.
 
-    See `core.training.private.train_private`; the gradient of each text is cut to a length of 1.
+    See `leakscope.core.training.private.train_private`; the gradient of each text is clipped to a
+    length of 1.
 
     Parameters
     ----------
     promise : Promise or None
         None for the same training without clipping and noise.
     n_expected : float
-        Texts there are on average; needed without a promise, which says it.
+        The expected number of texts; needed without a guarantee, which holds it.
     canaries : GradientCanaries, optional
-        Gradients that are samples like the texts; their scores are read along.
+        Gradient canaries that are sampled like the texts; their scores are collected.
 
     Raises
     ------
@@ -66,53 +65,70 @@ def train_model(
         Another model than the Transformer: opacus has no gradient a text of torch's own LSTM. Or a
         promise that cannot be kept.
     DivergedError
-        The training went astray; nothing of it is kept.
+        The training diverged; nothing of it is stored.
     """
     if settings.model != "transformer":
         raise InvalidInputError(f"Private training takes 'transformer', got {settings.model!r}.")
-    network = make_network(settings.model, tokens.size, settings.hidden, settings.max_length,
-                           seed=seed)  # fmt: skip
+    network = make_network(
+        settings.model, tokens.size, settings.hidden, settings.max_length, seed=seed
+    )
     expected = n_expected if promise is None else promise.n_expected
     n = len(texts) + len(canaries or ())
-    loop = Poisson(
-        n=n, epochs=settings.epochs, batch_size=settings.batch_size, seed=seed,
-        identity={**settings.to_dict(), "seed": digest_of_seed(seed), "n": n,
-                  "texts": digest_texts(texts), **({} if promise is None else asdict(promise))},
-        decay=False, patience=settings.epochs, keep_best=False, is_half=False, unit="texts",
+    loop = PoissonLoop(
+        n=n,
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
+        seed=seed,
+        identity={
+            **settings.to_dict(),
+            "seed": seed_digest(seed),
+            "n": n,
+            "texts": digest_texts(texts),
+            **({} if promise is None else asdict(promise)),
+        },
+        decay=False,
+        patience=settings.epochs,
+        keep_best=False,
+        is_half=False,
+        unit="texts",
         say_score=lambda score: "no ε" if promise is None else f"ε = {promise.epsilon:g}",
-        rate=poisson_rate(settings.batch_size, expected), checkpoint_dir=checkpoint_dir,
+        rate=poisson_rate(settings.batch_size, expected),
+        checkpoint_dir=checkpoint_dir,
         extra_state=canaries,
-    )  # fmt: skip
-    noising = Noising(promise=promise, learning_rate=settings.learning_rate, clip_norm=CLIP_NORM)
+    )
+    noising = DPSettings(promise=promise, learning_rate=settings.learning_rate, clip_norm=CLIP_NORM)
     privacy = train_private(
-        network, _losses(texts, tokens, settings.max_length, canaries), noising, loop,
-        watch=None if canaries is None else lambda optimizer: _watch(optimizer, canaries),
+        network,
+        _batch_losses(texts, tokens, settings.max_length, canaries),
+        noising,
+        loop,
+        watch=None if canaries is None else lambda optimizer: _hook_canaries(optimizer, canaries),
         on_progress=on_progress,
-    )  # fmt: skip
+    )
     return network.eval(), privacy
 
 
-def _losses(
+def _batch_losses(
     texts: Sequence[str], tokens: Tokens, max_length: int, canaries: GradientCanaries | None
 ) -> Callable[[Any, NDArray[np.int64]], Tensor]:
-    """Return what gives the losses of a batch's texts; canaries, the rows behind them, wait."""
-    rows = [encoded(tokens, text, max_length) for text in texts]
+    """Return a function for a batch's losses; rows beyond the texts are canaries to add."""
+    rows = [encode_with_ends(tokens, text, max_length) for text in texts]
 
     def losses(network: Any, chosen: NDArray[np.int64]) -> Tensor:
         if canaries is not None:
-            canaries.await_step(chosen[chosen >= len(rows)] - len(rows))
-        ids = padded([rows[i] for i in chosen if i < len(rows)], torch.device("cpu"))
+            canaries.set_batch(chosen[chosen >= len(rows)] - len(rows))
+        ids = pad_rows([rows[i] for i in chosen if i < len(rows)], torch.device("cpu"))
         return loss_of_texts(network, ids, "none")
 
     return losses
 
 
-def _watch(optimizer: Any, canaries: GradientCanaries) -> None:
-    """Have canaries join the clipped gradients before the noise, and read them after it."""
+def _hook_canaries(optimizer: Any, canaries: GradientCanaries) -> None:
+    """Make an optimiser add canaries before the noise and read them after it."""
     add_noise = optimizer.add_noise
 
     def joined() -> None:
-        canaries.put_in(optimizer.params)
+        canaries.add_to_gradients(optimizer.params)
         add_noise()
         canaries.read(optimizer.params)
 

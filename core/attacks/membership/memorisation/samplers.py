@@ -1,4 +1,4 @@
-"""Samplers: how texts are drawn from a language model to see what it has kept."""
+"""Sample texts from a language model for extraction."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from core.attacks.membership.memorisation.network import Network, taken
-from core.attacks.membership.memorisation.tokens import Tokens
-
-__all__ = ["TOP_K", "decaying_temperature", "draw_texts", "kept_of_top"]
+from leakscope.core.attacks.membership.memorisation.network import Network, select_states
+from leakscope.core.attacks.membership.memorisation.tokens import Tokens
 
 TOP_K = 40
 _HOT, _COOLING = 10.0, 20
 _AT_ONCE = 256
 
 
-def kept_of_top(logits: Tensor, k: int = TOP_K) -> Tensor:
-    """Return logits with all but the k highest of each text at −∞.
+def top_k_logits(logits: Tensor, k: int = TOP_K) -> Tensor:
+    """Set all but the k highest logits of each text to −∞ (top-k sampling).
 
     Implements Carlini et al. (2021), §4.1: top-n sampling, n = 40.
     """
@@ -28,7 +26,7 @@ def kept_of_top(logits: Tensor, k: int = TOP_K) -> Tensor:
 
 
 def decaying_temperature(i: int) -> float:
-    """Return the temperature of the i-th token, counted from 0: from 10 down to 1 over 20 tokens.
+    """Return the sampling temperature of token i (from 0): from 10 down to 1 over 20 tokens.
 
     Implements Carlini et al. (2021), §5.1.1: t = 10 at the start, decaying to 1 over the first 20
     tokens. Differs from the paper: linearly, which it leaves open.
@@ -51,18 +49,18 @@ def draw_texts(
     max_length: int,
     seed: int,
 ) -> list[str]:
-    """Return a text after each prefix, drawn token by token until the model ends it.
+    """Sample a text after each prefix, token by token until the model ends it.
 
     Parameters
     ----------
     sampler : str
-        `top_k`; `temperature`, which decays; or `prefix`, which is top-k after a known beginning.
+        `top_k`; `temperature`, which decays; or `prefix`: top-k after a known beginning.
     prefixes : sequence of str
-        What each text begins with; empty where the model begins itself.
+        The beginning of each text; empty to let the model begin.
     """
     network.eval()
     generator = torch.Generator().manual_seed(seed)
-    narrowed: Callable[[Tensor, int], Tensor] = lambda logits, i: kept_of_top(logits)  # noqa: E731
+    narrowed: Callable[[Tensor, int], Tensor] = lambda logits, i: top_k_logits(logits)  # noqa: E731
     if sampler == "temperature":
         narrowed = lambda logits, i: logits / decaying_temperature(i)  # noqa: E731
     found: list[str] = [""] * len(prefixes)
@@ -71,13 +69,15 @@ def draw_texts(
         for start in range(0, len(rows), _AT_ONCE):
             part = rows[start : start + _AT_ONCE]
             begun = tokens.encode(prefix)
-            drawn = _continued(network, tokens, begun, len(part), max_length, narrowed, generator)
+            drawn = _sample_continuations(
+                network, tokens, begun, len(part), max_length, narrowed, generator
+            )
             for row, ids in zip(part, drawn, strict=True):
                 found[row] = tokens.decode(ids)
     return found
 
 
-def _continued(
+def _sample_continuations(
     network: Network,
     tokens: Tokens,
     begun: list[int],
@@ -86,12 +86,13 @@ def _continued(
     narrowed: Callable[[Tensor, int], Tensor],
     generator: torch.Generator,
 ) -> list[list[int]]:
+    """Sample n continuations of one token sequence in a batch."""
     device = network.output.weight.device
     state, logits = network.begin(1), torch.empty(0)
     for token in [tokens.start, *begun]:
         logits, state = network.step(torch.tensor([token], device=device), state)
     open_rows = torch.zeros(n, dtype=torch.long, device=device)
-    logits, state = logits[open_rows], taken(state, open_rows)
+    logits, state = logits[open_rows], select_states(state, open_rows)
     texts = [list(begun) for _ in range(n)]
     left = list(range(n))
     for i in range(max_length - len(begun)):
@@ -105,5 +106,5 @@ def _continued(
         for row, token in zip(left, chosen.tolist(), strict=True):
             texts[row].append(token)
         rows = torch.tensor(going, device=device)
-        logits, state = network.step(chosen.to(device), taken(state, rows))
+        logits, state = network.step(chosen.to(device), select_states(state, rows))
     return texts

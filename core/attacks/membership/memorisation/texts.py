@@ -1,30 +1,27 @@
-"""The private texts of an experiment: sentences of a corpus, bounded, each once."""
+"""The private texts of a memorisation experiment: distinct sentences of a corpus or upload."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from core.attacks.membership.memorisation.settings import MemorisationSettings
-from core.corpora import Corpus, Document, split_sentences
-from core.corpora.memory_file import MemoryFile
-from core.corpora.uploads import read_upload
-from core.errors import InvalidInputError
-from core.specs import validate_settings
-from core.text import check_text
-
-__all__ = ["FEWEST", "MOST_DOCUMENTS", "check_settings", "checked", "private_texts",
-           "split_held_out", "upload_texts"]  # fmt: skip
+from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
+from leakscope.core.corpora import Corpus, Document, split_sentences
+from leakscope.core.corpora.readers.memory_file import MemoryFile
+from leakscope.core.corpora.uploads import read_upload
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.specs import validate_settings
+from leakscope.core.text import check_text
 
 FEWEST = 20
 MOST_DOCUMENTS = 100_000
-"""Documents that are read of a corpus."""
+"""The most documents that are read from a corpus."""
 
 _HELD_OUT = 200
 _MOST_CHARACTERS = 2000
 
 
 def private_texts(corpus: Corpus, n: int, seed: int) -> list[str]:
-    """Return up to n different sentences of a corpus, of documents drawn by the seed.
+    """Return up to n distinct sentences of a corpus, from documents in random order.
 
     Sentences of fewer than three characters are left out; those of more than 2,000 are cut.
 
@@ -41,16 +38,16 @@ def private_texts(corpus: Corpus, n: int, seed: int) -> list[str]:
         found.update(dict.fromkeys(piece for piece in kept if len(piece) >= 3))
         if len(found) >= n:
             break
-    return checked(list(found)[:n])
+    return check_sentences(list(found)[:n])
 
 
 def upload_texts(file: MemoryFile, n: int, column: str | None = None) -> list[str]:
-    """Return up to n different sentences of an upload, held in memory alone.
+    """Return up to n distinct sentences of an upload, in memory only.
 
     Parameters
     ----------
     column : str, optional
-        Of the texts of a table; the longest by default.
+        The text column of a table; the longest by default.
 
     Raises
     ------
@@ -62,8 +59,8 @@ def upload_texts(file: MemoryFile, n: int, column: str | None = None) -> list[st
     return private_texts(Corpus(file.name, documents), n, 0)
 
 
-def checked(texts: list[str]) -> list[str]:
-    """Return texts that a model can be trained on.
+def check_sentences(texts: list[str]) -> list[str]:
+    """Return the distinct texts after checking that there are enough and all are valid.
 
     Raises
     ------
@@ -82,23 +79,23 @@ def checked(texts: list[str]) -> list[str]:
 
 
 def split_held_out(texts: list[str], seed: int) -> tuple[list[str], list[str]]:
-    """Return texts to train on, and a tenth, 200 at most, that the model is to read unseen."""
+    """Split texts at random into training texts and a tenth, at most 200, held out."""
     order = np.random.default_rng([seed, 22]).permutation(len(texts)).tolist()
     n = min(_HELD_OUT, len(texts) // 10)
     return [texts[i] for i in sorted(order[n:])], [texts[i] for i in order[:n]]
 
 
 def check_private_tokens(settings: MemorisationSettings) -> None:
-    """Raise InvalidInputError for words, whose vocabulary is counted in the texts: that costs ε."""
+    """Raise InvalidInputError unless tokens are bytes: a counted vocabulary would cost ε."""
     if settings.tokens != "bytes":
         raise InvalidInputError(
-            f"Private training reads 'bytes', got {settings.tokens!r}: a vocabulary that is "
+            f"Private training needs 'bytes', got {settings.tokens!r}: a vocabulary that is "
             "counted in the texts costs ε as well."
         )
 
 
 def check_settings(settings: MemorisationSettings) -> MemorisationSettings:
-    """Return the settings, or raise InvalidInputError where one is out of its range."""
+    """Return the settings after checking that each is in its range."""
     validate_settings(settings)
     if settings.hidden % 4:
         raise InvalidInputError(f"hidden must be a multiple of 4, got {settings.hidden}.")

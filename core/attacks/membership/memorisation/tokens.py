@@ -1,4 +1,4 @@
-"""What a language model reads: bytes, which spell every script, or words."""
+"""Tokenisers of the language models: bytes, which cover every script, or words."""
 
 from __future__ import annotations
 
@@ -8,30 +8,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-__all__ = ["TOKENS", "ByteTokens", "Tokens", "WordTokens", "make_tokens", "split_words"]
-
 TOKENS = ("bytes", "words")
 
 _WORD = re.compile(r"[^\W\d_]+|[^\s]")
-"""A run of letters, or one digit or sign: a number is spelt, so that any number is known."""
+"""A run of letters, or one digit or sign: numbers are spelt, so any number is known."""
 
 
 class Tokens(Protocol):
-    """Turns texts into numbers below `size` and back."""
+    """The protocol of a tokeniser: texts to numbers below `size` and back."""
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The vocabulary size: every token id lies below it; each kind of tokens defines it."""
         ...
 
     @property
     def start(self) -> int:
-        """Stands before each text."""
+        """The token before each text."""
         ...
 
     @property
     def end(self) -> int:
-        """Stands after each text."""
+        """The token after each text."""
         ...
 
     def encode(self, text: str) -> list[int]:
@@ -39,13 +37,13 @@ class Tokens(Protocol):
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens; start, end and what is no text are left out."""
+        """Return the text of tokens, without start and end."""
         ...
 
 
 @dataclass(frozen=True)
 class ByteTokens:
-    """UTF-8 bytes: 256, a start and an end.
+    """A tokeniser of UTF-8 bytes: 256 tokens, a start and an end.
 
     Examples
     --------
@@ -58,17 +56,17 @@ class ByteTokens:
     end: int = field(default=257, init=False)
 
     def encode(self, text: str) -> list[int]:
-        """Return the bytes of a text."""
+        """Return the UTF-8 bytes of a text."""
         return list(text.encode(errors="replace"))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of bytes; those that are no UTF-8 are shown as such."""
+        """Return the text of bytes; invalid UTF-8 becomes replacement characters."""
         return bytes(i for i in ids if i < 256).decode(errors="replace")
 
 
 @dataclass(frozen=True)
 class WordTokens:
-    """Runs of letters, single digits and signs; what is not in `words` is [UNK]."""
+    """A tokeniser of words, single digits and punctuation; others become [UNK]."""
 
     words: tuple[str, ...]
 
@@ -78,11 +76,11 @@ class WordTokens:
 
     @property
     def size(self) -> int:
-        """The words, and three tokens of their own."""
+        """The number of words and of the three special tokens."""
         return len(self.words) + 3
 
     def encode(self, text: str) -> list[int]:
-        """Return the words of a text by number."""
+        """Return the word numbers of a text."""
         known = self.__dict__.get("_index")
         if known is None:  # made once: a frozen dataclass keeps it aside
             known = {word: i for i, word in enumerate(self.words, 3)}
@@ -90,13 +88,13 @@ class WordTokens:
         return [known.get(word, self.unknown) for word in split_words(text)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the words with spaces between; numbers are written in one."""
+        """Return the words joined by spaces, with digits of a number joined."""
         found = ["[UNK]" if i == self.unknown else self.words[i - 3] for i in ids if i >= 2]
         return re.sub(r"(?<=\d) (?=\d)", "", " ".join(found))
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text, each digit and each sign by itself.
+    """Split a text into words, single digits and single punctuation marks.
 
     Examples
     --------
@@ -109,13 +107,13 @@ def split_words(text: str) -> list[str]:
 def make_tokens(
     kind: str, texts: Iterable[str], also: Iterable[str] = (), n_words: int = 5000
 ) -> Tokens:
-    """Return the tokens of a kind, those of words with the most frequent of some texts.
+    """Build a tokeniser of a kind; for words, with the most frequent words of the texts.
 
     Parameters
     ----------
     also : iterable of str
-        Texts of which every word is known: the canary and all that could stand in its place, or
-        its own words alone would give it away.
+        Texts whose words are all included: the canary and its candidates, since otherwise only the
+        canary's own words would be known.
     """
     if kind == "bytes":
         return ByteTokens()

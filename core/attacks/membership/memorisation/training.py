@@ -1,4 +1,4 @@
-"""Training of a language model on private texts: resumable, with what is measured each epoch."""
+"""Resumable training of a language model on private texts, with measurements after each epoch."""
 
 from __future__ import annotations
 
@@ -14,31 +14,27 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.attacks.membership.memorisation.network import Network, make_network
-from core.attacks.membership.memorisation.settings import MemorisationSettings
-from core.attacks.membership.memorisation.tokens import Tokens
-from core.protocols import OnProgress, no_progress
-from core.training.by_length import ByLength
-from core.training.devices import pick_device
-from core.training.loop import train
-
-__all__ = ["EpochRecord", "bits_a_token", "digest_texts", "encoded", "loss_of_texts",
-           "padded", "train_network"]  # fmt: skip
+from leakscope.core.attacks.membership.memorisation.network import Network, make_network
+from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
+from leakscope.core.attacks.membership.memorisation.tokens import Tokens
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.training.devices import pick_device
+from leakscope.core.training.loop import LengthBatchedLoop, train
 
 _GROUP = 16
-"""Batches of texts that are sorted by length together: less padding, nearly a random order."""
+"""Batches whose texts are sorted by length together: less padding, nearly random order."""
 
 _IGNORED = -100
 
 
 @dataclass
 class EpochRecord:
-    """What was measured after each epoch: part of the checkpoint, so that no epoch is lost."""
+    """The measurements after each epoch, stored in the checkpoint."""
 
     epochs: list[dict[str, Any]] = field(default_factory=list)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return what was measured, JSON-able."""
+        """Return the measurements so far, JSON-able."""
         return {}, {"epochs": self.epochs}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
@@ -56,66 +52,76 @@ def train_network(
     *,
     measure: Callable[[Network], dict[str, Any]] = lambda network: {},
     measured: str = "",
-    said: Callable[[Sequence[dict[str, Any]]], str] | None = None,
+    describe: Callable[[Sequence[dict[str, Any]]], str] | None = None,
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
 ) -> tuple[Network, list[dict[str, Any]]]:
-    """Return a model trained on texts, and what was measured of it after each epoch.
+    """Train a language model on texts; return it and the measurements after each epoch.
 
     Parameters
     ----------
     measure : callable
-        What is measured of the model after an epoch, JSON-able.
+        Returns JSON-able measurements of the model after an epoch.
     measured : str
-        A digest of what that depends on: another run's epochs are not taken for this one's.
-    said : callable, optional
-        Tells in words what was measured so far.
+        A digest of what the measurements depend on, to tell runs apart.
+    describe : callable, optional
+        Describes the measurements so far in words.
 
     Returns
     -------
     Network, list of dict
-        Each of these with `bits_a_token` on the held-out texts, beside what `measure` returned.
+        For each epoch, `bits_a_token` on held-out texts and the measurements of `measure`.
     """
     device = pick_device()
     sizes = (tokens.size, settings.hidden, settings.max_length)
     network = make_network(settings.model, *sizes, seed=seed).to(device)
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
-    rows = [encoded(tokens, text, settings.max_length) for text in texts]
+    rows = [encode_with_ends(tokens, text, settings.max_length) for text in texts]
     record = EpochRecord()
 
     def loss_of(chosen: NDArray[np.int64]) -> Tensor:
         network.train()
-        return loss_of_texts(network, padded([rows[i] for i in chosen], device))
+        return loss_of_texts(network, pad_rows([rows[i] for i in chosen], device))
 
     def validate() -> float:
         bits = bits_a_token(network, tokens, held_out, settings.max_length)
         record.epochs.append({"bits_a_token": bits, **measure(network)})
         return -bits
 
-    def told(score: float) -> str:
-        return (said and said(record.epochs)) or f"{-score:.2f} bits a token held out"
+    def format_score(score: float) -> str:
+        return (describe and describe(record.epochs)) or f"{-score:.2f} bits a token held out"
 
     apart = {"seed": seed, "texts": digest_texts(texts), "size": tokens.size}
     if measured:
         apart["measured"] = measured
-    loop = ByLength(
+    loop = LengthBatchedLoop(
         pool=_GROUP,
-        n=len(rows), lengths=np.array([len(row) for row in rows]), epochs=settings.epochs,
-        batch_size=settings.batch_size, seed=seed, patience=settings.epochs, extra_state=record,
-        identity={**settings.to_dict(), **apart}, clip_norm=1.0, keep_best=False,
-        is_half=False, say_score=told, unit="texts", checkpoint_dir=checkpoint_dir,
-    )  # fmt: skip
+        n=len(rows),
+        lengths=np.array([len(row) for row in rows]),
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
+        seed=seed,
+        patience=settings.epochs,
+        extra_state=record,
+        identity={**settings.to_dict(), **apart},
+        clip_norm=1.0,
+        keep_best=False,
+        is_half=False,
+        say_score=format_score,
+        unit="texts",
+        checkpoint_dir=checkpoint_dir,
+    )
     train(network, optimizer, loss_of, validate, loop, on_progress)
     return network.eval(), record.epochs
 
 
-def encoded(tokens: Tokens, text: str, max_length: int) -> list[int]:
-    """Return a text's tokens, cut to a length, between start and end."""
+def encode_with_ends(tokens: Tokens, text: str, max_length: int) -> list[int]:
+    """Return a text's tokens, truncated to a length, with start and end tokens."""
     return [tokens.start, *tokens.encode(text)[:max_length], tokens.end]
 
 
-def padded(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
-    """Return (texts, length) tokens; −1 stands after the end of shorter ones."""
+def pad_rows(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+    """Stack rows of tokens into (texts, length), padded with −1."""
     longest = max(map(len, rows), default=2)
     ids = torch.full((len(rows), longest), -1, dtype=torch.long)
     for i, row in enumerate(rows):
@@ -124,32 +130,33 @@ def padded(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
 
 
 def loss_of_texts(network: Any, ids: Tensor, reduction: str = "mean") -> Tensor:
-    """Return the cross-entropy of the next token, in nats; with `none`, of each text its mean."""
+    """Return the mean next-token cross-entropy in nats; with `none`, the mean of each text."""
     known, targets = ids[:, :-1].clamp(min=0), ids[:, 1:]
     logits = network(known).float()
     flat = targets.reshape(-1).masked_fill(targets.reshape(-1) < 0, _IGNORED)
     if reduction == "mean":
         return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), flat, ignore_index=_IGNORED)
-    each = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), flat, ignore_index=_IGNORED,
-                           reduction="none").view(targets.shape)  # fmt: skip
+    each = F.cross_entropy(
+        logits.reshape(-1, logits.shape[-1]), flat, ignore_index=_IGNORED, reduction="none"
+    ).view(targets.shape)
     return each.sum(1) / (targets >= 0).sum(1).clamp(min=1)
 
 
 @torch.no_grad()
 def bits_a_token(network: Network, tokens: Tokens, texts: Sequence[str], max_length: int) -> float:
-    """Return the mean log-perplexity of a token of some texts, in bits."""
+    """Return the mean log-perplexity per token of texts, in bits."""
     network.eval()
     device = network.output.weight.device
-    rows = sorted((encoded(tokens, text, max_length) for text in texts), key=len)
+    rows = sorted((encode_with_ends(tokens, text, max_length) for text in texts), key=len)
     total = n = 0.0
     for start in range(0, len(rows), 64):
         part = rows[start : start + 64]
         count = sum(len(row) - 1 for row in part)
-        total += float(loss_of_texts(network, padded(part, device))) * count
+        total += float(loss_of_texts(network, pad_rows(part, device))) * count
         n += count
     return total / n / float(np.log(2)) if n else float("nan")
 
 
 def digest_texts(texts: Sequence[str]) -> str:
-    """Return what tells texts from others: part of the identity of a checkpoint."""
+    """Return a hash of texts, for the identity of a checkpoint."""
     return hashlib.sha256("\0".join(texts).encode(errors="replace")).hexdigest()[:24]

@@ -1,1 +1,1 @@
-"""Membership of pairs of sentences and of books: which ones an encoder was trained on."""
+"""Membership of sentence pairs and books: which ones an encoder was trained on."""

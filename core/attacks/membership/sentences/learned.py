@@ -1,4 +1,4 @@
-"""A similarity that is learned of few labelled pairs: Eq. 10."""
+"""Membership scores of sentence pairs: the dot product, and a similarity learned by Eq. 10."""
 
 from __future__ import annotations
 
@@ -11,33 +11,31 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.attacks.membership.ranking import Ranking
-from core.attacks.membership.sentences.similarity import pair_similarity
-from core.errors import NotFittedError
-from core.specs import setting
-
-__all__ = ["LearnedSimilarity", "PairSimilarity", "membership_loss"]
+from leakscope.core.attacks.membership.ranking import Ranking
+from leakscope.core.attacks.membership.sentences.similarity import pair_similarity
+from leakscope.core.errors import NotFittedError
+from leakscope.core.specs import setting
 
 
 @dataclass
 class PairSimilarity:
-    """The dot product of the two vectors of a pair; nothing is learned."""
+    """Scores a pair by the dot product of its two vectors; nothing is learned."""
 
     def fit(
         self, first: NDArray[np.float32], second: NDArray[np.float32], members: NDArray[np.bool_]
     ) -> Self:
-        """Do nothing."""
+        """Return self; nothing is learned."""
         return self
 
     def score(self, first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return δ of each pair."""
+        """Return the dot product δ of each pair."""
         return pair_similarity(first, second)
 
 
 def membership_loss(
     matrix: Tensor, offset: Tensor, first: Tensor, second: Tensor, members: Tensor
 ) -> Tensor:
-    """Return the loss of a learned similarity on labelled pairs, averaged over them.
+    """Return the mean cross-entropy of a learned similarity on labelled pairs.
 
     Implements Song & Raghunathan (2020), Eq. 10: L = −[y log δ' + (1 − y) log(1 − δ')],
     δ'(x_a, x_b) = δ(W_mᵀΦ(x_a), W_mᵀΦ(x_b)), δ being the dot product. Differs from the paper: a dot
@@ -60,7 +58,7 @@ def membership_loss(
 
 @dataclass
 class LearnedSimilarity:
-    """The dot product after a projection W_m that is learned of labelled pairs (Eq. 10).
+    """Scores a pair by the dot product after a projection learned from labelled pairs (Eq. 10).
 
     Differs from the paper: W_m is square and starts as the fixed similarity does, the vectors being
     divided by the root of the spread of δ over labelled pairs; the size of a batch is ours.
@@ -70,18 +68,18 @@ class LearnedSimilarity:
     matrix_ : ndarray of float32, shape (d, d)
         W_m, the division included.
     offset_ : float
-        What is added, so that 0 stands between members and others.
+        The added constant, so that 0 separates members from others.
     """
 
     epochs: int = setting(10, "Passes over the labelled pairs", low=0, high=1000, paper="SR20")
     learning_rate: float = setting(1e-3, "Of Adam", low=1e-7, high=1.0, paper="SR20")
-    batch_size: int = setting(64, "Labelled pairs in a step", low=1)
+    batch_size: int = setting(64, "Labelled pairs per step", low=1)
     seed: int = setting(0, "Of the order of the pairs", low=0)
 
     def fit(
         self, first: NDArray[np.float32], second: NDArray[np.float32], members: NDArray[np.bool_]
     ) -> Self:
-        """Learn W_m of labelled pairs.
+        """Learn the projection W_m and the offset from labelled pairs.
 
         Raises
         ------
@@ -108,9 +106,9 @@ class LearnedSimilarity:
         return self
 
     def score(self, first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return δ' + c of each pair: the log-odds that it was trained on."""
+        """Return the log-odds δ' + c that each pair was trained on."""
         if not hasattr(self, "matrix_"):
-            raise NotFittedError("LearnedSimilarity is not fitted: call fit with labelled pairs.")
+            raise NotFittedError("LearnedSimilarity is not fitted. Call fit with labelled pairs.")
         found = pair_similarity(first @ self.matrix_, second @ self.matrix_)
         scores: NDArray[np.float64] = found + self.offset_
         return scores

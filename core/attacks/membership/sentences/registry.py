@@ -1,20 +1,18 @@
-"""Attacks on pairs of sentences, in the order in which a reader should meet them."""
+"""Registry of the membership attacks on sentence pairs, simplest first."""
 
 from __future__ import annotations
 
-from core.attacks.membership.entry import MembershipEntry
-
-__all__ = ["PAPERS_OWN", "SENTENCE_ATTACKS"]
+from leakscope.core.attacks.membership.entry import MembershipEntry
 
 PAPERS_OWN = "fixed"
-"""The plainer of the paper's two attacks, which the other is held against."""
+"""The simpler of the paper's two attacks; the reference for the other."""
 
-_HERE = "core.attacks.membership.sentences.learned"
+_HERE = "leakscope.core.attacks.membership.sentences.learned"
 
 SENTENCE_ATTACKS: dict[str, MembershipEntry] = {
     "fixed": MembershipEntry(
         "Dot product",
-        "A book was trained on if the vectors of its consecutive sentences are similar.",
+        "Calls a book a member if the vectors of its consecutive sentences are similar.",
         "Song & Raghunathan (2020), §5.2, Alg. 5",
         f"{_HERE}:PairSimilarity",
         formula=r"\text{score}(X) = \frac{1}{n - 1} \sum_{i=1}^{n-1} \Phi(x_i) \cdot \Phi(x_{i+1})",
@@ -24,7 +22,7 @@ SENTENCE_ATTACKS: dict[str, MembershipEntry] = {
     ),
     "learned": MembershipEntry(
         "Learned similarity",
-        "The same after a projection that was learned of a tenth of the books, labelled.",
+        "The same after a projection learned from a labelled tenth of the books.",
         "Song & Raghunathan (2020), Eq. 10",
         f"{_HERE}:LearnedSimilarity",
         formula=r"\delta'(x_a, x_b) = W_m^\top \Phi(x_a) \cdot W_m^\top \Phi(x_b),\quad"

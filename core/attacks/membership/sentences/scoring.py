@@ -1,4 +1,4 @@
-"""Pairs of consecutive sentences with their books, scored by an attack that knows a few books."""
+"""Score pairs of consecutive sentences by book, with an attack fitted on a few labelled books."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.sentences.similarity import aggregate
-from core.text import words
-
-__all__ = ["BookPairs", "by_book", "rarity", "scored_apart"]
+from leakscope.core.attacks.membership.sentences.similarity import mean_by_unit
+from leakscope.core.text import words
 
 N_FOLDS = 4
-"""Parts of the labelled books, each scored by an attack that learned of the others."""
+"""Cross-fitting folds of the labelled books."""
 
 _Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class BookPairs:
-    """Pairs (x_a, x_b) of consecutive sentences, and the book of each.
+    """Pairs (x_a, x_b) of consecutive sentences with their books.
 
     Attributes
     ----------
@@ -41,7 +39,7 @@ class BookPairs:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[str, str]], documents: Sequence[int]) -> BookPairs:
-        """Return the pairs with each of their sentences numbered."""
+        """Build from pairs of texts, numbering each distinct sentence."""
         known: dict[str, int] = {}
         numbers = [known.setdefault(text, len(known)) for pair in pairs for text in pair]
         sides = np.array(numbers, dtype=np.int64).reshape(-1, 2)
@@ -49,10 +47,10 @@ class BookPairs:
 
 
 def rarity(texts: Sequence[str], first: _Rows, second: _Rows) -> NDArray[np.float64]:
-    """Return how rare the words of each pair are: the mean of −log of the share of each.
+    """Return the rarity of each pair's words: the mean of −log frequency.
 
     Song & Raghunathan (2020), §6.4, average the frequencies of a sentence's words; here their
-    logarithms are averaged, since the mean of frequencies says little but how often "the" stands.
+    logarithms are averaged, since the mean of frequencies mostly reflects the count of "the".
     Words of both sentences count alike.
 
     Examples
@@ -70,7 +68,7 @@ def rarity(texts: Sequence[str], first: _Rows, second: _Rows) -> NDArray[np.floa
     return total / np.maximum(1, lengths[first] + lengths[second])
 
 
-def by_book(
+def mean_by_book(
     scores: NDArray[np.float64], documents: _Rows, groups: _Rows
 ) -> tuple[NDArray[np.float64], _Rows, _Rows, _Rows]:
     """Return the mean score of each book within each group (Alg. 5).
@@ -78,38 +76,37 @@ def by_book(
     Returns
     -------
     tuple of ndarray
-        Means, the book and the group of each, and where a sample of it stands.
+        Means, the book and the group of each, and the position of one of its samples.
 
     Examples
     --------
-    >>> found = by_book(np.array([1.0, 3.0, 9.0]), np.array([4, 4, 4]), np.array([0, 0, 2]))
+    >>> found = mean_by_book(np.array([1.0, 3.0, 9.0]), np.array([4, 4, 4]), np.array([0, 0, 2]))
     >>> [each.tolist() for each in found]
     [[2.0, 9.0], [4, 4], [0, 2], [0, 2]]
     """
     n_documents = int(documents.max(initial=0)) + 1
-    means, codes = aggregate(scores, groups * n_documents + documents)
+    means, codes = mean_by_unit(scores, groups * n_documents + documents)
     _, places = np.unique(groups * n_documents + documents, return_index=True)
     return means, codes % n_documents, codes // n_documents, places
 
 
-def scored_apart(
+def cross_fitted_scores(
     attack: Callable[[], Any],
     vectors: NDArray[np.float32],
     pairs: BookPairs,
     members: NDArray[np.bool_],
     labelled: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Return the score of each pair, by an attack that did not learn of it.
+    """Score every pair by an attack that was not fitted on it, by cross-fitting.
 
-    All that is not labelled is scored by an attack fitted on all labelled pairs. Labelled pairs,
-    which a threshold is chosen on, are scored by one fitted on other labelled books, a quarter of
-    these at a time: an attack is surer of what it learned of. Where a quarter leaves one kind
-    alone, all labelled books are fitted on: of few books a threshold, and with it the advantage,
-    is then worth less.
+    Unlabelled pairs are scored by an attack fitted on all labelled pairs. Labelled pairs, on which
+    the threshold is chosen, are scored by attacks fitted on the other labelled books, a quarter at
+    a time, since an attack is overconfident on its own training pairs. Where the rest would be of
+    one kind alone, all labelled books are used: with few books, the threshold and the advantage
+    are then less reliable.
 
-    Each of these attacks has a scale of its own, so that a threshold chosen on the scores of some
-    would say nothing of those of another. All are told in one unit: how many interquartile ranges
-    above the median of the pairs under attack, whose labels that takes none of.
+    Each attack has its own scale. To make a threshold comparable, all scores are
+    standardised by median and interquartile range of the pairs under attack, without their labels.
     """
     first, second = vectors[pairs.first], vectors[pairs.second]
 
@@ -119,7 +116,7 @@ def scored_apart(
         fitted = attack().fit(first[knows], second[knows], members[knows])
         under_attack = fitted.score(first[~labelled], second[~labelled])
         own = fitted.score(first[asked], second[asked]) if asked.any() else under_attack[:0]
-        return _in_unit(under_attack, under_attack), _in_unit(own, under_attack)
+        return _robust_scale(under_attack, under_attack), _robust_scale(own, under_attack)
 
     found = np.empty(len(members))
     found[~labelled], _ = scores(labelled, np.zeros(len(members), dtype=bool))
@@ -132,12 +129,14 @@ def scored_apart(
     return found
 
 
-def _in_unit(scores: NDArray[np.float64], under_attack: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how far scores lie above the median of those under attack, in their spread.
+def _robust_scale(
+    scores: NDArray[np.float64], under_attack: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Standardise scores by the median and interquartile range of the scores under attack.
 
     Examples
     --------
-    >>> _in_unit(np.array([7.0, 3.0]), np.array([1.0, 2.0, 3.0, 4.0, 5.0])).tolist()
+    >>> _robust_scale(np.array([7.0, 3.0]), np.array([1.0, 2.0, 3.0, 4.0, 5.0])).tolist()
     [2.0, 0.0]
     """
     if not len(under_attack):
@@ -148,7 +147,7 @@ def _in_unit(scores: NDArray[np.float64], under_attack: NDArray[np.float64]) -> 
 
 
 def _folds(documents: _Rows, members: NDArray[np.bool_], labelled: NDArray[np.bool_]) -> _Rows:
-    """Return the part that each labelled book is in, those of either kind dealt in turn."""
+    """Assign the labelled books of each kind to folds in turn."""
     folds = np.zeros(len(documents), dtype=np.int64)
     for kind in (True, False):
         own = labelled & (members == kind)

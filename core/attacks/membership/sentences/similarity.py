@@ -1,17 +1,15 @@
-"""How similar consecutive sentences are, and books as the mean of theirs (Alg. 5)."""
+"""Similarity of consecutive sentences, and its mean by book (SR20, Alg. 5)."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-
-__all__ = ["aggregate", "pair_similarity"]
+from leakscope.core.errors import InvalidInputError
 
 
 def pair_similarity(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return δ(Φ(x_a), Φ(x_b)) = Φ(x_a)·Φ(x_b) of each pair.
+    """Return the dot product Φ(x_a)·Φ(x_b) of each pair of sentence vectors.
 
     Implements Song & Raghunathan (2020), §5.2, δ being the dot product (§6.4). Differs from the
     paper: nothing.
@@ -33,7 +31,7 @@ def pair_similarity(first: NDArray[np.float32], second: NDArray[np.float32]) -> 
     return np.einsum("nd,nd->n", first, second, dtype=np.float64)
 
 
-def aggregate(
+def mean_by_unit(
     scores: NDArray[np.float64], units: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the mean score of each unit, such as a book, and the units in ascending order.
@@ -43,7 +41,7 @@ def aggregate(
 
     Examples
     --------
-    >>> means, books = aggregate(np.array([1.0, 2.0, 5.0]), np.array([7, 7, 3]))
+    >>> means, books = mean_by_unit(np.array([1.0, 2.0, 5.0]), np.array([7, 7, 3]))
     >>> means.tolist(), books.tolist()
     ([5.0, 1.5], [3, 7])
     """

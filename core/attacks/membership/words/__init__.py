@@ -1,1 +1,1 @@
-"""Membership of windows of words: which passages word vectors were trained on."""
+"""Membership of word windows: which passages word vectors were trained on."""

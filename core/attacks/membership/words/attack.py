@@ -1,4 +1,4 @@
-"""Attacks on windows of words: fitted on an attacker's few labelled windows, then scoring any."""
+"""Attacks that score whether word vectors were trained on a window of words (SR20, Alg. 4)."""
 
 from __future__ import annotations
 
@@ -9,28 +9,105 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.ranking import Ranking, curve
-from core.attacks.membership.words.similarity import distance_similarities, window_similarity
-from core.attacks.membership.words.vectors import N_LIKE, WordVectors, centred, sampling_weights
-from core.attacks.membership.words.windows import Windows
-from core.specs import setting
-from core.vectors import unit
-
-__all__ = ["CentredWindows", "CosineWindows", "WeighedWindows"]
+from leakscope.core.attacks.membership.ranking import Ranking, roc_curve
+from leakscope.core.attacks.membership.words.vectors import (
+    N_LIKE,
+    NO_VECTOR,
+    WordVectors,
+    remove_frequency,
+    sampling_weights,
+)
+from leakscope.core.attacks.membership.words.windows import Windows
+from leakscope.core.specs import setting
+from leakscope.core.vectors import unit
 
 DIRECTIONS = (0, 2, 5, 10)
-"""Numbers of strongest directions that are tried."""
+"""Numbers of strongest directions that are tried for removal."""
 
 SAMPLING = (1e-3, 1e-4, 1e-5)
 """Thresholds t of `sampling_weights` that are tried; the first is what gensim trains with."""
 
 
+_STEP = 20_000
+"""Windows processed at a time, which bounds memory."""
+
+
+def window_similarity(
+    windows: Windows,
+    units: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Return the mean cosine of each window's centre word with its context words.
+
+    Implements Song & Raghunathan (2020), §5.1 and Alg. 4: the score is the mean of
+    Δ = {δ(v_{w_0}, v_{w_i}) : w_i ∈ C∖{w_0}}, δ being the cosine. Differs from the paper: nothing;
+    it does not say what to do with words without a vector. They are left out of the mean, as are
+    repetitions of the centre word. Another word that occurs twice counts twice.
+
+    Parameters
+    ----------
+    units : ndarray of float32, shape (m, d)
+        Unit vectors of the words that have one.
+    rows : ndarray of int64, shape (n_words,)
+        The row of `units` of each numbered word, NO_VECTOR if it has none.
+    weights : ndarray of float64, shape (m,), optional
+        The weight of each word as a context word; equal by default.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        In [-1, 1]; NaN where the centre has no vector, or no word around it has.
+    """
+    table = np.vstack([units, np.zeros_like(units[:1])])  # the last row is for NO_VECTOR
+    shares = np.append(np.ones(len(units)) if weights is None else weights, 0.0)
+    scores = np.full(len(windows), np.nan)
+    for start in range(0, len(windows), _STEP):
+        part = slice(start, start + _STEP)
+        centres, contexts = windows.centres[part], windows.contexts[part]
+        counts = np.where(contexts != centres[:, None], shares[rows[contexts]], 0.0)
+        cosines = np.einsum("nd,nkd->nk", table[rows[centres]], table[rows[contexts]])
+        total = np.where(rows[centres] == NO_VECTOR, 0.0, counts.sum(1))
+        np.divide((cosines * counts).sum(1), total, out=scores[part], where=total > 0)
+    return scores
+
+
+def distance_similarities(
+    windows: Windows,
+    units: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the mean cosine with the context words at each distance from the centre.
+
+    Parameters
+    ----------
+    units, rows, weights
+        As for `window_similarity`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, (n_words - 1) / 2)
+        One word away first; 0 where neither of the two words at a distance counts.
+    """
+    half = windows.contexts.shape[1] // 2
+    pairs = [
+        windows.contexts[:, [half - distance, half + distance - 1]]
+        for distance in range(1, half + 1)
+    ]
+    found = [
+        window_similarity(Windows(windows.centres, pair, windows.documents), units, rows, weights)
+        for pair in pairs
+    ]
+    return np.nan_to_num(np.column_stack(found))
+
+
 @dataclass
 class CosineWindows:
-    """The mean cosine of the centre word and those around (Song & Raghunathan 2020, Alg. 4)."""
+    """Scores windows by the mean cosine of the centre and context words (SR20, Alg. 4)."""
 
     def fit(self, words: WordVectors, windows: Windows, members: NDArray[np.bool_]) -> Self:
-        """Take the vectors; nothing is learned of labelled windows."""
+        """Store the word vectors; nothing is learned from labelled windows."""
         self.words_ = words
         self.units_ = unit(words.vectors)
         return self
@@ -42,23 +119,25 @@ class CosineWindows:
 
 @dataclass
 class CentredWindows:
-    """The same of vectors less what words of like frequency share, rare words around counting more.
+    """Scores windows by mean cosine after removing frequency components; rare words count more.
 
-    Cosines of word vectors say how frequent two words are before they say where the words stood.
-    How many directions are taken off, and how much frequent words count, is chosen by the area
-    under the curve of the labelled windows. Ours; the paper has nothing like it.
+    Cosines of word vectors depend on frequency more than on co-occurrence. The number of removed
+    directions and the weight of frequent words are chosen by the AUC on labelled windows. Ours; the
+    paper has nothing like it.
 
     Attributes
     ----------
     n_directions_ : int
     sampling_ : float
-        What was chosen.
+        The chosen values.
     """
 
-    n_like: int = setting(N_LIKE, "Words of like frequency whose mean is taken off, a side", low=1)
+    n_like: int = setting(
+        N_LIKE, "Words of similar frequency on each side whose mean is subtracted", low=1
+    )
 
     def fit(self, words: WordVectors, windows: Windows, members: NDArray[np.bool_]) -> Self:
-        """Choose on labelled windows.
+        """Choose directions and sampling threshold by the AUC on labelled windows.
 
         Raises
         ------
@@ -67,11 +146,13 @@ class CentredWindows:
         """
         self.words_ = words
         n_most = min(words.vectors.shape)
-        tables = {n: centred(words.vectors, n, self.n_like) for n in DIRECTIONS if n < n_most}
+        tables = {
+            n: remove_frequency(words.vectors, n, self.n_like) for n in DIRECTIONS if n < n_most
+        }
         best = -1.0
         for n_directions, sampling in product(tables, SAMPLING):
             self.units_, self.sampling_ = tables[n_directions], sampling
-            area = _area(self.score(windows), members)
+            area = _auc(self.score(windows), members)
             if area > best:
                 best, chosen = area, (n_directions, sampling)
         self.n_directions_, self.sampling_ = chosen
@@ -86,11 +167,11 @@ class CentredWindows:
 
 @dataclass
 class WeighedWindows(CentredWindows):
-    """The same at each distance from the centre, weighed as labelled windows teach.
+    """Scores windows by a logistic regression on the similarity at each distance from the centre.
 
-    GloVe is taught log X, X being a sum of 1 / distance: two rare words that stood together once, a
-    few words apart, may become less alike than words that never met. A logistic regression on
-    labelled windows finds that out, and how it depends on the rank of the centre word. Ours.
+    GloVe is trained on log X, X being a sum of 1 / distance: two rare words that co-occurred once,
+    a few words apart, may become less similar than words that never did. A logistic regression on
+    labelled windows learns that, and how it depends on the rank of the centre word. Ours.
 
     Attributes
     ----------
@@ -101,14 +182,14 @@ class WeighedWindows(CentredWindows):
     penalty: float = setting(1.0, "Strength of the ridge of the regression", low=1e-6, high=1e6)
 
     def fit(self, words: WordVectors, windows: Windows, members: NDArray[np.bool_]) -> Self:
-        """Choose as `CentredWindows` does, then learn the weights.
+        """Choose the settings as `CentredWindows` does, then fit the regression.
 
         Raises
         ------
         InvalidInputError
             All labelled windows are of one kind.
         """
-        from sklearn.linear_model import LogisticRegression  # loading it takes a second
+        from sklearn.linear_model import LogisticRegression  # slow to import
 
         super().fit(words, windows, members)
         known = ~np.isnan(super().score(windows))
@@ -126,6 +207,7 @@ class WeighedWindows(CentredWindows):
         return found
 
     def _features(self, windows: Windows) -> NDArray[np.float64]:
+        """Return the similarity at each distance, alone and times the centre word's rank."""
         weights = sampling_weights(len(self.units_), self.sampling_)
         rows = self.words_.rows
         found = distance_similarities(windows, self.units_, rows, weights)
@@ -133,8 +215,8 @@ class WeighedWindows(CentredWindows):
         return np.column_stack([found, found * rank[:, None]])
 
 
-def _area(scores: NDArray[np.float64], members: NDArray[np.bool_]) -> float:
-    """Return the area under the curve of windows that have a score."""
+def _auc(scores: NDArray[np.float64], members: NDArray[np.bool_]) -> float:
+    """Return the AUC over windows that have a score."""
     known = ~np.isnan(scores)
-    false, true = curve(Ranking(scores[known], members[known]))
+    false, true = roc_curve(Ranking(scores[known], members[known]))
     return float(np.trapezoid(true, false))

@@ -1,7 +1,7 @@
-"""Which windows may be held against each other: members and others that differ in nothing else.
+"""Select comparable windows: members and non-members that do not differ in anything else.
 
-A word that stands on one side only tells membership without any attack: such a word has a vector,
-or has none. So do a window that stands on both sides, and words that stand on one side more often.
+A word that occurs on one side only reveals membership without an attack, since it has a vector or
+has none. Windows that occur on both sides, and words more frequent on one side, distort as well.
 """
 
 from __future__ import annotations
@@ -9,28 +9,26 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.words.windows import Windows
-
-__all__ = ["deciles", "matched", "on_both_sides", "twins", "word_deciles"]
+from leakscope.core.attacks.membership.words.windows import Windows
 
 _Flags = NDArray[np.bool_]
 
 
-def on_both_sides(
+def frequent_in_both(
     inside: NDArray[np.int64], outside: NDArray[np.int64], min_count: int
 ) -> NDArray[np.bool_]:
-    """Return which words stand at least `min_count` times on either side."""
+    """Return which words occur at least `min_count` times among members and among non-members."""
     return np.minimum(inside, outside) >= min_count
 
 
-def twins(windows: Windows, members: _Flags) -> _Flags:
-    """Return which windows stand, word by word, among members and among others.
+def windows_in_both(windows: Windows, members: _Flags) -> _Flags:
+    """Return which windows occur identically among members and among non-members.
 
     Examples
     --------
     >>> same, other = np.array([[1, 2], [1, 2]]), np.array([[1, 3]])
     >>> found = Windows(np.zeros(3, int), np.vstack([same, other]), np.arange(3))
-    >>> twins(found, np.array([True, False, False])).tolist()
+    >>> windows_in_both(found, np.array([True, False, False])).tolist()
     [True, True, False]
     """
     codes = windows.codes()
@@ -41,10 +39,10 @@ def twins(windows: Windows, members: _Flags) -> _Flags:
     return both
 
 
-def matched(groups: NDArray[np.int64], members: _Flags, *, seed: int = 0) -> _Flags:
-    """Return which samples to keep so that each group has as many members as others.
+def balanced_mask(groups: NDArray[np.int64], members: _Flags, *, seed: int = 0) -> _Flags:
+    """Return a random mask of samples that balances members and non-members in each group.
 
-    What is too many of a kind is left out by lot.
+    Surplus samples of a kind are left out at random.
 
     Parameters
     ----------
@@ -53,7 +51,7 @@ def matched(groups: NDArray[np.int64], members: _Flags, *, seed: int = 0) -> _Fl
 
     Examples
     --------
-    >>> found = matched(np.array([7, 7, 7, 8]), np.array([True, True, False, True]))
+    >>> found = balanced_mask(np.array([7, 7, 7, 8]), np.array([True, True, False, True]))
     >>> int(found[:2].sum()), found[2:].tolist()
     (1, [True, False])
     """
@@ -71,14 +69,14 @@ def matched(groups: NDArray[np.int64], members: _Flags, *, seed: int = 0) -> _Fl
     return kept
 
 
-def deciles(frequencies: NDArray[np.float64], *, seed: int = 0) -> NDArray[np.int64]:
-    """Return the tenth that each thing is in: 1 of the most frequent, 10 of the rarest.
+def frequency_deciles(frequencies: NDArray[np.float64], *, seed: int = 0) -> NDArray[np.int64]:
+    """Return the frequency decile of each item: 1 for the most frequent tenth, 10 for the rarest.
 
-    Tenths are equally full: of things that are equally frequent, the lot decides.
+    Deciles are equally full: ties are broken at random.
 
     Examples
     --------
-    >>> deciles(np.array([5.0, 90.0, *[30.0] * 8])).tolist()[:2]
+    >>> frequency_deciles(np.array([5.0, 90.0, *[30.0] * 8])).tolist()[:2]
     [10, 1]
     """
     lots = np.random.default_rng([seed, 12]).random(len(frequencies))
@@ -91,16 +89,16 @@ def deciles(frequencies: NDArray[np.float64], *, seed: int = 0) -> NDArray[np.in
 def word_deciles(
     centres: NDArray[np.int64], counts: NDArray[np.int64], *, seed: int = 0
 ) -> NDArray[np.int64]:
-    """Return the decile of each window: the tenth of the centre words that its own is in.
+    """Return the frequency decile of each window's centre word.
 
     Parameters
     ----------
     centres : ndarray of int64, shape (n,)
     counts : ndarray of int64, shape (n_words,)
-        How often each numbered word stands, members or not.
+        The count of each numbered word, in members and non-members together.
     """
     used = np.unique(centres)
     of_word = np.zeros(len(counts), dtype=np.int64)
-    of_word[used] = deciles(counts[used].astype(np.float64), seed=seed)
+    of_word[used] = frequency_deciles(counts[used].astype(np.float64), seed=seed)
     found: NDArray[np.int64] = of_word[centres]
     return found

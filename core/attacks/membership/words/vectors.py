@@ -1,4 +1,4 @@
-"""Vectors of words as an attacker holds them, and what words of like frequency share taken off."""
+"""Word vectors as an attacker has them, and removal of their frequency components."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.vectors import unit
-
-__all__ = ["NO_VECTOR", "WordVectors", "centred", "sampling_weights"]
+from leakscope.core.vectors import unit
 
 NO_VECTOR = -1
-"""Stands for the row of a word that has none."""
+"""The row number of a word without a vector."""
 
 N_LIKE = 500
-"""Words that are a little more frequent, and as many that are less, whose mean is taken off."""
+"""Words of similar frequency on each side, more and less frequent, whose mean is subtracted."""
 
 
 @dataclass(frozen=True, eq=False)
 class WordVectors:
-    """Word vectors, and which numbered word has which.
+    """Word vectors, and the row of each numbered word.
 
     Attributes
     ----------
@@ -38,23 +36,23 @@ class WordVectors:
     def of(
         cls, words: Sequence[str], known: Sequence[str], vectors: NDArray[np.float32]
     ) -> WordVectors:
-        """Look up the numbered `words` among the `known` ones, which have the vectors."""
+        """Build from the numbered `words` and the `known` words that have the vectors."""
         places = {word: i for i, word in enumerate(known)}
         rows = np.array([places.get(word, NO_VECTOR) for word in words], dtype=np.int64)
         return cls(vectors, rows)
 
     def only(self, is_used: NDArray[np.bool_]) -> WordVectors:
-        """Return the same, but that numbered words which are not used have none."""
+        """Return the word vectors with those of unused numbered words removed."""
         return WordVectors(self.vectors, np.where(is_used, self.rows, NO_VECTOR))
 
 
-def centred(
+def remove_frequency(
     vectors: NDArray[np.float32], n_directions: int, n_like: int = N_LIKE
 ) -> NDArray[np.float32]:
-    """Return unit vectors without what says how frequent a word is rather than what it means.
+    """Remove frequency components from word vectors and normalise them.
 
-    The mean and the `n_directions` strongest directions are taken off (Mu & Viswanath 2018), then
-    the mean of the words about as frequent.
+    The mean and the `n_directions` strongest directions are removed (Mu & Viswanath 2018), then the
+    mean of the words of similar frequency.
 
     Parameters
     ----------
@@ -63,7 +61,7 @@ def centred(
     n_directions : int
         Fewer than d and m.
     n_like : int
-        Neighbours by frequency on either side that are in the mean, beside the word itself.
+        Neighbours by frequency on each side that are in the mean, with the word itself.
     """
     found = unit(vectors)
     found = found - found.mean(0)
@@ -72,12 +70,12 @@ def centred(
         strongest = directions[:n_directions]
         found = found - found @ strongest.T @ strongest
     found = unit(found)
-    like: NDArray[np.float32] = unit((found - _neighbours_mean(found, n_like)).astype(np.float32))
+    like: NDArray[np.float32] = unit((found - _moving_mean(found, n_like)).astype(np.float32))
     return like
 
 
-def _neighbours_mean(vectors: NDArray[np.float32], n_like: int) -> NDArray[np.float64]:
-    """Return the mean of the rows from n_like before to n_like after, as far as there are any."""
+def _moving_mean(vectors: NDArray[np.float32], n_like: int) -> NDArray[np.float64]:
+    """Return the moving mean of rows over n_like neighbours on each side."""
     sums = np.vstack([np.zeros_like(vectors[:1]), vectors]).cumsum(0, dtype=np.float64)
     places = np.arange(len(vectors))
     first, last = np.maximum(0, places - n_like), np.minimum(len(vectors), places + n_like + 1)
@@ -86,7 +84,7 @@ def _neighbours_mean(vectors: NDArray[np.float32], n_like: int) -> NDArray[np.fl
 
 
 def sampling_weights(n_words: int, threshold: float) -> NDArray[np.float64]:
-    """Return min(1, √(t / f)) of words by rank: how often training keeps a word of a window.
+    """Return the subsampling weight min(1, √(t / f)) of words by frequency rank.
 
     Implements the sampling of frequent words of Mikolov et al. (2013), §2.3, as gensim has it for
     frequent words. The share f of a word is not known to an attacker but its rank r is, for which

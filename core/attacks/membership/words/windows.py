@@ -1,7 +1,7 @@
-"""Windows of words (w_b … w_0 … w_e): from numbered sentences, a flat array for all of them.
+"""Windows of words (w_b … w_0 … w_e), extracted from numbered sentences into flat arrays.
 
-What the paper leaves open is decided here. A window lies within one sentence and is whole: near the
-ends of a sentence no word is a centre, so that no score says where its window stood.
+Where the paper leaves it open: a window lies within one sentence and is complete, so words near the
+ends of a sentence are no centres and a score does not depend on the position.
 """
 
 from __future__ import annotations
@@ -12,22 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-from core.text import words
-
-__all__ = ["NumberedWords", "Windows", "number_words", "windows_of"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.text import words
 
 _Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class NumberedWords:
-    """The words of sentences as numbers, one after another.
+    """The words of documents as a flat sequence of word numbers.
 
     Attributes
     ----------
     words : tuple of str
-        By number, in the order in which they first stand.
+        By number, in the order of their first occurrence.
     ids : ndarray of int64, shape (n,)
         The word at each place.
     sentences, documents : ndarray of int64, shape (n,)
@@ -40,7 +38,7 @@ class NumberedWords:
     documents: _Ids
 
     def counts(self, is_counted: NDArray[np.bool_]) -> _Ids:
-        """Return how often each word stands in the documents that are counted.
+        """Count the occurrences of each word in the chosen documents.
 
         Parameters
         ----------
@@ -51,7 +49,7 @@ class NumberedWords:
 
 
 def number_words(documents: Sequence[Sequence[str]]) -> NumberedWords:
-    """Return the words of documents, each a sequence of sentences, as numbers.
+    """Replace the words of documents, each a sequence of sentences, by word numbers.
 
     Examples
     --------
@@ -90,23 +88,23 @@ class Windows:
         return len(self.centres)
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Windows:
-        """Return some of them."""
+        """Return the windows of the given rows."""
         return Windows(self.centres[rows], self.contexts[rows], self.documents[rows])
 
     def codes(self) -> _Ids:
-        """Return a number for each window: equal where all words are, and in the same order."""
+        """Return a code for each window, equal for windows with the same sequence of words."""
         codes = self.centres
         for column in self.contexts.T:
             _, codes = np.unique(codes * (column.max(initial=0) + 1) + column, return_inverse=True)
         return codes.astype(np.int64)
 
 
-def windows_of(numbered: NumberedWords, n_words: int = 5) -> Windows:
-    """Return every window of `n_words` words that lies within one sentence.
+def extract_windows(numbered: NumberedWords, n_words: int = 5) -> Windows:
+    """Extract every window of `n_words` words that lies within one sentence.
 
     Implements the targets of Song & Raghunathan (2020), §5.1 and §6.4: C = [w_b, …, w_0, …, w_e],
-    a sliding window of 5 words. Differs from the paper: nothing; it does not tell what becomes of
-    windows at the ends of a sentence, which are left out here.
+    a sliding window of 5 words. Differs from the paper: nothing; it does not specify windows at the
+    ends of a sentence, which are left out here.
 
     Raises
     ------
@@ -115,7 +113,7 @@ def windows_of(numbered: NumberedWords, n_words: int = 5) -> Windows:
 
     Examples
     --------
-    >>> found = windows_of(number_words([["one two three four", "five six"]]), 3)
+    >>> found = extract_windows(number_words([["one two three four", "five six"]]), 3)
     >>> found.centres.tolist(), found.contexts.tolist()
     ([1, 2], [[0, 2], [1, 3]])
     """

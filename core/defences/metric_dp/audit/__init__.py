@@ -1,8 +1,8 @@
-"""Does a mechanism do what it says? Tests of its noise where that is seen, of its outputs else.
+"""Statistical audits of mechanisms: of their noise if it is visible, otherwise of their outputs.
 
-Reading order: `probe` (an encoder whose output gives away what a mechanism did), `noise_law` and
+Reading order: `probe` (an encoder whose output shows what a mechanism did), `noise_law` and
 `outputs` (the tests), `mechanism` (all of them on one mechanism, corrected for their number),
-`flaws` (mechanisms broken on purpose), `pairs` (the promise itself, bounded for two inputs).
-Mechanisms that choose a token have tests of their own: `choice_laws` (what they promise to draw,
-counted out), `choices` (the tests), `flawed_choices`; `named` audits any mechanism by its name.
+`flaws` (deliberately flawed mechanisms), `pairs` (the guarantee itself, bounded for two inputs).
+Mechanisms that sample a token have separate tests: `choice_laws` (their exact output
+probabilities) and `choices` (the tests). `by_name` audits any mechanism by its name.
 """

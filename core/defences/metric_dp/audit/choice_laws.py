@@ -1,4 +1,4 @@
-"""What each mechanism that chooses a token promises to draw, counted out word by word.
+"""Reference distributions of the mechanisms that sample a token, computed from their definitions.
 
 For a vocabulary of a few tokens the chance of every output is written down from the definition,
 with loops and nothing of the mechanism's own code: what is audited cannot pass by its own mistake.
@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["LAWS", "N_FREQUENT", "PROMISES", "Chances", "distance", "sets_by_hand"]
 
 Chances = NDArray[np.float64]
 """Of each output for each input, (V, V); rows sum to one."""
@@ -32,7 +30,8 @@ def distance(table: Table, x: int, y: int) -> float:
     return math.sqrt(sum((a - b) ** 2 for a, b in zip(table[x], table[y], strict=True)))
 
 
-def _rows(table: Table, weight: Callable[[int, int], float]) -> Chances:
+def _normalised(table: Table, weight: Callable[[int, int], float]) -> Chances:
+    """Return a (V, V) matrix of weights with rows scaled to sum to one."""
     n = len(table)
     found = np.array([[weight(x, y) for y in range(n)] for x in range(n)])
     scaled: Chances = found / found.sum(1, keepdims=True)
@@ -40,12 +39,14 @@ def _rows(table: Table, weight: Callable[[int, int], float]) -> Chances:
 
 
 def _santext(table: Table, epsilon: float, settings: Settings) -> Chances:
-    return _rows(table, lambda x, y: math.exp(-epsilon * distance(table, x, y) / 2))
+    """Return SanText's exact output probabilities."""
+    return _normalised(table, lambda x, y: math.exp(-epsilon * distance(table, x, y) / 2))
 
 
 def _santext_plus(table: Table, epsilon: float, settings: Settings) -> Chances:
+    """Return the exact output probabilities of SanText+."""
     n = len(table)
-    drawn = _rows(
+    drawn = _normalised(
         table,
         lambda x, y: math.exp(-epsilon * distance(table, x, y) / 2) if y >= N_FREQUENT else 0.0,
     )
@@ -55,8 +56,8 @@ def _santext_plus(table: Table, epsilon: float, settings: Settings) -> Chances:
     return mixed
 
 
-def sets_by_hand(table: Table, k: int) -> list[list[int]]:
-    """Part the tokens: the first that is left with the k − 1 nearest that are left, and so on."""
+def reference_sets(table: Table, k: int) -> list[list[int]]:
+    """Partition tokens into CusText's sets, by a reference implementation in plain loops."""
     left, sets = list(range(len(table))), []
     while len(left) >= 2 * k:
         near = sorted(left, key=lambda y: distance(table, left[0], y))[:k]
@@ -66,8 +67,9 @@ def sets_by_hand(table: Table, k: int) -> list[list[int]]:
 
 
 def _custext(table: Table, epsilon: float, settings: Settings) -> Chances:
+    """Return CusText's exact output probabilities."""
     chances = np.zeros((len(table), len(table)))
-    for members in sets_by_hand(table, settings["k"]):
+    for members in reference_sets(table, settings["k"]):
         for x in members:
             far = max(distance(table, x, y) for y in members)
             for y in members:
@@ -77,11 +79,16 @@ def _custext(table: Table, epsilon: float, settings: Settings) -> Chances:
 
 
 def _gamma(n: int, epsilon: float, beta: float) -> float:
+    """Return TEM's distance threshold γ = (2/ε)·ln((1−β)(n−1)/β)."""
     return 2 / epsilon * math.log((1 - beta) * (n - 1) / beta)
 
 
 def _tem(table: Table, epsilon: float, settings: Settings) -> Chances:
-    """In the two steps of the paper: near ones against one for all others, then one of these."""
+    """Return TEM's exact output probabilities, by the paper's two steps.
+
+    Near tokens compete with one candidate for all others; if that wins, one of the others is drawn
+    evenly.
+    """
     n = len(table)
     gamma, chances = _gamma(n, epsilon, settings["beta"]), np.zeros((n, n))
     for x in range(n):
@@ -101,7 +108,7 @@ def _tem(table: Table, epsilon: float, settings: Settings) -> Chances:
 
 
 def _ranked(table: Table, eta: float, settings: Settings) -> Chances:
-    """By simulation, many times as long as the mechanism is run."""
+    """Estimate the output probabilities of ranked text to text by a long simulation."""
     n, dimension = table.shape
     rng = np.random.default_rng(20_241_113)
     fall = np.exp(-settings["c"] * eta * np.arange(n))
@@ -134,4 +141,4 @@ PROMISES: dict[str, Callable[[Table, float, Settings, int, int], float]] = {
     "custext": lambda t, e, s, x, y: e,
     "tem": lambda t, e, s, x, y: e * min(distance(t, x, y), _gamma(len(t), e, s["beta"])),
 }
-"""The most that the logarithm of a ratio of chances may be, for two tokens of the promise."""
+"""The most that the logarithm of a ratio of chances may be, for two tokens of the guarantee."""

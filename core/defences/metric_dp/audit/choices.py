@@ -1,8 +1,8 @@
-"""Tests of the mechanisms that choose a token: by their outputs, against chances counted out.
+"""Audits of the mechanisms that sample a token: their outputs against exact probabilities.
 
-Each output is turned into where it stands in the distribution of its input, evenly at random
-within its own chance: under the law these numbers are independent and uniform, whatever the input,
-so that one kind of test serves all mechanisms.
+Each output is converted to its position in the cumulative distribution of its input, uniformly at
+random within its own probability. If the mechanism is correct, these numbers are independent and
+uniform, whatever the input, so that the same tests serve all mechanisms.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from core.defences.metric_dp.audit.choice_laws import (
+from leakscope.core.defences.metric_dp.audit.choice_laws import (
     LAWS,
     N_FREQUENT,
     PROMISES,
     Chances,
     distance,
-    sets_by_hand,
+    reference_sets,
 )
-from core.defences.metric_dp.audit.mechanism import (
+from leakscope.core.defences.metric_dp.audit.mechanism import (
     ALPHA,
     LENGTH,
     N_CALLS,
@@ -35,19 +35,17 @@ from core.defences.metric_dp.audit.mechanism import (
     Plan,
     Sample,
     check_alpha,
-    draw,
-    refuting,
+    holm_rejected,
+    run_mechanism,
 )
-from core.defences.metric_dp.audit.pairs import AuditResult, audit_pair
-from core.defences.metric_dp.audit.probe import ProbeEncoder, texts_of
-from core.defences.metric_dp.audit.untested import CHOICE, untested_of
-from core.defences.registry import make_defence
-from core.errors import InvalidInputError
-from core.protocols import Defence, OnProgress, no_progress
-from core.specs import DefenceSpec
-from core.store import digest_of
-
-__all__ = ["CHOICES", "ChoicePlan", "audit_choice", "choice_plan", "choice_tests", "shipped_choice"]
+from leakscope.core.defences.metric_dp.audit.pairs import AuditResult, audit_pair
+from leakscope.core.defences.metric_dp.audit.probe import ProbeEncoder, token_texts
+from leakscope.core.defences.metric_dp.audit.untested import CHOICE, list_untested
+from leakscope.core.defences.registry import make_defence
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Defence, OnProgress, no_progress
+from leakscope.core.specs import DefenceSpec
+from leakscope.core.storage.artifacts import digest_of
 
 CHOICES: dict[str, tuple[str, dict[str, Any]]] = {
     "text_to_text_ranked": ("eta", {"c": 0.5}),
@@ -68,31 +66,33 @@ _QUARTERS = 4
 _FEWEST = 5
 
 
-class _WordyProbe(ProbeEncoder):
-    """Takes any word that is no token for one of the first: those are then the frequent ones."""
+class _FrequentWordsProbe(ProbeEncoder):
+    """A probe encoder that maps unknown words to the first tokens, so that those are frequent."""
 
     def __init__(self, table: NDArray[np.float32], length: int) -> None:
         super().__init__(table, length)
         self.fingerprint = f"probe-{digest_of({'table': self.table}, {})[:16]}-{length}"
 
     def token_ids(self, texts: Any, *, is_whole: bool = False) -> list[list[int]]:
+        """Return the token ids of each text's words."""
         return [[self._token(word) for word in text.split()] for text in texts]
 
     def _token(self, word: str) -> int:
+        """Return the token of a word `t<i>`, or one of the first tokens for any other word."""
         is_token = word[:1] == "t" and word[1:].isdecimal() and int(word[1:]) < len(self.table)
         return int(word[1:]) if is_token else len(word) % N_FREQUENT
 
 
 @dataclass(frozen=True, eq=False)
 class ChoicePlan(Plan):
-    """What is asked of a mechanism that chooses tokens.
+    """The inputs, exact probabilities and bound for auditing a mechanism that samples tokens.
 
     Attributes
     ----------
     chances : float64 array (V, V)
         Of each output for each input.
     pair : tuple of int
-        Two tokens that the promise is of.
+        Two tokens that the guarantee is of.
     promised : float
         The most that the logarithm of a ratio of their chances may be.
     """
@@ -103,14 +103,14 @@ class ChoicePlan(Plan):
 
 
 def settings_at(name: str, strength: float) -> dict[str, Any]:
-    """Return the settings under which a mechanism is audited."""
+    """Return the settings under which a mechanism is audited at a strength."""
     strong, settings = CHOICES[name]
     scaled = {k: v / strength if k == "c" else v for k, v in settings.items()}
     return {strong: strength, **scaled}
 
 
-def shipped_choice(name: str, strength: float) -> MakeDefence:
-    """Return what makes a mechanism of this project at an ε, or η."""
+def choice_factory(name: str, strength: float) -> MakeDefence:
+    """Return a factory that builds a shipped sampling mechanism from a seed, at its ε or η."""
 
     def make(seed: int | None) -> Defence:
         return make_defence(DefenceSpec.of(name, settings_at(name, strength) | {"seed": seed}))
@@ -120,7 +120,7 @@ def shipped_choice(name: str, strength: float) -> MakeDefence:
 
 @lru_cache(maxsize=64)
 def choice_plan(name: str, strength: float, seed: int) -> ChoicePlan:
-    """Lay out a vocabulary in units of 1/ε, inputs and the law.
+    """Build a sampling mechanism's audit plan: vocabulary, inputs and exact probabilities.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def choice_plan(name: str, strength: float, seed: int) -> ChoicePlan:
     others = [i for i in range(N_TOKENS) if i not in pair][: N_INPUTS - 2]
     inputs = rng.permutation(np.resize([*pair, *others], N_PLACES))
     return ChoicePlan(
-        _WordyProbe(table, LENGTH),
+        _FrequentWordsProbe(table, LENGTH),
         inputs.reshape(-1, LENGTH),
         "text",
         strength,
@@ -151,10 +151,10 @@ def choice_plan(name: str, strength: float, seed: int) -> ChoicePlan:
 
 
 def _near_pair(name: str, table: NDArray[np.float64], settings: dict[str, Any]) -> tuple[int, int]:
-    """Return the nearest two tokens that share a set and are both sensitive, where that counts."""
+    """Return the nearest two tokens that the mechanism's guarantee covers."""
     groups = [list(range(N_FREQUENT, len(table)))]
     if name == "custext":
-        groups = sets_by_hand(table, settings["k"])
+        groups = reference_sets(table, settings["k"])
     pairs = [(x, y) for group in groups for x in group for y in group if x < y]
     return min(pairs, key=lambda pair: distance(table, *pair))
 
@@ -168,7 +168,7 @@ def audit_choice(
     elsewhere: Callable[[Plan], tuple[Sample, Sample]] | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Audit:
-    """Test a mechanism that chooses tokens; the parameters are those of `audit`.
+    """Audit a mechanism that samples tokens; the parameters are those of `audit`.
 
     Raises
     ------
@@ -178,42 +178,43 @@ def audit_choice(
     check_alpha(alpha)
     rng = np.random.default_rng([seed, 4])
     on_progress(0.1, "Drawing tokens")
-    tests = choice_tests(asked, draw(asked, make, seed), rng)
-    on_progress(0.5, "Testing the promise")
-    bounds = _bounded(asked, make, seed)
+    tests = choice_tests(asked, run_mechanism(asked, make, seed), rng)
+    on_progress(0.5, "Testing the guarantee")
+    bounds = _bound_odds(asked, make, seed)
     tests |= {name: bound.p_value for name, bound in bounds.items()}
     on_progress(0.7, "Drawing as for release")
-    fresh = (draw(asked, make, None, n_calls=5), draw(asked, make, None, n_calls=5))
-    tests |= _twins(asked, fresh, "instances", rng)
+    fresh = (
+        run_mechanism(asked, make, None, n_calls=5),
+        run_mechanism(asked, make, None, n_calls=5),
+    )
+    tests |= _twin_tests(asked, fresh, "instances", rng)
     if elsewhere is not None:
         on_progress(0.8, "Drawing in other processes")
-        tests |= _twins(asked, elsewhere(asked), "processes", rng)
+        tests |= _twin_tests(asked, elsewhere(asked), "processes", rng)
     on_progress(1.0, f"{len(tests)} tests")
-    left_out = untested_of(CHOICE)
-    return Audit(tests, refuting(tests, alpha), alpha, N_CALLS * N_PLACES, bounds, left_out)
+    left_out = list_untested(CHOICE)
+    return Audit(tests, holm_rejected(tests, alpha), alpha, N_CALLS * N_PLACES, bounds, left_out)
 
 
 def choice_tests(asked: ChoicePlan, found: Sample, rng: np.random.Generator) -> dict[str, float]:
-    """Test outputs (calls, places) against the chances of their inputs."""
+    """Test outputs (calls, places) against the exact probabilities of their inputs."""
     inputs = np.broadcast_to(asked.ids.ravel(), found.shape)
     if (asked.chances[inputs, found] <= 0).any():
         return {"outputs: none that cannot come": 0.0}
-    where = _places_in_law(asked, found, rng)
+    where = _positions(asked, found, rng)
     quarter = _quarters(where)
     return {
-        "outputs: as often as the law says": _as_the_law_says(asked.chances, inputs, found),
-        "outputs: an input returns as often": _own_returns(asked.chances, inputs, found),
+        "outputs: as often as the law says": _count_test(asked.chances, inputs, found),
+        "outputs: an input returns as often": _self_return_test(asked.chances, inputs, found),
         "outputs: the law as a whole": float(stats.kstest(where.ravel(), "uniform").pvalue),
-        "outputs: the same from every input": _independent(inputs, quarter),
-        "within a call": _independent(quarter[:, :-1], quarter[:, 1:]),
-        "between calls": _independent(quarter[:-1], quarter[1:]),
+        "outputs: the same from every input": _independence_test(inputs, quarter),
+        "within a call": _independence_test(quarter[:, :-1], quarter[:, 1:]),
+        "between calls": _independence_test(quarter[:-1], quarter[1:]),
     }
 
 
-def _places_in_law(
-    asked: ChoicePlan, found: Sample, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Return where outputs stand in the distribution of their input: uniform under the law."""
+def _positions(asked: ChoicePlan, found: Sample, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return outputs' randomised positions in their input's distribution, uniform if correct."""
     inputs = np.broadcast_to(asked.ids.ravel(), found.shape)
     upper = np.cumsum(asked.chances, axis=1)[inputs, found]
     own = asked.chances[inputs, found]
@@ -221,8 +222,8 @@ def _places_in_law(
     return placed.clip(0, 1)
 
 
-def _as_the_law_says(chances: Chances, inputs: Sample, found: Sample) -> float:
-    """Return the p-value of χ² over all inputs; outputs too rare for it are put together."""
+def _count_test(chances: Chances, inputs: Sample, found: Sample) -> float:
+    """Return the χ² p-value of output counts over all inputs; rare outputs are pooled."""
     statistic, freedom = 0.0, 0
     for token in np.unique(inputs):
         own = found[inputs == token]
@@ -238,38 +239,40 @@ def _as_the_law_says(chances: Chances, inputs: Sample, found: Sample) -> float:
     return float(stats.chi2.sf(statistic, freedom)) if freedom else 1.0
 
 
-def _own_returns(chances: Chances, inputs: Sample, found: Sample) -> float:
-    """Return the two-sided p-value of how often inputs come back, by the normal law."""
+def _self_return_test(chances: Chances, inputs: Sample, found: Sample) -> float:
+    """Return the two-sided p-value of how often inputs come back (normal approximation)."""
     own = chances[inputs, inputs]
     spread = np.sqrt((own * (1 - own)).sum())
     away = ((found == inputs) - own).sum() / spread if spread > 0 else 0.0
     return float(2 * stats.norm.sf(abs(away)))
 
 
-def _twins(
+def _twin_tests(
     asked: ChoicePlan, twins: tuple[Sample, Sample], what: str, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Test that two sources answer independently in the same places."""
-    one, other = (_quarters(_places_in_law(asked, each, rng)) for each in twins)
-    return {f"between {what}": _independent(one, other)}
+    """Test that two sources draw independently of each other for the same inputs."""
+    one, other = (_quarters(_positions(asked, each, rng)) for each in twins)
+    return {f"between {what}": _independence_test(one, other)}
 
 
 def _quarters(where: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the quarter, 0 to 3, in which each position of [0, 1] lies."""
     return np.minimum((where * _QUARTERS).astype(np.int64), _QUARTERS - 1)
 
 
-def _independent(one: Sample, other: Sample) -> float:
+def _independence_test(one: Sample, other: Sample) -> float:
+    """Return the χ² p-value that two sequences of categories are independent."""
     table = stats.contingency.crosstab(one.ravel(), other.ravel()).count
     return float(stats.chi2_contingency(table).pvalue) if min(table.shape) > 1 else 1.0
 
 
-def _bounded(asked: ChoicePlan, make: MakeDefence, seed: int) -> dict[str, AuditResult]:
-    """Bound the promise for two near tokens, both ways, by what comes out of either."""
+def _bound_odds(asked: ChoicePlan, make: MakeDefence, seed: int) -> dict[str, AuditResult]:
+    """Bound the odds between two near tokens, in both directions, from the mechanism's outputs."""
     protected = make(seed + 1).protect(asked.encoder)
 
     def run(token: int) -> Callable[[int], NDArray[np.int64]]:
         def outcomes(n: int) -> NDArray[np.int64]:
-            texts = texts_of(np.full((n // LENGTH, LENGTH), token))
+            texts = token_texts(np.full((n // LENGTH, LENGTH), token))
             return asked.encoder.tokens_in(protected.encode(texts)).ravel()
 
         return outcomes

@@ -1,4 +1,4 @@
-"""Mechanisms broken on purpose: what the audit has to catch.
+"""Deliberately flawed mechanisms, for testing the audits.
 
 Those of FLAWS show in the tokens that text to text returns, too; those of NUMBER_FLAWS only in
 released numbers. All but one release as the true mechanisms do, on a fixed grid.
@@ -14,122 +14,133 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal, stats
 
-from core.defences.metric_dp.nearest import NearestCandidate
-from core.defences.metric_dp.noise import draw_noise
-from core.defences.metric_dp.release import release
-from core.defences.protected import ProtectedEncoder, generator_of
-from core.encoders.white_box import require_white_box
-from core.protocols import Encoder, OnProgress, Vectors
-
-__all__ = ["FLAWS", "NUMBER_FLAWS", "BrokenMechanism"]
+from leakscope.core.defences.metric_dp.audit.choices import choice_factory
+from leakscope.core.defences.metric_dp.neighbours.nearest import NearestCandidate
+from leakscope.core.defences.metric_dp.noise import draw_noise
+from leakscope.core.defences.metric_dp.release import release
+from leakscope.core.defences.metric_dp.texts import TextMechanism, TokenPrivatizer
+from leakscope.core.defences.protected import ProtectedEncoder, generator_of
+from leakscope.core.encoders.white_box import require_white_box
+from leakscope.core.protocols import Encoder, OnProgress, Vectors
 
 Noise = NDArray[np.float64]
+
+_SAME_SEED = "the same seed in every process"
 
 
 @dataclass
 class _Source:
-    """Where flawed noise comes from: a generator, and what is wrongly kept between calls."""
+    """A random generator, and state that a flawed mechanism keeps between calls."""
 
     rng: np.random.Generator
     kept: dict[str, Any] = field(default_factory=dict)
 
 
-def _true(inputs: Noise, eta: float, source: _Source) -> Noise:
+def _correct(inputs: Noise, eta: float, source: _Source) -> Noise:
+    """Draw noise as the correct mechanism does."""
     return draw_noise(len(inputs), inputs.shape[1], eta, rng=source.rng, dtype=np.float64)
 
 
 def _too_little(inputs: Noise, eta: float, source: _Source) -> Noise:
-    return _true(inputs, eta, source) / 1.2
+    """Draw noise that is too short by a factor of 1.2."""
+    return _correct(inputs, eta, source) / 1.2
 
 
-def _ways(inputs: Noise, source: _Source) -> Noise:
+def _directions(inputs: Noise, source: _Source) -> Noise:
+    """Draw directions uniform on the sphere."""
     ways = source.rng.standard_normal(inputs.shape)
     found: Noise = ways / np.linalg.norm(ways, axis=1, keepdims=True)
     return found
 
 
 def _wrong_shape(inputs: Noise, eta: float, source: _Source) -> Noise:
-    return _of_shape(inputs.shape[1] - 1, inputs, eta, source)
+    """Draw noise whose norm has Gamma shape n − 1."""
+    return _gamma_norm(inputs.shape[1] - 1, inputs, eta, source)
 
 
-def _of_shape(shape: int, inputs: Noise, eta: float, source: _Source) -> Noise:
+def _gamma_norm(shape: int, inputs: Noise, eta: float, source: _Source) -> Noise:
+    """Draw noise whose norm has a given Gamma shape."""
     norms = source.rng.gamma(shape, 1 / eta, (len(inputs), 1))
-    return _ways(inputs, source) * norms
+    return _directions(inputs, source) * norms
 
 
 def _gaussian(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Draw normal noise whose mean squared length is that of the true noise."""
+    """Draw normal noise with the mean squared norm of correct noise."""
     spread = np.sqrt(inputs.shape[1] + 1) / eta
     return source.rng.normal(0, spread, inputs.shape)
 
 
 def _normal_norm(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Draw lengths from the normal law that has the true mean and the true variance."""
+    """Draw norms from the normal distribution with the correct mean and variance."""
     n = inputs.shape[1]
     norms = source.rng.normal(n / eta, np.sqrt(n) / eta, (len(inputs), 1))
-    return _ways(inputs, source) * norms
+    return _directions(inputs, source) * norms
 
 
 def _by_input(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Scale by up to a tenth more or less, by the input's own length."""
+    """Scale correct noise by up to 10 %, depending on the input's norm."""
     lengths = np.linalg.norm(inputs, axis=1, keepdims=True)
-    return _true(inputs, eta, source) * (1 + 0.1 * np.sin(eta * lengths))
+    return _correct(inputs, eta, source) * (1 + 0.1 * np.sin(eta * lengths))
 
 
 def _stale_in_call(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Draw one direction a call, and lengths anew."""
+    """Draw one direction per call, with new norms."""
     norms = source.rng.gamma(inputs.shape[1], 1 / eta, (len(inputs), 1))
-    return _ways(inputs[:1], source) * norms
+    return _directions(inputs[:1], source) * norms
 
 
 def _stale_between_calls(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Keep the directions of the first call, and draw lengths anew."""
-    ways = source.kept.setdefault("ways", _ways(inputs, source))
+    """Reuse the directions of the first call, with new norms."""
+    ways = source.kept.setdefault("ways", _directions(inputs, source))
     again = np.resize(ways, inputs.shape)
     norms = source.rng.gamma(inputs.shape[1], 1 / eta, (len(inputs), 1))
     return again * norms
 
 
-def _bare(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Leave one of 200 inputs without any noise."""
+def _some_without_noise(inputs: Noise, eta: float, source: _Source) -> Noise:
+    """Leave one of 200 inputs without noise."""
     is_moved = source.rng.random((len(inputs), 1)) >= 0.005
-    return _true(inputs, eta, source) * is_moved
+    return _correct(inputs, eta, source) * is_moved
 
 
 def _little_less(inputs: Noise, eta: float, source: _Source) -> Noise:
-    return _true(inputs, eta, source) / 1.02
+    """Draw noise that is too short by 2 %."""
+    return _correct(inputs, eta, source) / 1.02
 
 
 def _little_more(inputs: Noise, eta: float, source: _Source) -> Noise:
-    return _true(inputs, eta, source) * 1.02
+    """Draw noise that is too long by 2 %."""
+    return _correct(inputs, eta, source) * 1.02
 
 
 def _capped_shape(inputs: Noise, eta: float, source: _Source) -> Noise:
-    return _of_shape(min(inputs.shape[1], 100), inputs, eta, source)
+    """Draw noise whose norm has Gamma shape min(n, 100)."""
+    return _gamma_norm(min(inputs.shape[1], 100), inputs, eta, source)
 
 
 def _half_precision(inputs: Noise, eta: float, source: _Source) -> Noise:
-    return _true(inputs, eta, source).astype(np.float16).astype(np.float64)
+    """Round correct noise to float16."""
+    return _correct(inputs, eta, source).astype(np.float16).astype(np.float64)
 
 
 def _clipped(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Shorten the longest 1 % of draws to the 99 % quantile of norms."""
-    noise = _true(inputs, eta, source)
+    """Clip norms at their 99 % quantile."""
+    noise = _correct(inputs, eta, source)
     norms = np.linalg.norm(noise, axis=1, keepdims=True)
     return noise * np.minimum(1, stats.gamma.ppf(0.99, inputs.shape[1]) / eta / norms)
 
 
-def _pooled(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Keep the noise of the first 1,000 calls, and go through it again from then on."""
+def _reused_draws(inputs: Noise, eta: float, source: _Source) -> Noise:
+    """Reuse the noise of the first 1,000 calls from then on."""
     pool = source.kept.setdefault("pool", [])
     call = source.kept["call"] = source.kept.get("call", -1) + 1
     if call < 1000:
-        pool.append(_true(inputs, eta, source))
+        pool.append(_correct(inputs, eta, source))
     return np.resize(pool[call % 1000], inputs.shape)
 
 
 def _correlated(lag: int) -> Callable[[Noise, float, _Source], Noise]:
-    """Draw directions that correlate by 0.2 with those of the draw `lag` before; norms afresh."""
+    """Return a sampler whose directions correlate by 0.2 with those `lag` draws before."""
 
     def draw(inputs: Noise, eta: float, source: _Source) -> Noise:
         fresh = source.rng.standard_normal(inputs.shape) * np.sqrt(1 - 0.2**2)
@@ -147,9 +158,9 @@ def _correlated(lag: int) -> Callable[[Noise, float, _Source], Noise]:
 
 
 def _antithetic(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Give each draw and then its opposite, over all calls."""
+    """Return each draw followed by its negative, across calls."""
     left = source.kept.get("left", np.empty((0, inputs.shape[1])))
-    fresh = _true(inputs[: (len(inputs) - len(left) + 1) // 2], eta, source)
+    fresh = _correct(inputs[: (len(inputs) - len(left) + 1) // 2], eta, source)
     drawn = np.concatenate([left, np.stack([fresh, -fresh], axis=1).reshape(-1, inputs.shape[1])])
     source.kept["left"] = drawn[len(inputs) :]
     return drawn[: len(inputs)]
@@ -163,19 +174,18 @@ FLAWS: dict[str, Callable[[Noise, float, _Source], Noise]] = {
     "scale depends on the input, ± 10 %": _by_input,
     "one direction a call": _stale_in_call,
     "directions kept between calls": _stale_between_calls,
-    "the same seed in every process": _true,
-    "0.5 % without noise": _bare,
+    _SAME_SEED: _correct,
+    "0.5 % without noise": _some_without_noise,
 }
 """What is wrong, and the noise that is then drawn."""
 
-_SAME_SEED = "the same seed in every process"
 _FLOATING_POINT = "floating-point release"
 
 NUMBER_FLAWS: dict[str, Callable[[Noise, float, _Source], Noise]] = FLAWS | {
-    _FLOATING_POINT: _true,
+    _FLOATING_POINT: _correct,
     "noise in float16": _half_precision,
     "norms clipped at the 99 % quantile": _clipped,
-    "draws reused after 1,000 calls": _pooled,
+    "draws reused after 1,000 calls": _reused_draws,
     "correlation 0.2 at lag 2": _correlated(2),
     "correlation 0.2 at lag 3": _correlated(3),
     "antithetic pairs": _antithetic,
@@ -186,9 +196,14 @@ NUMBER_FLAWS: dict[str, Callable[[Noise, float, _Source], Noise]] = FLAWS | {
 """Those and more, of mechanisms whose output is numbers."""
 
 
+def _flawed_generator(flaw: str, seed: int | None) -> np.random.Generator:
+    """Return the generator of a flawed mechanism: always the same one where that is the flaw."""
+    return generator_of(0 if flaw == _SAME_SEED and seed is None else seed)
+
+
 @dataclass(frozen=True, kw_only=True)
 class BrokenMechanism:
-    """A mechanism of d_χ-privacy with one of FLAWS or, where it releases numbers, NUMBER_FLAWS.
+    """A d_χ mechanism with one of FLAWS or, if it releases numbers, of NUMBER_FLAWS.
 
     Parameters
     ----------
@@ -202,10 +217,9 @@ class BrokenMechanism:
     seed: int | None = None
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder under flawed noise."""
+        """Return the encoder protected by the flawed mechanism."""
         known = require_white_box(encoder, "A mechanism")
-        is_stuck = self.flaw == _SAME_SEED and self.seed is None
-        source = _Source(generator_of(0 if is_stuck else self.seed))
+        source = _Source(_flawed_generator(self.flaw, self.seed))
         table = known.token_vectors.numpy()
         n = encoder.dimension if self.kind == "vector" else table.shape[1]
         nearest = NearestCandidate(table)
@@ -220,5 +234,70 @@ class BrokenMechanism:
             else:
                 moved = release(plain, noise, 1 / self.eta)
             return np.ascontiguousarray(moved, np.float32).reshape(len(texts), -1)
+
+        return ProtectedEncoder.of(encoder, self, transform)
+
+
+Tokens = NDArray[np.int64]
+Make = Callable[[np.random.Generator], TokenPrivatizer]
+
+
+def _unflawed(ids: Tokens, make: Make, rng: np.random.Generator) -> Tokens:
+    """Replace tokens as the mechanism does."""
+    return make(rng).tokens(ids)
+
+
+def _tenth_unchanged(ids: Tokens, make: Make, rng: np.random.Generator) -> Tokens:
+    """Replace tokens, but leave 10 % unchanged."""
+    return np.where(rng.random(len(ids)) < 0.1, ids, _unflawed(ids, make, rng))
+
+
+def _one_draw_per_token(ids: Tokens, make: Make, rng: np.random.Generator) -> Tokens:
+    """Replace all occurrences of a token in a call by the same draw."""
+    distinct, which = np.unique(ids, return_inverse=True)
+    return _unflawed(distinct, make, rng)[which]
+
+
+def _same_every_call(ids: Tokens, make: Make, rng: np.random.Generator) -> Tokens:
+    """Replace tokens with the same seed in every call."""
+    return _unflawed(ids, make, np.random.default_rng(7))
+
+
+_STRONGER = "ε half as much again"
+
+FLAWED_CHOICES: dict[str, Callable[[Tokens, Make, np.random.Generator], Tokens]] = {
+    _STRONGER: _unflawed,
+    "10 % left as they are": _tenth_unchanged,
+    "one draw a token and call": _one_draw_per_token,
+    "the same draws in every call": _same_every_call,
+    _SAME_SEED: _unflawed,
+}
+"""What is wrong, and what tokens then become."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlawedChoice:
+    """A mechanism of CHOICES with one of the flaws of FLAWED_CHOICES."""
+
+    name: str
+    flaw: str
+    strength: float
+    seed: int | None = None
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return the encoder protected by the flawed mechanism."""
+        known = require_white_box(encoder, "A mechanism")
+        rng = _flawed_generator(self.flaw, self.seed)
+        strength = self.strength * (1.5 if self.flaw == _STRONGER else 1)
+        mechanism: TextMechanism = choice_factory(self.name, strength)(0)  # type: ignore[assignment]
+
+        def make(own: np.random.Generator) -> TokenPrivatizer:
+            return mechanism.privatizer(known, own)
+
+        def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
+            rows = known.token_ids(texts)
+            flat = np.array([i for row in rows for i in row], np.int64)
+            changed = FLAWED_CHOICES[self.flaw](flat, make, rng).reshape(len(rows), -1)
+            return encoder.encode([known.text_of(row.tolist()) for row in changed])
 
         return ProtectedEncoder.of(encoder, self, transform)

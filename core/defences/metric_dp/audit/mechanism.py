@@ -1,9 +1,9 @@
-"""All tests on one mechanism, corrected for their number.
+"""The audit of a d_χ mechanism: all tests, corrected for their number.
 
 A mechanism is run as its users run it, `protect(encoder).encode(texts)`, on a probe that shows
 what was done. Where noise is added to vectors, the noise is compared with its law, in 32 dimensions
 and in as many as the encoder has, and the numbers are tested as they are released (`numbers`).
-Where tokens come out, their frequencies are. The promise itself is bounded for a pair of inputs.
+Where tokens come out, their frequencies are. The guarantee itself is bounded for a pair of inputs.
 """
 
 from __future__ import annotations
@@ -16,46 +16,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.metric_dp.audit import noise_law, outputs
-from core.defences.metric_dp.audit.numbers import grid_test, odds_of_numbers
-from core.defences.metric_dp.audit.pairs import AuditResult, audit_pair
-from core.defences.metric_dp.audit.probe import ProbeEncoder, texts_of
-from core.defences.metric_dp.audit.untested import untested_of
-from core.defences.metric_dp.noise import check_eta
-from core.defences.registry import make_defence
-from core.errors import InvalidInputError
-from core.protocols import Defence, OnProgress, no_progress
-from core.specs import DefenceSpec
-
-__all__ = [
-    "ALPHA",
-    "DIMENSION",
-    "KINDS",
-    "PROMISE",
-    "VERSIONS",
-    "Audit",
-    "MakeDefence",
-    "Plan",
-    "Sample",
-    "audit",
-    "check_alpha",
-    "draw",
-    "plan",
-    "refuting",
-    "shipped",
-]
+from leakscope.core.defences.metric_dp.audit import noise_law, outputs
+from leakscope.core.defences.metric_dp.audit.numbers import bound_odds_of_vectors, grid_test
+from leakscope.core.defences.metric_dp.audit.pairs import AuditResult, audit_pair
+from leakscope.core.defences.metric_dp.audit.probe import ProbeEncoder, token_texts
+from leakscope.core.defences.metric_dp.audit.untested import list_untested
+from leakscope.core.defences.metric_dp.noise import check_eta
+from leakscope.core.defences.registry import make_defence
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Defence, OnProgress, no_progress
+from leakscope.core.specs import DefenceSpec
 
 VERSIONS = {"text": 1, "choice": 1, "tokens": 2, "vector": 2}
 """Of the tests, by kind of mechanism. Raise it where a test changes, and it is measured again."""
 
 ALPHA = 0.01
-"""Chance that a mechanism which does what it says is refuted by any of the tests (Holm)."""
+"""Probability that a correct mechanism is refuted by any of the tests (Holm)."""
 
 KINDS = ("text", "tokens", "vector")
-"""What a mechanism acts on, as its entry says: of `text`, outputs alone are seen."""
+"""What a mechanism acts on, as in its entry; for `text`, only outputs are visible."""
 
 MakeDefence = Callable[[int | None], Defence]
-"""Makes the mechanism from a seed; from None as for release, with noise of its own."""
+"""Builds the mechanism from a seed, or from None as for release, with unseeded noise."""
 
 N_CALLS, N_PLACES, LENGTH = 25, 160, 8
 """Calls, tokens (or texts) a call, and tokens a text."""
@@ -64,16 +46,16 @@ DIMENSION = 384
 """Of an encoder's vectors, where none is given: that of all-MiniLM-L6-v2."""
 
 PROMISE = "promise: "
-"""What the names of tests of the promise itself begin with. All others test the law of the noise,
-from which the promise follows: what they refute may still keep it, without a proof."""
+"""What the names of tests of the guarantee itself begin with. All others test the law of the noise,
+from which the guarantee follows: what they refute may still keep it, without a proof."""
 
 _FEW, N_TOKENS = 32, 24
 """Dimensions and tokens of the probe on which the law's shape is tested: the fewer the dimensions,
-the more a draw tells of it."""
+the more informative a draw is."""
 
 _N_SINGLE_CALLS, _N_BATCHES, _BATCH = 1_100, 5, 160
-"""In the encoder's own dimension, with texts of one token: calls of one text, calls of many, and
-texts of these."""
+"""In the encoder's own dimension, with texts of one token: calls of one text, calls of many texts,
+and texts per such call."""
 
 _N_RUNS, _NEAR = 400, 1.0
 """Runs of each of two inputs whose odds are bounded, and their distance in units of 1/η."""
@@ -86,7 +68,7 @@ _LAW_DRAWS = 200_000
 
 @dataclass(frozen=True)
 class Audit:
-    """What the tests found.
+    """Result of an audit: p-values, rejected tests, bounds on the odds, untested parts.
 
     Attributes
     ----------
@@ -111,12 +93,12 @@ class Audit:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether any test contradicts what the mechanism says of itself."""
+        """Whether any test contradicts the mechanism's specification."""
         return bool(self.refuted_by)
 
     @property
     def is_promise_refuted(self) -> bool:
-        """Whether the odds of two inputs exceed what is promised, and not the law alone."""
+        """Whether the measured odds of two inputs exceed the guarantee itself."""
         return any(name.startswith(PROMISE) for name in self.refuted_by)
 
     def to_dict(self) -> dict[str, Any]:
@@ -142,8 +124,8 @@ class Audit:
         }
 
 
-def shipped(name: str, eta: float) -> MakeDefence:
-    """Return what makes a mechanism of this project at η."""
+def defence_factory(name: str, eta: float) -> MakeDefence:
+    """Return a factory that builds a shipped d_χ mechanism at η from a seed."""
 
     def make(seed: int | None) -> Defence:
         return make_defence(DefenceSpec.of(name, {"eta": eta, "seed": seed}))
@@ -157,7 +139,7 @@ Sample = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is asked of a mechanism, the same for every source of noise."""
+    """The probe encoder and inputs of an audit, the same for every source of noise."""
 
     encoder: ProbeEncoder
     ids: NDArray[np.int64]
@@ -166,8 +148,10 @@ class Plan:
     eta: float
 
 
-def plan(kind: str, eta: float, seed: int) -> Plan:
-    """Lay out tokens and texts; the distances are in units of 1/η, so every η is tested alike.
+def make_plan(kind: str, eta: float, seed: int) -> Plan:
+    """Build the audit plan of a mechanism: probe, tokens and texts, in units of 1/η.
+
+    Distances scale with 1/η, so every η is tested alike.
 
     Raises
     ------
@@ -191,9 +175,11 @@ def plan(kind: str, eta: float, seed: int) -> Plan:
     return Plan(ProbeEncoder(table, length), inputs.reshape(-1, length), kind, eta)
 
 
-def draw(asked: Plan, make: MakeDefence, seed: int | None, n_calls: int = N_CALLS) -> Sample:
-    """Run a mechanism, newly made, and return its noise, or the tokens that came out."""
-    probe, texts = asked.encoder, texts_of(asked.ids)
+def run_mechanism(
+    asked: Plan, make: MakeDefence, seed: int | None, n_calls: int = N_CALLS
+) -> Sample:
+    """Run a newly built mechanism on a plan and return its noise, or the tokens that came out."""
+    probe, texts = asked.encoder, token_texts(asked.ids)
     protected = make(seed).protect(probe)
     found = np.stack([protected.encode(texts) for _ in range(n_calls)])
     if asked.kind == "text":
@@ -213,7 +199,7 @@ def audit(
     elsewhere: Callable[[Plan], tuple[Sample, Sample]] | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Audit:
-    """Test a mechanism at η.
+    """Run all tests on a d_χ mechanism at η and correct for their number.
 
     Parameters
     ----------
@@ -234,56 +220,58 @@ def audit(
     Raises
     ------
     InvalidInputError
-        See `plan`; or alpha is no probability, or the dimension is not 2 to 10,000.
+        See `make_plan`; or alpha is no probability, or the dimension is not 2 to 10,000.
     """
     check_alpha(alpha)
     if not 2 <= dimension <= 10_000:
         raise InvalidInputError(f"dimension must be 2 to 10,000, got {dimension!r}.")
-    asked = plan(kind, eta, seed)
+    asked = make_plan(kind, eta, seed)
     on_progress(0.1, "Drawing noise")
-    main = draw(asked, make, seed)
+    main = run_mechanism(asked, make, seed)
     if not np.isfinite(main).all():
         tests = {"outputs: all finite": 0.0}
-        return Audit(tests, refuting(tests, alpha), alpha, len(main), {}, untested_of(kind))
+        return Audit(tests, holm_rejected(tests, alpha), alpha, len(main), {}, list_untested(kind))
     on_progress(0.4, "Testing it")
     tests, n_draws, bounds = _own_tests(asked, main, seed), N_CALLS * N_PLACES, {}
     if kind == "text":
-        bounds = _bounded(asked, make, seed)
+        bounds = _bound_odds(asked, make, seed)
     else:
         released, bounds, n_more = _released_tests(make, kind, eta, seed, alpha, dimension)
         tests, n_draws = tests | released, n_draws + n_more
     tests |= {name: bound.p_value for name, bound in bounds.items()}
     on_progress(0.6, "Drawing noise as for release")
-    fresh = [draw(asked, make, None, n_calls=5) for _ in range(2)]
-    tests |= _twins(asked, fresh[0], fresh[1], "instances")
+    fresh = [run_mechanism(asked, make, None, n_calls=5) for _ in range(2)]
+    tests |= _twin_tests(asked, fresh[0], fresh[1], "instances")
     if elsewhere is not None:
         on_progress(0.7, "Drawing noise in other processes")
-        tests |= _twins(asked, *elsewhere(asked), "processes")
+        tests |= _twin_tests(asked, *elsewhere(asked), "processes")
     on_progress(1.0, f"{len(tests)} tests")
-    return Audit(tests, refuting(tests, alpha), alpha, n_draws, bounds, untested_of(kind))
+    return Audit(tests, holm_rejected(tests, alpha), alpha, n_draws, bounds, list_untested(kind))
 
 
 def check_alpha(alpha: float) -> None:
-    """Raise InvalidInputError where alpha is no probability."""
+    """Raise InvalidInputError unless alpha lies between 0 and 1."""
     if not 0 < alpha < 1:
         raise InvalidInputError(f"alpha must lie between 0 and 1, got {alpha!r}.")
 
 
 def _own_tests(asked: Plan, main: Sample, seed: int) -> dict[str, float]:
+    """Test one instance's noise, or its output tokens, against the specified distribution."""
     if asked.kind != "text":
         inputs = asked.encoder.table[asked.ids.ravel()].astype(np.float64)
         return {**noise_law.law_tests(main, inputs, asked.eta), **noise_law.link_tests(main)}
     stars = outputs.Stars.at(asked.eta)
-    return outputs.output_tests(stars, asked.ids.ravel(), main, _law(seed))
+    return outputs.output_tests(stars, asked.ids.ravel(), main, _reference_counts(seed))
 
 
 @lru_cache(maxsize=256)
-def _law(seed: int) -> NDArray[np.int64]:
-    """Return what the law makes of a centre, in units of 1/η: the same at every η."""
-    return outputs.Stars.at(1.0).law(_LAW_DRAWS, np.random.default_rng([seed, 2]))
+def _reference_counts(seed: int) -> NDArray[np.int64]:
+    """Return simulated counts of what comes out of a star's centre, the same at every η."""
+    return outputs.Stars.at(1.0).simulate_counts(_LAW_DRAWS, np.random.default_rng([seed, 2]))
 
 
-def _twins(asked: Plan, one: Sample, other: Sample, what: str) -> dict[str, float]:
+def _twin_tests(asked: Plan, one: Sample, other: Sample, what: str) -> dict[str, float]:
+    """Test that two sources draw independently of each other for the same inputs."""
     if asked.kind == "text":
         return outputs.twin_output_tests(outputs.Stars.at(asked.eta), one, other, what)
     return noise_law.twin_tests(one, other, what)
@@ -292,7 +280,7 @@ def _twins(asked: Plan, one: Sample, other: Sample, what: str) -> dict[str, floa
 def _released_tests(
     make: MakeDefence, kind: str, eta: float, seed: int, alpha: float, dimension: int
 ) -> tuple[dict[str, float], dict[str, AuditResult], int]:
-    """Test numbers as they are released, in the encoder's own dimension.
+    """Test released numbers in the encoder's own dimension.
 
     One instance is called as users call it: with one text again and again, then with many.
 
@@ -310,14 +298,14 @@ def _released_tests(
     single = rng.integers(N_TOKENS, size=(_N_SINGLE_CALLS, 1))
     many = rng.integers(N_TOKENS, size=(_BATCH, 1))
     protected = make(seed + 2).protect(probe)
-    calls = [*([text] for text in texts_of(single)), *[texts_of(many)] * _N_BATCHES]
+    calls = [*([text] for text in token_texts(single)), *[token_texts(many)] * _N_BATCHES]
     exact = probe.table.astype(np.float64)
 
     def released(calls: list[list[str]]) -> NDArray[np.float64]:
         return np.concatenate([protected.encode(texts) for texts in calls]).astype(np.float64)
 
     def run(token: int) -> Callable[[int], NDArray[np.float64]]:
-        return lambda n: released([texts_of(np.full((n, 1), token))])
+        return lambda n: released([token_texts(np.full((n, 1), token))])
 
     outputs = released(calls)
     inputs = exact[np.concatenate([single, *[many] * _N_BATCHES]).ravel()]
@@ -329,7 +317,7 @@ def _released_tests(
     tests = {f"{test}{name}": p for test, p in law.items()}
     tests[f"outputs: one grid for all inputs{name}"] = grid_test(outputs)
     x, other = N_TOKENS, N_TOKENS + 1
-    found = odds_of_numbers(
+    found = bound_odds_of_vectors(
         run(x), run(other), exact[x], exact[other], eta, n_runs=_N_RUNS, alpha=alpha
     )
     names = (f"{PROMISE}x against x'", f"{PROMISE}x' against x")
@@ -337,13 +325,13 @@ def _released_tests(
     return tests, bounds, len(outputs)
 
 
-def _bounded(asked: Plan, make: MakeDefence, seed: int) -> dict[str, AuditResult]:
-    """Bound exp(η·d) for a centre and its neighbour on the ring, by what comes out of either."""
+def _bound_odds(asked: Plan, make: MakeDefence, seed: int) -> dict[str, AuditResult]:
+    """Bound the odds between a star's centre and its neighbour from the tokens that come out."""
     protected = make(seed + 1).protect(asked.encoder)
 
     def run(token: int) -> Callable[[int], NDArray[np.int64]]:
         def outcomes(n: int) -> NDArray[np.int64]:
-            texts = texts_of(np.full((n // LENGTH, LENGTH), token))
+            texts = token_texts(np.full((n // LENGTH, LENGTH), token))
             return asked.encoder.tokens_in(protected.encode(texts)).ravel()
 
         return outcomes
@@ -353,8 +341,8 @@ def _bounded(asked: Plan, make: MakeDefence, seed: int) -> dict[str, AuditResult
     return {f"{PROMISE}exp(η·d) for two near tokens": found}
 
 
-def refuting(tests: dict[str, float], alpha: float) -> tuple[str, ...]:
-    """Return the tests that refute, by Holm's step-down: at most alpha to err in any."""
+def holm_rejected(tests: dict[str, float], alpha: float) -> tuple[str, ...]:
+    """Return the tests that refute the mechanism by Holm's step-down at level alpha."""
     found = []
     for rank, name in enumerate(sorted(tests, key=tests.__getitem__)):
         if tests[name] > alpha / (len(tests) - rank):

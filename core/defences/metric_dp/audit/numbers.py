@@ -1,4 +1,4 @@
-"""Tests of released numbers: the grid they lie on, and the odds of two inputs.
+"""Tests of released numbers: the grid that they lie on, and the odds of two inputs.
 
 The proof of d_χ-privacy is about real numbers. What leaves the machine is floating point, and its
 rounding can reveal the input whatever the law of the noise (Mironov 2012,
@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from core.defences.metric_dp.audit.pairs import AuditResult, Runs, audit_views
-
-__all__ = ["grid_test", "odds_of_numbers"]
+from leakscope.core.defences.metric_dp.audit.pairs import AuditResult, Runs, audit_views
 
 Outputs = NDArray[np.float64]
 """Released vectors, (m, n)."""
@@ -30,7 +28,7 @@ _MOST_ROWS = 400
 """Outputs whose numbers are tested for a common step."""
 
 _CAUTION = 3.0
-"""Standard errors by which a set of outputs has to stand out among the many that are tried."""
+"""Standard errors that are subtracted from a set's log-ratio, because many sets are tried."""
 
 _STRIPS = (0.002, 0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99, 0.998)
 """Quantiles at which distances are cut: finer towards the tails."""
@@ -48,7 +46,7 @@ def grid_test(outputs: Outputs) -> float:
     known, rest = outputs[:half], outputs[half:]
     if not known.any():
         return 0.0
-    step = _step_of(known)
+    step = _common_step(known)
     multiples = rest / step  # exact: a power of two
     if (multiples != np.rint(multiples)).any():
         return 0.0
@@ -56,14 +54,14 @@ def grid_test(outputs: Outputs) -> float:
     return float(stats.binomtest(n_odd, multiples.size).pvalue)
 
 
-def _step_of(values: Outputs) -> float:
+def _common_step(values: Outputs) -> float:
     """Return the greatest power of two that divides every number."""
     mantissas, exponents = np.frexp(values[values != 0])
     whole = np.abs(mantissas * 2.0**53).astype(np.int64)
     return float(np.ldexp((whole & -whole).astype(np.float64), exponents - 53).min())
 
 
-def odds_of_numbers(
+def bound_odds_of_vectors(
     run_x: Callable[[int], Outputs],
     run_other: Callable[[int], Outputs],
     x: NDArray[np.float64],
@@ -73,7 +71,7 @@ def odds_of_numbers(
     n_runs: int,
     alpha: float = 0.01,
 ) -> tuple[AuditResult, AuditResult]:
-    """Bound the odds of two inputs by what a mechanism releases, both ways.
+    """Bound the odds of two inputs from the vectors that a mechanism releases, in both directions.
 
     Parameters
     ----------
@@ -84,7 +82,7 @@ def odds_of_numbers(
     n_runs : int
         Runs of each; the first half chooses the event, the other half bounds its odds.
     alpha : float
-        Chance that a mechanism which keeps its promise is refuted, for each of the two.
+        Chance that a mechanism which keeps its guarantee is refuted, for each of the two.
 
     Returns
     -------
@@ -92,7 +90,7 @@ def odds_of_numbers(
         Of P[M(x) ∈ Y]/P[M(x') ∈ Y], and of the inverse.
     """
     outputs, others = run_x(n_runs), run_other(n_runs)
-    views = _views(outputs, others, x, other)
+    views = _output_views(outputs, others, x, other)
     promised = eta * float(np.linalg.norm(x - other))
     swapped = {name: (second, first) for name, (first, second) in views.items()}
     return (
@@ -101,24 +99,24 @@ def odds_of_numbers(
     )
 
 
-def _views(
+def _output_views(
     outputs: Outputs, others: Outputs, x: NDArray[np.float64], other: NDArray[np.float64]
 ) -> dict[str, tuple[Runs, Runs]]:
-    """Return the ways of looking at outputs for x and for x'.
+    """Return named statistics of the outputs for x and for x', on which to choose an event.
 
     Distances are the density's own. The others ask, for either input, in how many coordinates no
     noise of a floating-point format leads to the output: for the true input in none.
     """
     half = len(outputs) // 2
     known = np.concatenate([outputs[:half], others[:half]])
-    step = _step_of(known) if known.any() else 0.0
+    step = _common_step(known) if known.any() else 0.0
     spacings = [np.maximum(np.spacing(np.abs(y).astype("f4")), step) for y in (outputs, others)]
     found: dict[str, tuple[Runs, Runs]] = {}
     for name, candidate in (("x", x), ("x'", other)):
         for title, bits in _PRECISIONS.items():
             found[f"coordinates that {title} noise on {name} cannot give"] = (
-                _unreachable(outputs - candidate, bits, spacings[0]),
-                _unreachable(others - candidate, bits, spacings[1]),
+                _count_unreachable(outputs - candidate, bits, spacings[0]),
+                _count_unreachable(others - candidate, bits, spacings[1]),
             )
     near = [[np.linalg.norm(y - v, axis=1) for v in (x, other)] for y in (outputs, others)]
     distances = {
@@ -132,8 +130,8 @@ def _views(
     return found
 
 
-def _unreachable(noise: Outputs, bits: int, spacings: NDArray[Any]) -> Runs:
-    """Count the coordinates in which no noise of so many bits comes within half a spacing."""
+def _count_unreachable(noise: Outputs, bits: int, spacings: NDArray[Any]) -> Runs:
+    """Count the coordinates that no noise of a floating-point precision can reach."""
     split = noise * (2.0 ** (53 - bits) + 1)  # Veltkamp: rounds to the leading bits
     nearest = split - (split - noise)
     return np.count_nonzero(np.abs(nearest - noise) > spacings / 2, axis=1)

@@ -1,4 +1,4 @@
-"""Does a mechanism keep its promise? A statistical test of d_χ-privacy for one token.
+"""Statistical test of a privacy guarantee on one pair of inputs.
 
 Qu et al. (2021), Eq. 2: for tokens x, x' and every set Y of outputs,
 
@@ -6,9 +6,9 @@ Qu et al. (2021), Eq. 2: for tokens x, x' and every set Y of outputs,
 
 The audit runs the mechanism n times on x and on x'. On the first half of the runs it chooses the
 set Y on which the two differ most; on the second half it bounds log P[M(x) ∈ Y]/P[M(x') ∈ Y] from
-below, with Clopper–Pearson limits. A lower bound above η·d refutes the promise. A bound below it
-does not prove the promise: it says what was tried. Outputs that are vectors are looked at in
-several ways, each of which makes whole numbers of them; the first half chooses among these too.
+below, with Clopper–Pearson limits. A lower bound above η·d refutes the guarantee. A bound below it
+does not prove the guarantee: it shows only what was tried. Vector outputs are mapped to whole
+numbers by several statistics; the first half chooses among these too.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from core.errors import InvalidInputError
-
-__all__ = ["AuditResult", "audit_pair", "audit_views", "half_spaces"]
+from leakscope.core.errors import InvalidInputError
 
 Runs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit of one pair found.
+    """Result of auditing one ordered pair of inputs.
 
     Attributes
     ----------
@@ -48,13 +46,13 @@ class AuditResult:
     n_runs: int
     alpha: float
     p_value: float = 1.0
-    """The least alpha, in [1e-30, 1], at which the runs refute the promise."""
+    """The least alpha, in [1e-30, 1], at which the runs refute the guarantee."""
     view: str = ""
     """The way of looking at outputs in which the set was found."""
 
     @property
     def is_refuted(self) -> bool:
-        """Whether the runs contradict the promise."""
+        """Whether the runs contradict the guarantee."""
         return self.lower_bound > self.promised
 
 
@@ -66,7 +64,7 @@ def audit_pair(
     n_runs: int = 20_000,
     alpha: float = 0.01,
 ) -> AuditResult:
-    """Audit a mechanism of discrete outputs on one ordered pair of inputs.
+    """Audit a mechanism with discrete outputs on one ordered pair of inputs.
 
     Parameters
     ----------
@@ -77,7 +75,7 @@ def audit_pair(
     n_runs : int
         Runs of each, half of them to choose the set.
     alpha : float
-        Chance that a mechanism which keeps its promise is refuted, for this pair.
+        Chance that a mechanism which keeps its guarantee is refuted, for this pair.
 
     Raises
     ------
@@ -98,24 +96,25 @@ def audit_views(
     alpha: float = 0.01,
     caution: float = 1.0,
 ) -> AuditResult:
-    """Audit one ordered pair of inputs by outputs that are looked at in several ways.
+    """Audit one ordered pair of inputs by several statistics of the outputs.
 
     Parameters
     ----------
     views : dict of tuple
         For each way of looking, what the same n runs gave for x and for x', int64 arrays (n,).
-        What a view says of a run may depend on the first half of the runs, never on the second.
+        A view's value for a run may depend on the first half of the runs, never on the second.
     promised : float
         η·d(x, x').
     alpha : float
-        Chance that a mechanism which keeps its promise is refuted, for this pair.
+        Chance that a mechanism which keeps its guarantee is refuted, for this pair.
     caution : float
         Standard errors that are taken off a set's log-ratio when sets are compared.
     """
     n_runs = min(len(runs) for pair in views.values() for runs in pair)
     half = n_runs // 2
     chosen = {
-        name: _most_telling(x[:half], other[:half], caution) for name, (x, other) in views.items()
+        name: _most_different_set(x[:half], other[:half], caution)
+        for name, (x, other) in views.items()
     }
     view = max(chosen, key=lambda name: chosen[name][1])
     outputs, _ = chosen[view]
@@ -128,7 +127,7 @@ def audit_views(
 
 
 def _lower_bound(hits: int, other_hits: int, half: int, alpha: float) -> float:
-    """Bound the log-ratio from below by two Clopper-Pearson limits of alpha/2 each."""
+    """Bound the log-ratio from below by two Clopper–Pearson limits of alpha/2 each."""
     low = beta.ppf(alpha / 2, hits, half - hits + 1) if hits else 0.0
     high = beta.isf(alpha / 2, other_hits + 1, half - other_hits) if other_hits < half else 1.0
     with np.errstate(divide="ignore"):
@@ -136,7 +135,7 @@ def _lower_bound(hits: int, other_hits: int, half: int, alpha: float) -> float:
 
 
 def _least_alpha(bound: Callable[[float], float], promised: float) -> float:
-    """Bisect for the alpha at which the bound meets the promise: the bound rises with alpha."""
+    """Return the least alpha at which the bound refutes the guarantee, by bisection."""
     low, high = -30.0, 0.0
     if bound(1.0) <= promised:
         return 1.0
@@ -146,8 +145,8 @@ def _least_alpha(bound: Callable[[float], float], promised: float) -> float:
     return float(10**high)
 
 
-def _most_telling(runs: Runs, other: Runs, caution: float) -> tuple[Runs, float]:
-    """Return the set of outputs with the highest cautious log-ratio, and that ratio."""
+def _most_different_set(runs: Runs, other: Runs, caution: float) -> tuple[Runs, float]:
+    """Return the set of outputs with the greatest cautious log-ratio, and that ratio."""
     outputs = np.unique(np.concatenate([runs, other]))
     seen = np.array([np.sum(runs == y) for y in outputs], dtype=float)
     seen_other = np.array([np.sum(other == y) for y in outputs], dtype=float)
@@ -162,7 +161,7 @@ def _most_telling(runs: Runs, other: Runs, caution: float) -> tuple[Runs, float]
 def half_spaces(
     vectors: NDArray[np.float32], x: NDArray[np.float32], other: NDArray[np.float32], n: int = 64
 ) -> Runs:
-    """Turn outputs that are vectors into whole numbers: their place along x − x', in n strips.
+    """Bin output vectors into n strips along the line from x' to x.
 
     Half-spaces across the line through x and x' are where the noise of the two differs most;
     d_χ-privacy must hold for any such function of the output (post-processing).

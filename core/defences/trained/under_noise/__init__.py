@@ -1,1 +1,1 @@
-"""What users send under noise, and the networks that read it."""
+"""Noisy input of users, and the networks that are trained to read it."""

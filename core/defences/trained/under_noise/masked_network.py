@@ -1,4 +1,4 @@
-"""The network of privacy-adaptive pretraining, and the parts that its training is looked at by."""
+"""The network of privacy-adaptive pretraining, its loop, and its loss curve."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.defences.trained.under_noise.readers import Received, states_of
-from core.training.devices import autocast, fast_dtype, pick_device
-from core.training.loop import Loop
-
-__all__ = ["AdaptiveNetwork", "Curve", "MaskedHead", "Parts"]
+from leakscope.core.defences.trained.under_noise.readers import Received, states_of
+from leakscope.core.training.devices import autocast, fast_dtype, pick_device
+from leakscope.core.training.loop import Loop
 
 _FIRST_SCALE = 0.25
-"""Of the head, which knows nothing at first and says little."""
+"""Initial scale of the untrained head's output."""
 
 
 class MaskedHead(nn.Module):
-    """Predicts tokens from states, its last layer tied to the user's frozen embedding.
+    """Predicts tokens from states; its output layer is the user's frozen embedding.
 
-    It begins as nothing but the tokens' frequencies and the states as they are.
+    It is initialised to the tokens' frequencies and unchanged states.
     """
 
     table: Tensor
@@ -45,20 +43,20 @@ class MaskedHead(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         """Return (m, |V|) logits of (m, n) states."""
-        said = self.norm(self.transform(states))
-        logits: Tensor = F.linear(said.to(self.table.dtype), self.table)
+        normalised = self.norm(self.transform(states))
+        logits: Tensor = F.linear(normalised.to(self.table.dtype), self.table)
         return logits + self.bias.to(logits.dtype)
 
 
 class AdaptiveNetwork(nn.Module):
-    """The service's Transformer with a head for masked tokens."""
+    """The service's Transformer with a head that predicts masked tokens."""
 
     def __init__(self, service: nn.Module, head: MaskedHead) -> None:
         super().__init__()
         self.service, self.head = service, head
 
     def forward(self, received: Received, places: Tensor) -> Tensor:
-        """Return (m, |V|) logits, computed where a token is to be predicted and nowhere else."""
+        """Return (m, |V|) logits at the masked places only."""
         states = states_of(self.service, received)
         chosen = states.reshape(-1, states.shape[-1])[places]
         device = chosen.device
@@ -69,32 +67,32 @@ class AdaptiveNetwork(nn.Module):
 
 
 @dataclass(kw_only=True)
-class Parts(Loop):
-    """A loop over batches that were cut before, part by part: after each it is looked at."""
+class PartedLoop(Loop):
+    """A training loop over precomputed batches, validated after each of `epochs` equal parts."""
 
     plan: list[NDArray[np.int64]]
 
     @property
     def n_batches(self) -> int:
-        """Batches of a part."""
+        """Number of batches in a part."""
         return len(self.plan) // self.epochs
 
     def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
-        """Return those of a part."""
+        """Return the batches of a part."""
         return self.plan[epoch * self.n_batches : (epoch + 1) * self.n_batches]
 
 
-class Curve:
-    """The loss on held-out texts by tokens seen: part of the checkpoint."""
+class LossCurve:
+    """The held-out loss by number of tokens seen, stored in checkpoints."""
 
     def __init__(self) -> None:
         self.points: list[dict[str, float]] = []
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the points."""
+        """Return the points of the curve."""
         return {}, {"points": self.points}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the points of the curve from what `state` returned."""
         self.points = list(meta["points"])
         return self

@@ -1,4 +1,4 @@
-"""Masked positions of texts that leave under noise, and what is to be predicted there."""
+"""Masking of noisy texts: masked positions and their prediction targets."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.trained.under_noise.pieces import Batch, Marks
-from core.defences.trained.under_noise.user_side import UserSide
-
-__all__ = ["Masking", "Task"]
+from leakscope.core.defences.trained.under_noise.pieces import Batch, Marks
+from leakscope.core.defences.trained.under_noise.user_side import UserSide
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A batch with gaps.
+    """A noisy batch with masked positions and their targets.
 
     Attributes
     ----------
@@ -34,7 +32,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Masking:
-    """How positions are chosen, hidden, and given something to predict.
+    """Chooses positions, masks them, and selects their prediction targets.
 
     Of the chosen ones `masked` become [MASK], `replaced` a random token under noise, and the rest
     stay as the noise left them (Devlin et al. 2019, §3.1; Qu et al. 2021 tell no shares).
@@ -53,7 +51,7 @@ class Masking:
     n_perturbations: int = 10
 
     def task(self, batch: Batch, side: UserSide, marks: Marks, rng: np.random.Generator) -> Task:
-        """Return a batch under noise that is drawn now, with gaps that are drawn now."""
+        """Mask a batch and add fresh noise; return the vectors, places and targets."""
         places = np.flatnonzero(batch.is_user)
         chosen = rng.random(len(places)) < self.rate
         if not chosen.any():
@@ -78,6 +76,7 @@ class Masking:
     def _targets(
         self, original: NDArray[np.int64], side: UserSide, rng: np.random.Generator
     ) -> NDArray[np.int64]:
+        """Return the target tokens of the masked positions for the objective."""
         if self.objective == "denoising":
             return original[:, None].copy()
         n = 1 if self.objective == "vanilla" else self.n_perturbations

@@ -1,6 +1,6 @@
-"""Texts as word pieces, as the service reads them: [CLS] a [SEP], of a pair [CLS] a [SEP] b [SEP].
+"""Tokenised texts as the service reads them: [CLS] a [SEP], or [CLS] a [SEP] b [SEP] for a pair.
 
-The special tokens are the service's; all that stands between them is the user's.
+The service adds the special tokens; the tokens between them are the user's.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidInputError
-from core.protocols import WhiteBoxEncoder
-
-__all__ = ["Batch", "Marks", "Pieces", "cut_by_length", "lay_out"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import WhiteBoxEncoder
 
 
 @dataclass(frozen=True)
 class Marks:
-    """The special tokens that the service sets, by their ids."""
+    """Ids of the special tokens that the service adds."""
 
     pad: int
     first: int
@@ -28,7 +26,7 @@ class Marks:
 
     @classmethod
     def of(cls, encoder: WhiteBoxEncoder) -> Marks:
-        """Find them among an encoder's tokens.
+        """Look up the ids of an encoder's special tokens.
 
         Raises
         ------
@@ -47,7 +45,7 @@ class Marks:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some texts side by side, filled up on the right.
+    """Some tokenised texts as a matrix, padded on the right.
 
     Attributes
     ----------
@@ -68,7 +66,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Texts, or pairs, as ids with the service's marks.
+    """Tokenised texts, or pairs, with the service's special tokens.
 
     Attributes
     ----------
@@ -89,7 +87,7 @@ class Pieces:
         return len(self.rows)
 
     def batch(self, chosen: NDArray[np.int64]) -> Batch:
-        """Return some of them side by side."""
+        """Return the chosen texts as a padded batch."""
         lengths = self.lengths[chosen]
         places = np.arange(int(lengths.max()))
         is_there = places < lengths[:, None]
@@ -100,10 +98,10 @@ class Pieces:
         return Batch(ids, is_user, is_there, ((places > middle) & is_there).astype(np.int64))
 
 
-def lay_out(
+def tokenise_texts(
     encoder: WhiteBoxEncoder, first: Sequence[str], second: Sequence[str] = (), *, max_length: int
 ) -> Pieces:
-    """Return texts, or pairs, cut to a length that counts the marks; of a pair the longer is cut.
+    """Tokenise texts or pairs and truncate them to a length; the longer text of a pair is cut.
 
     Raises
     ------
@@ -118,7 +116,7 @@ def lay_out(
     other = encoder.token_ids(second, is_whole=True) if second else [[]] * len(own)
     rows, n_first = [], []
     for one, two in zip(own, other, strict=True):
-        n_one, n_two = _cut(len(one), len(two), max_length - n_marks)
+        n_one, n_two = _kept_lengths(len(one), len(two), max_length - n_marks)
         tail = [*two[:n_two], marks.between] if second else []
         row = [marks.first, *one[:n_one], marks.between, *tail]
         rows.append(np.array(row, dtype=np.int64))
@@ -127,8 +125,8 @@ def lay_out(
     return Pieces(rows, np.array(n_first, dtype=np.int64), lengths, marks)
 
 
-def _cut(n_one: int, n_two: int, room: int) -> tuple[int, int]:
-    """Return how much of each text is kept: the longer loses first."""
+def _kept_lengths(n_one: int, n_two: int, room: int) -> tuple[int, int]:
+    """Return how many tokens of each text of a pair to keep: the longer loses first."""
     over = n_one + n_two - room
     if over <= 0:
         return n_one, n_two
@@ -136,10 +134,10 @@ def _cut(n_one: int, n_two: int, room: int) -> tuple[int, int]:
     return (room - shorter, shorter) if n_one >= n_two else (shorter, room - shorter)
 
 
-def cut_by_length(
+def batch_by_length(
     lengths: NDArray[np.int64], most: int, rng: np.random.Generator, *, pool: int = 4000
 ) -> list[NDArray[np.int64]]:
-    """Return rows in batches of at most `most` places, padding included, in a drawn order.
+    """Group rows of similar length into batches of at most `most` places, in random order.
 
     Rows of a pool of drawn ones are sorted by length, so that little is padding.
     """

@@ -1,4 +1,4 @@
-"""The service's side: networks that read what users send, and nothing else of them."""
+"""The service's side: networks that read only what users send."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.defences.trained.under_noise.pieces import Batch
-from core.encoders.minilm import minilm_folder
-from core.encoders.sbert.trainable import TrainableTransformer
-from core.errors import InvalidInputError
-from core.training.devices import autocast, fast_dtype, pick_device
-
-__all__ = ["BiLSTMReader", "Received", "SequenceReader", "TransformerReader", "open_service"]
+from leakscope.core.defences.trained.under_noise.pieces import Batch
+from leakscope.core.encoders.minilm import minilm_folder
+from leakscope.core.encoders.sbert.trainable import TrainableTransformer
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.training.devices import autocast, fast_dtype, pick_device
 
 
 class Received:
-    """A batch as the service holds it: vectors in the place of the user's tokens.
+    """A batch as the service receives it: vectors instead of the user's tokens.
 
     Attributes
     ----------
@@ -36,10 +34,9 @@ class Received:
 
 
 def open_service(encoder: str) -> nn.Module:
-    """Return the Transformer behind the word embeddings of `minilm` or `mlm:ID`, to be trained.
+    """Load the trainable Transformer of `minilm` or `mlm:ID` without its word embeddings.
 
-    Dropout is off: noise that is drawn afresh at every step is enough of it, and attention without
-    it takes the quick way.
+    Dropout is off: new noise at every step regularises enough, and attention is faster without it.
 
     Raises
     ------
@@ -56,7 +53,7 @@ def open_service(encoder: str) -> nn.Module:
     opened = TrainableTransformer(
         source, name=encoder, max_length=512, backend="torch", is_local=encoder == "minilm"
     )
-    model: Any = opened.open()
+    model: Any = opened.open_for_training()
     if not hasattr(getattr(model, "embeddings", None), "word_embeddings"):
         raise InvalidInputError(f"{encoder} is not of BERT's kind. Choose `minilm`.")
     model.embeddings.word_embeddings = nn.Identity()  # they are the user's
@@ -69,7 +66,7 @@ def open_service(encoder: str) -> nn.Module:
 
 
 def states_of(service: nn.Module, received: Received) -> Tensor:
-    """Return the (texts, length, n) states of the last layer, in the processor's quick format."""
+    """Run the Transformer on received vectors; return its last states, (texts, length, n)."""
     device = received.vectors.device
     dtype = fast_dtype(device)
     with autocast(device, "bfloat16" if dtype == torch.bfloat16 else "float32"):
@@ -82,7 +79,7 @@ def states_of(service: nn.Module, received: Received) -> Tensor:
 
 
 class TransformerReader(nn.Module):
-    """A Transformer that is fine-tuned behind the user's word embeddings, with a linear head.
+    """A Transformer with a linear head, fine-tuned behind the user's word embeddings.
 
     Differs from the paper: its states are averaged, as MiniLM's are; BERT's [CLS] is read there.
     """
@@ -93,14 +90,14 @@ class TransformerReader(nn.Module):
         self.head = nn.Linear(dimension, n_classes)
 
     def forward(self, received: Received) -> Tensor:
-        """Return (texts, n_classes) logits."""
+        """Return the (texts, n_classes) class logits of received texts."""
         states = states_of(self.service, received).float()
-        logits: Tensor = self.head(_mean(states, received.is_there))
+        logits: Tensor = self.head(_masked_mean(states, received.is_there))
         return logits
 
 
 class BiLSTMReader(nn.Module):
-    """A bidirectional LSTM over the same word-piece vectors, trained from scratch."""
+    """A bidirectional LSTM over the word-piece vectors, trained from scratch."""
 
     def __init__(self, dimension: int, n_classes: int, hidden: int = 150) -> None:
         super().__init__()
@@ -108,18 +105,18 @@ class BiLSTMReader(nn.Module):
         self.head = nn.Linear(2 * hidden, n_classes)
 
     def forward(self, received: Received) -> Tensor:
-        """Return (texts, n_classes) logits of the means of its states."""
+        """Return (texts, n_classes) logits of the mean states."""
         lengths = received.is_there.sum(1).cpu()
         packed = nn.utils.rnn.pack_padded_sequence(
             received.vectors, lengths, batch_first=True, enforce_sorted=False
         )
         states = nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True)[0]
-        logits: Tensor = self.head(_mean(states, received.is_there))
+        logits: Tensor = self.head(_masked_mean(states, received.is_there))
         return logits
 
 
 class SequenceReader(nn.Module):
-    """One hidden layer on the noisy vectors of whole texts.
+    """A classifier with one hidden layer on the noisy vectors of whole texts.
 
     Of a pair it reads (u, v, |u − v|, u·v). Nothing behind the vectors is trained: the encoder is
     the user's.
@@ -131,13 +128,14 @@ class SequenceReader(nn.Module):
         self.layers = nn.Sequential(nn.Linear(width, 256), nn.ReLU(), nn.Linear(256, n_classes))
 
     def forward(self, first: Tensor, second: Tensor | None = None) -> Tensor:
-        """Return (texts, n_classes) logits."""
+        """Return the (texts, n_classes) class logits of whole-text vectors."""
         if second is not None:
             first = torch.cat([first, second, (first - second).abs(), first * second], 1)
         logits: Tensor = self.layers(first)
         return logits
 
 
-def _mean(states: Tensor, is_there: Tensor) -> Tensor:
+def _masked_mean(states: Tensor, is_there: Tensor) -> Tensor:
+    """Return the mean state over the positions that are not padding."""
     weights = is_there[:, :, None].to(states.dtype)
     return (states * weights).sum(1) / weights.sum(1)

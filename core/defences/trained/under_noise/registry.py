@@ -1,43 +1,33 @@
-"""What is trained under noise: the networks of a task, and the losses of pretraining."""
+"""Registries of the readers and the pretraining losses used under noise."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.registry import Entry
+from leakscope.core.registry import Entry
 
-__all__ = [
-    "OBJECTIVES",
-    "READERS",
-    "RELEASES",
-    "ObjectiveEntry",
-    "ReaderEntry",
-    "n_releases",
-    "usual_epochs",
-]
-
-_HERE = "core.defences.trained.under_noise"
+_HERE = "leakscope.core.defences.trained.under_noise"
 
 RELEASES = ("once", "every_epoch")
-"""How often a training text is released under noise of its own."""
+"""When the noise of a training text is drawn: each time is a release."""
 
 _HEAD_EPOCHS = 20
-"""Of the small network on whole texts' vectors: a step of it costs next to nothing."""
+"""Epochs of the small network on whole-text vectors, whose steps are cheap."""
 
 
 @dataclass(frozen=True)
 class ReaderEntry(Entry):
-    """What a user should know of a network that reads what users send.
+    """Registry entry of a network that reads what users send.
 
     Attributes
     ----------
     learning_rate : float
-        What it is trained with, unless another is given.
+        Default learning rate.
     epochs : int
-        Passes over the texts, unless others are given.
+        Default number of passes over the texts.
     is_pretrained : bool
-        Begins with weights that know texts, so that they can be adapted first.
+        Starts from pretrained weights, which can be adapted first.
     """
 
     learning_rate: float
@@ -46,18 +36,18 @@ class ReaderEntry(Entry):
 
     @property
     def cost(self) -> str:
-        """How long it takes to train."""
-        return "minutes a task" if self.is_pretrained else "a minute or so a task"
+        """How long the reader takes to train."""
+        return "minutes per task" if self.is_pretrained else "about a minute per task"
 
 
 @dataclass(frozen=True)
 class ObjectiveEntry(Entry):
-    """What a user should know of a loss of privacy-adaptive pretraining, which its `kind` takes."""
+    """Registry entry of a pretraining loss; its `kind` is the loss function."""
 
     @property
     def cost(self) -> str:
-        """How long a network takes."""
-        return "hours a million sentences, once for all tasks"
+        """How long a pretraining takes."""
+        return "hours per million sentences, once for all tasks"
 
 
 READERS: Mapping[str, ReaderEntry] = {
@@ -87,7 +77,7 @@ READERS: Mapping[str, ReaderEntry] = {
 OBJECTIVES: Mapping[str, ObjectiveEntry] = {
     "vanilla": ObjectiveEntry(
         "Vanilla MLM",
-        "Masked tokens are predicted as the noise left them.",
+        "Predicts masked tokens as they were after the noise.",
         "Qu et al. (2021), Eq. 5",
         f"{_HERE}.objectives:token_loss",
         version=2,
@@ -95,7 +85,7 @@ OBJECTIVES: Mapping[str, ObjectiveEntry] = {
     ),
     "probability": ObjectiveEntry(
         "Probability MLM",
-        "Ten perturbations of each masked token are predicted, by how often they come.",
+        "Predicts ten perturbations of each masked token, weighted by their frequency.",
         "Qu et al. (2021), Eq. 6",
         f"{_HERE}.objectives:probability_loss",
         version=2,
@@ -103,7 +93,7 @@ OBJECTIVES: Mapping[str, ObjectiveEntry] = {
     ),
     "denoising": ObjectiveEntry(
         "Denoising MLM",
-        "Masked tokens are predicted as they were before the noise.",
+        "Predicts masked tokens as they were before the noise.",
         "Qu et al. (2021), Eq. 7",
         f"{_HERE}.objectives:token_loss",
         version=2,
@@ -136,9 +126,9 @@ def n_releases(mechanism: str, reader: str, *, epochs: int = 0, releases: str = 
     """
     if mechanism == "none":
         return 0
-    return 1 if releases == "once" else epochs or usual_epochs(mechanism, reader)
+    return 1 if releases == "once" else epochs or default_epochs(mechanism, reader)
 
 
-def usual_epochs(mechanism: str, reader: str) -> int:
-    """Return the passes over the texts that a network takes unless others are given."""
+def default_epochs(mechanism: str, reader: str) -> int:
+    """Return the default number of epochs of a reader behind a mechanism."""
     return _HEAD_EPOCHS if mechanism == "sequence_representation" else READERS[reader].epochs

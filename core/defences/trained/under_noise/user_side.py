@@ -1,7 +1,7 @@
-"""What leaves the user's device: vectors of word pieces, under noise (Qu et al. 2021, §3.3).
+"""The user's side: vectors of word pieces under noise (Qu et al. 2021, §3.3).
 
-The embedding is the user's and frozen: whoever trains on what it gives out sees nothing else, and
-can change nothing of it.
+The embedding is the user's and frozen: a service that trains on its noisy output sees nothing else
+and cannot change it.
 """
 
 from __future__ import annotations
@@ -12,38 +12,36 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from core.defences.metric_dp.candidates import candidate_ids
-from core.defences.metric_dp.nearest import NearestCandidate
-from core.defences.metric_dp.noise import check_eta
-from core.defences.metric_dp.noise_torch import draw_noise_there
-from core.defences.metric_dp.release import release, release_under_noise
-from core.encoders.white_box import token_table
-from core.errors import InvalidInputError
-from core.protocols import WhiteBoxEncoder
-from core.training.devices import pick_device
-
-__all__ = ["MECHANISMS", "TOKEN_MECHANISMS", "UserSide", "noise_device", "told_of_device"]
+from leakscope.core.defences.metric_dp.candidates import candidate_ids
+from leakscope.core.defences.metric_dp.neighbours.nearest import NearestCandidate
+from leakscope.core.defences.metric_dp.noise import check_eta
+from leakscope.core.defences.metric_dp.noise_torch import draw_noise_on_device
+from leakscope.core.defences.metric_dp.release import release, release_under_noise
+from leakscope.core.encoders.white_box import token_table
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import WhiteBoxEncoder
+from leakscope.core.training.devices import pick_device
 
 TOKEN_MECHANISMS = ("token_representation", "text_to_text")
-"""Those under which a text leaves as its word pieces, one by one."""
+"""Mechanisms that release a text as its word pieces, one by one."""
 
 MECHANISMS = ("none", "sequence_representation", *TOKEN_MECHANISMS)
-"""Privacy constraints of Qu et al. (2021), Fig. 1, by the names that the defences have."""
+"""Privacy constraints of Qu et al. (2021), Fig. 1, by the names of the defences."""
 
 
 def noise_device() -> str:
-    """Return where the noise is drawn and the nearest token found: on a GPU where there is one."""
+    """Return the device that draws noise and finds nearest tokens: a GPU if there is one."""
     return "cuda" if pick_device().type == "cuda" else "cpu"
 
 
-def told_of_device() -> dict[str, str]:
-    """Return what tells a run apart that draws its noise elsewhere: it cannot go on here."""
+def device_identity() -> dict[str, str]:
+    """Return the part of a run's identity that depends on the noise device."""
     device = noise_device()
     return {} if device == "cpu" else {"noise_device": device}
 
 
 class UserSide:
-    """The user's embedding layer and the mechanism behind it.
+    """The user's embedding layer and the mechanism applied to it.
 
     Noise is drawn, and the nearest token found, on the GPU where there is one.
 
@@ -54,7 +52,7 @@ class UserSide:
     mechanism : str
         `none` or one of TOKEN_MECHANISMS.
     eta : float
-        Privacy parameter, 1/distance; not looked at where there is no mechanism.
+        Privacy parameter, 1/distance; ignored if there is no mechanism.
 
     Raises
     ------
@@ -74,28 +72,34 @@ class UserSide:
 
     @property
     def dimension(self) -> int:
-        """Of a token's vector."""
+        """Dimension of a token's vector."""
         return int(self.table.shape[1])
 
     @cached_property
-    def _nearest(self) -> NearestCandidate:
+    def _nearest_search(self) -> NearestCandidate:
+        """The exact nearest-token search on the noise device."""
         return NearestCandidate(self.table[self._candidates], device=self._device)
 
     @cached_property
     def _device(self) -> str:
+        """The noise device."""
         return noise_device()
 
-    def _moved(self, ids: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float32]:
-        """Return the vectors of tokens, each under noise of its own (Eq. 3)."""
+    def _noisy_vectors(
+        self, ids: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.float32]:
+        """Return the vectors of tokens with independent noise (Eq. 3)."""
         if self._device == "cpu":
             return release_under_noise(self.table[ids], self.eta, rng)
-        noise = draw_noise_there(len(ids), self.dimension, self.eta, rng=rng, device=self._device)
+        noise = draw_noise_on_device(
+            len(ids), self.dimension, self.eta, rng=rng, device=self._device
+        )
         return release(self.table[ids], noise.cpu().numpy(), 1 / self.eta)
 
     def vectors(
         self, ids: NDArray[np.int64], rng: np.random.Generator
     ) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
-        """Return the (m, n) vectors that stand for (m,) tokens, each under noise of its own.
+        """Return the noisy or replaced vectors (m, n) of (m,) tokens.
 
         Returns
         -------
@@ -109,7 +113,7 @@ class UserSide:
     def vectors_of_texts(
         self, texts: Sequence[NDArray[np.int64]], rngs: Sequence[np.random.Generator]
     ) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
-        """Return what `vectors` does for the tokens of several texts, one text after the other.
+        """Return `vectors` for the tokens of several texts, concatenated.
 
         Parameters
         ----------
@@ -122,7 +126,7 @@ class UserSide:
             ids = np.concatenate(texts)
             return self.table[ids], ids
         moved = np.concatenate(
-            [self._moved(ids, rng) for ids, rng in zip(texts, rngs, strict=True)]
+            [self._noisy_vectors(ids, rng) for ids, rng in zip(texts, rngs, strict=True)]
         )
         if self.mechanism == "token_representation":
             return moved, None
@@ -130,18 +134,18 @@ class UserSide:
         return self.table[changed], changed
 
     def nearest(self, vectors: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return the token that is nearest to each vector, exactly."""
-        return self._candidates[self._nearest(vectors)]
+        """Return the exact nearest token of each vector."""
+        return self._candidates[self._nearest_search(vectors)]
 
     def perturbed(
         self, ids: NDArray[np.int64], n: int, rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Return what each of (m,) tokens becomes in n perturbations, as (m, n) tokens (Eq. 4)."""
+        """Return n random replacements of each of (m,) tokens, as (m, n) tokens (Eq. 4)."""
         if self.mechanism == "none":
             return np.repeat(ids[:, None], n, axis=1)
-        return self.nearest(self._moved(np.repeat(ids, n), rng)).reshape(len(ids), n)
+        return self.nearest(self._noisy_vectors(np.repeat(ids, n), rng)).reshape(len(ids), n)
 
     def any_tokens(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Return n tokens drawn alike from those that a text can hold."""
+        """Draw n tokens uniformly from those that a text can hold."""
         drawn: NDArray[np.int64] = rng.choice(self._candidates, n)
         return drawn

@@ -1,5 +1,5 @@
-"""Classifiers to attack, and their shadows: several of one kind are trained at once.
+"""Classifiers to attack, and their shadow models: several of one kind are trained at once.
 
-Reading order: lesson (what each learns from), linear with heads, networks (how networks are
-trained side by side), lstm with tokens, transformer.
+Reading order: training_batch, linear with heads, networks (training in parallel), lstm with
+tokens, transformer.
 """

@@ -1,4 +1,4 @@
-"""Many multinomial logistic regressions on the same features, solved as one."""
+"""Many multinomial logistic regressions on the same features, solved together."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.errors import InvalidInputError
-from core.training.devices import fast_dtype, pick_device
-
-__all__ = ["Heads", "Solving", "fit_heads"]
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.training.devices import fast_dtype, pick_device
 
 _MOST_CELLS = 2**20
-"""Of rows × models × classes that are held at once: what a processor keeps near."""
+"""Rows × models × classes in memory at once, to fit a processor's cache."""
 
 _CURVATURE = 0.2
-"""At first: of the softmax of a class, p(1 − p) at most. Raised where a step goes too far."""
+"""The initial curvature of the softmax of a class (p(1 − p) at most), raised after a bad step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Solving:
-    """How regressions are solved.
+    """Settings of the solver: penalty, early stopping and tolerance.
 
     Parameters
     ----------
@@ -33,7 +31,7 @@ class Solving:
     patience : int
         Steps without a better validation accuracy after which a model stops; 0 solves to the end.
     tolerance : float
-        Relative gain of the objective from which on a model is solved.
+        Relative gain of the objective below which a model counts as solved.
     """
 
     c: float = 10.0
@@ -44,7 +42,7 @@ class Solving:
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """Fitted regressions.
+    """The weights of several fitted regressions.
 
     Attributes
     ----------
@@ -59,7 +57,7 @@ class Heads:
     n_steps: int = 0
 
     def probabilities(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return (n_models, n, n_classes) probabilities."""
+        """Return the class probabilities of every model, (n_models, n, n_classes)."""
         n_models, _, n_classes = self.weights.shape
         out = np.empty((n_models, len(features), n_classes), dtype=np.float32)
         for i in range(n_models):
@@ -77,7 +75,7 @@ def fit_heads(
     solving: Solving,
     report: Callable[[float], None] = lambda done: None,
 ) -> Heads:
-    """Return for each model m the minimum of its penalised cross-entropy.
+    """Fit one multinomial logistic regression per model, all at once.
 
     f_m(W, b) = 1/n_m Σ_{i ∈ m} −log softmax(Wᵀx_i + b)_{y_i} + 1/(2 C n_m) ‖W‖², which is what
     scikit-learn's `LogisticRegression(C=C)` minimises. All models make a step together: the
@@ -86,14 +84,14 @@ def fit_heads(
     variance along axis j); steps are divided by it and accelerated (Nesterov), momentum is dropped
     where it leads uphill, and h is doubled where a plain step does.
 
-    With `patience`, the weights of the step with the best validation accuracy are kept.
+    With `patience`, the weights of the step with the best validation accuracy are returned.
 
     Parameters
     ----------
     features : ndarray of float32, shape (n, d)
     trained, validated : ndarray of bool, shape (n_models, n)
     report : callable
-        Told the share of the steps that were made.
+        Called with the share of steps done.
 
     Raises
     ------
@@ -101,21 +99,21 @@ def fit_heads(
         A model that is to stop early has no validation sample.
     """
     if solving.patience and not validated.any(1).all():
-        raise InvalidInputError("A model has no text that could stop it early.")
+        raise InvalidInputError("A model has no text that could stop its training early.")
     used = np.flatnonzero((trained | validated).any(0))
     problem = _Problem.of(features[used], labels[used], n_classes, trained[:, used], solving.c)
     held = problem.tensor(validated[:, used].T.astype(np.float32))
-    run = _Run(problem, held, solving)
+    run = _Solver(problem, held, solving)
     while not run.is_over:
         run.step()
         report(run.n_steps / solving.most_steps)
-    weights, biases = problem.back(*run.chosen)
+    weights, biases = problem.to_original_axes(*run.chosen)
     return Heads(weights, biases, run.n_steps)
 
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Features in their principal axes, and what each model is trained on."""
+    """The optimisation problem: features in principal axes, and each model's training rows."""
 
     centre: NDArray[np.float64]
     axes: NDArray[np.float64]
@@ -137,6 +135,7 @@ class _Problem:
         trained: NDArray[np.bool_],
         c: float,
     ) -> _Problem:
+        """Rotate the features to their principal axes and set up all models."""
         device = pick_device()
         centre = features.mean(0, dtype=np.float64)
         centred = features - centre.astype(np.float32)
@@ -155,14 +154,16 @@ class _Problem:
         )
 
     def tensor(self, array: NDArray[np.float32]) -> Tensor:
+        """Move an array to the device of the features."""
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.features.device)
 
     @property
     def n_models(self) -> int:
+        """The number of models."""
         return len(self.penalties)
 
     def evaluate(self, w: Tensor, b: Tensor, held: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return objective, its gradients in w and b, and how many held rows are right, by model.
+        """Return each model's objective, gradients in w and b, and number of right held-out rows.
 
         w has the shape (d, n_models, n_classes), b (n_models, n_classes).
         """
@@ -188,16 +189,21 @@ class _Problem:
         loss += self.penalties / 2 * (w * w).sum((0, 2))
         return loss, gw + self.penalties[None, :, None] * w, gb, right
 
-    def back(self, w: Tensor, b: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return weights and biases for the features as they were given."""
+    def to_original_axes(
+        self, w: Tensor, b: Tensor
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Convert weights and biases to the original feature axes."""
         turned = w.permute(1, 0, 2).cpu().numpy()
         weights = self.axes.astype(np.float32) @ turned
         biases = b.cpu().numpy() - self.centre @ weights
         return weights.astype(np.float32), biases.astype(np.float32)
 
 
-class _Run:
-    """The steps of all models; w, b and v, a are where each is and where it looks."""
+class _Solver:
+    """Accelerated gradient descent of all models, with restarts and early stopping.
+
+    `at` is each model's position, `look` the extrapolated point where gradients are taken.
+    """
 
     def __init__(self, problem: _Problem, held: Tensor, solving: Solving) -> None:
         self.problem, self.held, self.solving = problem, held, solving
@@ -218,6 +224,7 @@ class _Run:
 
     @property
     def is_over(self) -> bool:
+        """Whether all models are solved or stopped, or the steps are used up."""
         done = self.is_solved
         if self.solving.patience:
             done = done | (self.waited >= self.solving.patience)
@@ -225,12 +232,13 @@ class _Run:
 
     @property
     def chosen(self) -> tuple[Tensor, Tensor]:
+        """The resulting weights and biases: best on validation, or of the lowest objective."""
         return self.kept if self.solving.patience else (self.best[0], self.best[1])
 
     def step(self) -> None:
-        """Evaluate where each model looks, and move on from there or, if it is worse, go back."""
+        """Take one step of all models; a model whose objective rose goes back to its best point."""
         loss, gw, gb, right = self.problem.evaluate(*self.look, self.held)
-        self._keep(right)
+        self._update_best(right)
         is_worse = loss > self.lowest
         gain = (self.lowest - loss) / loss.clamp(min=1e-12)
         self.is_solved = self.is_solved | (~is_worse & (gain < self.solving.tolerance))
@@ -238,29 +246,31 @@ class _Run:
         self.h = torch.where(is_worse & self.is_plain, 2 * self.h, self.h)
         self.lowest = torch.where(is_worse, self.lowest, loss)
         found = (*self.look, gw, gb)
-        w, b, gw, gb = (_where(is_worse, *both) for both in zip(self.best, found, strict=True))
+        w, b, gw, gb = (
+            _select_by_model(is_worse, *both) for both in zip(self.best, found, strict=True)
+        )
         self.best = (w, b, gw, gb)
         curvature = self.h * self.problem.variances[:, None] + self.problem.penalties
         new = w - gw / curvature[:, :, None], b - gb / self.h[:, None]
-        self._look_on(new, (gw, gb), is_worse)
+        self._extrapolate(new, (gw, gb), is_worse)
         self.n_steps += 1
 
-    def _keep(self, right: Tensor) -> None:
-        """Remember the weights of the best validation accuracy; those of the start count not."""
+    def _update_best(self, right: Tensor) -> None:
+        """Update the weights of the best validation accuracy, except at the start."""
         if not self.n_steps:
             return
         is_better = (right > self.highest) & (self.waited < self.solving.patience)
         self.highest = torch.where(is_better, right, self.highest)
         self.waited = torch.where(is_better, 0.0, self.waited + 1)
         self.kept = (
-            _where(is_better, self.look[0], self.kept[0]),
-            _where(is_better, self.look[1], self.kept[1]),
+            _select_by_model(is_better, self.look[0], self.kept[0]),
+            _select_by_model(is_better, self.look[1], self.kept[1]),
         )
 
-    def _look_on(
+    def _extrapolate(
         self, new: tuple[Tensor, Tensor], slope: tuple[Tensor, Tensor], is_worse: Tensor
     ) -> None:
-        """Take up the new weights, and look further along the way where it leads downhill."""
+        """Move to the new weights and extrapolate with momentum where that leads downhill."""
         uphill = sum(
             (g * (n - o)).sum((0, 2) if g.ndim == 3 else 1)
             for g, n, o in zip(slope, new, self.at, strict=True)
@@ -276,9 +286,9 @@ class _Run:
         self.at = new
 
 
-def _where(chosen: Tensor, old: Tensor, new: Tensor) -> Tensor:
-    """Return, by model, the old where it is chosen and else the new.
+def _select_by_model(chosen: Tensor, old: Tensor, new: Tensor) -> Tensor:
+    """Select by model the first tensor where `chosen`, else the second.
 
-    Models are the middle one of three axes, or the first of two.
+    Models are the second of three axes, or the first of two.
     """
     return torch.where(chosen[:, None], old, new)

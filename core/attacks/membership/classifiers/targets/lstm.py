@@ -1,4 +1,4 @@
-"""Two LSTM layers over word vectors, trained from scratch."""
+"""LSTM target classifiers over word vectors, trained from scratch."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.attacks.membership.classifiers.targets.lesson import Lesson
-from core.attacks.membership.classifiers.targets.networks import (
+from leakscope.core.attacks.membership.classifiers.targets.networks import (
     Recipe,
-    Trainees,
-    train_side_by_side,
+    TrainingTask,
+    train_in_parallel,
 )
-from core.attacks.membership.classifiers.targets.tokens import TOKENISATIONS, token_rows
-from core.encoders.dual.network import pool
-from core.encoders.dual.word_tokens import PAD
-from core.protocols import OnProgress, no_progress
-from core.specs import setting, settings_of, validate_settings
-from core.training.devices import pick_device
-
-__all__ = ["LSTMClassifier", "LSTMs"]
+from leakscope.core.attacks.membership.classifiers.targets.tokens import TOKENISATIONS, token_rows
+from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
+from leakscope.core.encoders.dual.network import pool
+from leakscope.core.encoders.dual.word_tokens import PAD
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.specs import setting, settings_of, validate_settings
+from leakscope.core.training.devices import pick_device
 
 
 class LSTMClassifier(nn.Module):
-    """Word vectors, two LSTM layers, the mean of their states and a linear head."""
+    """A network of word vectors, two LSTM layers, mean pooling and a linear head."""
 
     def __init__(self, n_tokens: int, n_classes: int, dimension: int, hidden: int) -> None:
         super().__init__()
@@ -37,7 +35,7 @@ class LSTMClassifier(nn.Module):
         self.head = nn.Linear(hidden, n_classes)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return (batch, n_classes) logits of (batch, length) token ids."""
+        """Return class logits (batch, n_classes) of token ids (batch, length)."""
         states = self.lstm(self.words(ids))[0]
         logits: Tensor = self.head(pool(states, ids != PAD, "mean"))
         return logits
@@ -45,47 +43,49 @@ class LSTMClassifier(nn.Module):
 
 @dataclass
 class LSTMs:
-    """The LSTM of Shejwalkar et al. (2021), after Hochreiter & Schmidhuber (1997).
+    """Target classifiers: the LSTM of Shejwalkar et al. (2021).
 
-    Differs from the paper, which tells neither sizes nor how states become a vector: both layers
-    have `hidden` units, and the states of the second are averaged.
+    Differs from the paper, which gives neither sizes nor the pooling: both layers have `hidden`
+    units, and the states of the second are averaged.
     """
 
     tokenisation: str = setting("word", "how texts become tokens", choices=TOKENISATIONS)
-    vocabulary_size: int = setting(10_000, "tokens that are known", low=3)
-    max_length: int = setting(64, "tokens of a text that are read", low=1)
+    vocabulary_size: int = setting(10_000, "size of the vocabulary", low=3)
+    max_length: int = setting(64, "tokens read per text", low=1)
     dimension: int = setting(64, "of word vectors", low=1)
-    hidden: int = setting(64, "units of each layer", low=1)
+    hidden: int = setting(64, "units per layer", low=1)
     epochs: int = setting(20, "epochs at most", low=1)
-    batch_size: int = setting(32, "texts of a step", low=1)
+    batch_size: int = setting(32, "texts per step", low=1)
     learning_rate: float = setting(3e-3, "of Adam", low=1e-6)
-    patience: int = setting(3, "epochs without a better validation accuracy; 0: all", low=0)
+    patience: int = setting(
+        3, "epochs without better validation accuracy before stopping; 0: run all", low=0
+    )
     answers_: NDArray[np.float32] = field(init=False, repr=False, compare=False)
 
     def fit(
         self,
-        lesson: Lesson,
+        batch: TrainingBatch,
         *,
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train all models, as many at a time as there are processors."""
+        """Train all models in parallel, one on each processor."""
         validate_settings(self)
         rows, n_tokens = token_rows(
-            lesson.texts, self.tokenisation, self.vocabulary_size, self.max_length
+            batch.texts, self.tokenisation, self.vocabulary_size, self.max_length
         )
         ids, lengths = torch.from_numpy(rows).to(pick_device()), (rows != PAD).sum(1)
 
         def make(model: int) -> LSTMClassifier:
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(1000 * lesson.seed + model)
-                return LSTMClassifier(n_tokens, lesson.n_classes, self.dimension, self.hidden)
+                torch.manual_seed(1000 * batch.seed + model)
+                return LSTMClassifier(n_tokens, batch.n_classes, self.dimension, self.hidden)
 
         def logits(network: nn.Module, chosen: NDArray[np.int64]) -> Tensor:
             found: Tensor = network(ids[chosen, : int(lengths[chosen].max())])
             return found
 
-        networks = [make(model) for model in range(lesson.n_models)]  # before threads: one RNG
+        networks = [make(model) for model in range(batch.n_models)]  # before threads: one RNG
         recipe = Recipe(
             epochs=self.epochs,
             batch_size=self.batch_size,
@@ -93,7 +93,7 @@ class LSTMs:
             patience=self.patience,
             identity={name: getattr(self, name) for name in settings_of(type(self))},
         )
-        trainees = Trainees(lesson, networks.__getitem__, logits, lengths)
+        task = TrainingTask(batch, networks.__getitem__, logits, lengths)
         folder = None if checkpoint_dir is None else Path(checkpoint_dir)
-        self.answers_ = train_side_by_side(trainees, recipe, folder, on_progress)
+        self.answers_ = train_in_parallel(task, recipe, folder, on_progress)
         return self

@@ -1,4 +1,4 @@
-"""Heads on frozen vectors, each trained with differential privacy."""
+"""Linear heads on frozen vectors, each trained with differential privacy."""
 
 from __future__ import annotations
 
@@ -9,60 +9,58 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.attacks.membership.classifiers.targets.lesson import Lesson
-from core.encoders import load_encoder
-from core.encoders.cache import CachedEncoder
-from core.errors import InvalidInputError
-from core.protocols import OnProgress, Vectors, no_progress
-from core.specs import setting, settings_of, validate_settings
-from core.store import save_artifact
-from core.training.accounting import Privacy
-from core.training.checkpoint import read_kept
-from core.training.private_heads import HeadSettings, fit_head
-from core.vectors import is_sparse
-
-__all__ = ["PrivateHeads"]
+from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
+from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.cache import CachedEncoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.specs import setting, settings_of, validate_settings
+from leakscope.core.storage.artifacts import save_artifact
+from leakscope.core.training.accounting import Privacy
+from leakscope.core.training.checkpoint import load_finished
+from leakscope.core.training.private_heads import HeadSettings, fit_head
+from leakscope.core.vectors import is_sparse
 
 
 @dataclass
 class PrivateHeads(HeadSettings):
-    """DP-SGD (Abadi et al. 2016) on the vectors of an encoder that is not trained.
+    """Target classifiers: linear heads trained by DP-SGD on the vectors of a frozen encoder.
 
-    Each model is trained by itself, with noise of its own; what is to stop others early is not
-    looked at, as that would cost ε too.
+    After Abadi et al. (2016). Each model is trained separately with its own noise; validation texts
+    are not used, as early stopping would cost ε, too.
     """
 
-    encoder: str = setting("minilm", "whose vectors it stands on, by name")
-    max_length: int = setting(128, "words of a text that are read", low=1)
+    encoder: str = setting("minilm", "encoder of the vectors, by name")
+    max_length: int = setting(128, "words read per text", low=1)
     answers_: NDArray[np.float32] = field(init=False, repr=False, compare=False)
     privacy_: list[Privacy | None] = field(init=False, repr=False, compare=False)
-    """What each model spent."""
+    """The privacy spent by each model."""
 
     def fit(
         self,
-        lesson: Lesson,
+        batch: TrainingBatch,
         *,
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train all models one after the other; those that were trained before are read back."""
+        """Encode the texts and train all models in turn; finished models are loaded."""
         validate_settings(self)
         encoder = CachedEncoder(load_encoder(self.encoder))
-        cut = [" ".join(text.split()[: self.max_length]) for text in lesson.texts]
-        vectors = encoder.encode(cut, lambda done, told: on_progress(0.5 * done, told))
+        cut = [" ".join(text.split()[: self.max_length]) for text in batch.texts]
+        vectors = encoder.encode(cut, lambda done, message: on_progress(0.5 * done, message))
         return self.fit_vectors(
-            lesson, vectors, on_progress=on_progress, checkpoint_dir=checkpoint_dir
+            batch, vectors, on_progress=on_progress, checkpoint_dir=checkpoint_dir
         )
 
     def fit_vectors(
         self,
-        lesson: Lesson,
+        batch: TrainingBatch,
         vectors: Vectors,
         *,
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train all models on vectors that the texts have already, such as behind a defence.
+        """Train all models on given vectors of the texts, such as those behind a defence.
 
         Raises
         ------
@@ -71,30 +69,35 @@ class PrivateHeads(HeadSettings):
         """
         if is_sparse(vectors):
             raise InvalidInputError(
-                f"{self.encoder} makes sparse vectors, and heads stand on dense ones. Choose "
+                f"{self.encoder} makes sparse vectors, but heads need dense ones. Choose "
                 "another encoder."
             )
         folder = None if checkpoint_dir is None else Path(checkpoint_dir)
         found = []
-        for model in range(lesson.n_models):
-            on_progress(0.5 + 0.5 * model / lesson.n_models, f"Training model {model + 1}")
+        for model in range(batch.n_models):
+            on_progress(0.5 + 0.5 * model / batch.n_models, f"Training model {model + 1}")
             place = None if folder is None else folder / f"model-{model}"
-            found.append(self._one(lesson, model, vectors, place))
+            found.append(self._train_model(batch, model, vectors, place))
         self.answers_ = np.stack([answers for answers, _ in found])
         self.privacy_ = [privacy for _, privacy in found]
         return self
 
-    def _one(
-        self, lesson: Lesson, model: int, vectors: NDArray[np.float32], place: Path | None
+    def _train_model(
+        self, batch: TrainingBatch, model: int, vectors: NDArray[np.float32], place: Path | None
     ) -> tuple[NDArray[np.float32], Privacy | None]:
-        identity = {"lesson": lesson.digest, "model": model,
-                    **{name: getattr(self, name) for name in settings_of(type(self))}}  # fmt: skip
-        kept = _kept(place, lesson, identity)
+        """Train one model, or load it if stored; return its probabilities and privacy."""
+        identity = {
+            "lesson": batch.digest,
+            "model": model,
+            **{name: getattr(self, name) for name in settings_of(type(self))},
+        }
+        kept = _stored_model(place, batch, identity)
         if kept is not None:
             return kept
-        rows = np.flatnonzero(lesson.trained[model])
-        head = fit_head(vectors[rows], lesson.labels[rows], lesson.n_classes, self,
-                        1000 * lesson.seed + model)  # fmt: skip
+        rows = np.flatnonzero(batch.trained[model])
+        head = fit_head(
+            vectors[rows], batch.labels[rows], batch.n_classes, self, 1000 * batch.seed + model
+        )
         answers = head.probabilities(vectors)
         if place is not None:
             spent = None if head.privacy is None else asdict(head.privacy)
@@ -102,11 +105,13 @@ class PrivateHeads(HeadSettings):
         return answers, head.privacy
 
 
-def _kept(
-    place: Path | None, lesson: Lesson, identity: dict[str, Any]
+def _stored_model(
+    place: Path | None, batch: TrainingBatch, identity: dict[str, Any]
 ) -> tuple[NDArray[np.float32], Privacy | None] | None:
+    """Load a finished model's probabilities and privacy; None if not stored."""
+
     def made(arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Any:
-        spent, answers = meta["privacy"], lesson.answers_in(arrays, of_one=True)
+        spent, answers = meta["privacy"], batch.answers_in(arrays, of_one=True)
         return answers, None if spent is None else Privacy.from_dict(spent)
 
-    return read_kept(place, "identity", identity, made)
+    return load_finished(place, "identity", identity, made)

@@ -1,4 +1,4 @@
-"""The kinds of classifiers that are trained to be attacked."""
+"""Registry of the kinds of classifiers that are trained to be attacked."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.attacks.membership.classifiers.targets.lesson import Classifiers
-from core.registry import Entry, find, make
+from leakscope.core.attacks.membership.classifiers.targets.training_batch import Classifiers
+from leakscope.core.registry import Entry, find, make
 
-__all__ = ["TARGETS", "TargetEntry", "make_classifiers"]
-
-_HERE = "core.attacks.membership.classifiers.targets"
+_HERE = "leakscope.core.attacks.membership.classifiers.targets"
 
 
 @dataclass(frozen=True)
 class TargetEntry(Entry):
-    """What a user should know of a kind of classifier, and where its class is.
+    """The registry entry of a kind of target classifier.
 
     Attributes
     ----------
     stands_on : str
-        Its setting that names an encoder, if it has one.
+        The name of its setting for an encoder, if it has one.
     is_slow : bool
-        Takes minutes a model, so that it has few shadows.
+        Takes minutes per model, so there are few shadow models.
     """
 
     stands_on: str = ""
@@ -31,8 +29,8 @@ class TargetEntry(Entry):
 
     @property
     def cost(self) -> str:
-        """How long a model takes."""
-        return "minutes a model" if self.is_slow else "seconds a model"
+        """How long training a model takes, in words."""
+        return "minutes per model" if self.is_slow else "seconds per model"
 
 
 TARGETS: Mapping[str, TargetEntry] = {
@@ -46,7 +44,7 @@ TARGETS: Mapping[str, TargetEntry] = {
     ),
     "lstm": TargetEntry(
         "LSTM",
-        "Two LSTM layers over word vectors of its own, trained from scratch.",
+        "Two LSTM layers over their own word vectors, trained from scratch.",
         "Shejwalkar et al. (2021), Appendix B",
         f"{_HERE}.lstm:LSTMs",
         formula=r"p(y \mid x) = \text{softmax}(W^\top \bar h^{(2)} + b)_y",
@@ -62,7 +60,7 @@ TARGETS: Mapping[str, TargetEntry] = {
     ),
     "private": TargetEntry(
         "Private head",
-        "A head on the vectors of a frozen encoder, trained by DP-SGD: a text costs at most ε.",
+        "A head on the vectors of a frozen encoder, trained by DP-SGD: each text costs at most ε.",
         "Abadi et al. (2016); Corò (2022), Eq. 3.5",
         f"{_HERE}.private:PrivateHeads",
         formula=r"\tilde g = \tfrac{1}{B}\big(\sum_i g_i \min(1, C / \|g_i\|) + "
@@ -73,7 +71,7 @@ TARGETS: Mapping[str, TargetEntry] = {
 
 
 def make_classifiers(name: str, settings: Mapping[str, Any]) -> Classifiers:
-    """Return classifiers of a kind, to be fitted.
+    """Build unfitted classifiers of a kind by its registry name and settings.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Texts as token ids: words, or pieces of words, of a vocabulary that all models share.
+"""Tokenise texts into words or word pieces of a vocabulary that all models share.
 
-It is counted over all texts, of members or not, so that what is in it tells of nobody's membership.
+The vocabulary is counted over all texts, members or not, so that it reveals no membership.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.encoders.dual.word_tokens import PAD, UNK, WordTokens
-from core.encoders.minilm import minilm_folder
-from core.errors import InvalidInputError
-
-__all__ = ["TOKENISATIONS", "token_rows"]
+from leakscope.core.encoders.dual.word_tokens import PAD, UNK, WordTokens
+from leakscope.core.encoders.minilm import minilm_folder
+from leakscope.core.errors import InvalidInputError
 
 TOKENISATIONS = ("word", "word-piece")
 
@@ -26,13 +24,13 @@ _SPECIAL = (PAD, UNK)
 def token_rows(
     texts: Sequence[str], tokenisation: str, vocabulary_size: int, max_length: int
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the ids of each text, filled with PAD on the right, and the size of the vocabulary.
+    """Return the token ids of each text, right-padded with PAD, and the vocabulary size.
 
     Parameters
     ----------
     tokenisation : str
-        `word`: runs of letters, and single signs; `word-piece`: as BERT splits words (Wu et al.
-        2016). Of both the most frequent in these texts are known.
+        `word`: runs of letters, and single punctuation marks; `word-piece`: as BERT splits words
+        (Wu et al. 2016). The vocabulary is the most frequent ones in these texts.
     max_length : int
         Tokens of a text that are read.
 
@@ -48,18 +46,18 @@ def token_rows(
     """
     if tokenisation == "word":
         words = WordTokens.count(texts, vocabulary_size)
-        return _filled([words.ids(text, max_length).tolist() for text in texts]), len(words)
+        return _pad([words.ids(text, max_length).tolist() for text in texts]), len(words)
     if tokenisation != "word-piece":
         raise InvalidInputError(
             f"tokenisation must be one of {', '.join(TOKENISATIONS)}, got {tokenisation!r}."
         )
-    found = _pieces(texts, vocabulary_size - len(_SPECIAL))
+    found = _word_piece_ranks(texts, vocabulary_size - len(_SPECIAL))
     rows = [[row + len(_SPECIAL) if row >= 0 else UNK for row in rows] for rows in found]
-    return _filled([row[:max_length] or [UNK] for row in rows]), vocabulary_size
+    return _pad([row[:max_length] or [UNK] for row in rows]), vocabulary_size
 
 
-def _pieces(texts: Sequence[str], size: int) -> list[list[int]]:
-    """Return the rank of each piece of each text by how often it occurs, -1 beyond the size."""
+def _word_piece_ranks(texts: Sequence[str], size: int) -> list[list[int]]:
+    """Return the frequency rank of each word piece of each text; -1 for ranks beyond the size."""
     from transformers import AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(
@@ -72,7 +70,8 @@ def _pieces(texts: Sequence[str], size: int) -> list[list[int]]:
     return [[rank.get(piece, -1) for piece in row] for row in found]
 
 
-def _filled(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+def _pad(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Pad rows of ids with PAD to one array."""
     out = np.full((len(rows), max(map(len, rows))), PAD, dtype=np.int64)
     for filled, row in zip(out, rows, strict=True):
         filled[: len(row)] = row

@@ -1,4 +1,4 @@
-"""MiniLM with a linear head, fine-tuned as a whole."""
+"""Target classifiers: MiniLM with a linear head, fine-tuned as a whole."""
 
 from __future__ import annotations
 
@@ -11,29 +11,27 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.attacks.membership.classifiers.targets.lesson import Lesson
-from core.attacks.membership.classifiers.targets.networks import (
+from leakscope.core.attacks.membership.classifiers.targets.networks import (
     Recipe,
-    Trainees,
-    train_side_by_side,
+    TrainingTask,
+    train_in_parallel,
 )
-from core.encoders.dual.training import seed_device
-from core.encoders.minilm import minilm_folder
-from core.encoders.sbert.trainable import TrainableTransformer
-from core.protocols import OnProgress, no_progress
-from core.specs import setting, settings_of, validate_settings
-from core.training.devices import fast_dtype
-
-__all__ = ["Transformers"]
+from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
+from leakscope.core.encoders.dual.training import seed_device
+from leakscope.core.encoders.minilm import minilm_folder
+from leakscope.core.encoders.sbert.trainable import TrainableTransformer
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.specs import setting, settings_of, validate_settings
+from leakscope.core.training.devices import fast_dtype
 
 
 class _Classifier(nn.Module):
-    """An encoder's network and a head; the encoder tokenises and pools."""
+    """A Transformer encoder with a linear head; the encoder tokenises and pools."""
 
     def __init__(self, encoder: TrainableTransformer, n_classes: int) -> None:
         super().__init__()
         self.encoder = encoder
-        self.network = encoder.open()
+        self.network = encoder.open_for_training()
         self.head = nn.Linear(encoder.dimension, n_classes).to(encoder.device)
 
     def forward(self, texts: list[str]) -> Tensor:
@@ -48,37 +46,39 @@ class _Classifier(nn.Module):
 
 @dataclass
 class Transformers:
-    """The fine-tuned Transformer of Shejwalkar et al. (2021), with MiniLM in the place of BERT.
+    """Target classifiers: the fine-tuned Transformer of Shejwalkar et al. (2021), with MiniLM.
 
-    Differs from the paper: the encoder has 22 million parameters, not 108, and its states are
-    averaged.
+    Differs from the paper: MiniLM replaces BERT, with 22 million parameters, not 108, and its
+    states are averaged.
     """
 
-    encoder: str = setting("minilm", "what is fine-tuned: minilm or mlm:ID")
-    max_length: int = setting(64, "word pieces of a text that are read", low=3)
+    encoder: str = setting("minilm", "the model to fine-tune: minilm or mlm:ID")
+    max_length: int = setting(64, "word pieces read per text", low=3)
     epochs: int = setting(8, "epochs at most", low=1)
-    batch_size: int = setting(32, "texts of a step", low=1)
+    batch_size: int = setting(32, "texts per step", low=1)
     learning_rate: float = setting(1e-4, "of Adam", low=1e-7)
-    patience: int = setting(2, "epochs without a better validation accuracy; 0: all", low=0)
+    patience: int = setting(
+        2, "epochs without better validation accuracy before stopping; 0: run all", low=0
+    )
     answers_: NDArray[np.float32] = field(init=False, repr=False, compare=False)
 
     def fit(
         self,
-        lesson: Lesson,
+        batch: TrainingBatch,
         *,
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train the models one after the other: each uses all processors."""
+        """Train the models one after the other, each on all processors."""
         validate_settings(self)
-        lengths = np.array([len(text.split()) for text in lesson.texts], dtype=np.int64)
+        lengths = np.array([len(text.split()) for text in batch.texts], dtype=np.int64)
 
         def make(model: int) -> _Classifier:
-            torch.manual_seed(1000 * lesson.seed + model)
-            return _Classifier(self._opened(), lesson.n_classes)
+            torch.manual_seed(1000 * batch.seed + model)
+            return _Classifier(self._pretrained(), batch.n_classes)
 
         def logits(network: nn.Module, chosen: NDArray[np.int64]) -> Tensor:
-            found: Tensor = network([lesson.texts[i] for i in chosen])
+            found: Tensor = network([batch.texts[i] for i in chosen])
             return found
 
         recipe = Recipe(
@@ -89,15 +89,19 @@ class Transformers:
             identity={name: getattr(self, name) for name in settings_of(type(self))},
             side_by_side=False,
         )
-        trainees = Trainees(lesson, make, logits, lengths)
+        task = TrainingTask(batch, make, logits, lengths)
         folder = None if checkpoint_dir is None else Path(checkpoint_dir)
-        self.answers_ = train_side_by_side(trainees, recipe, folder, on_progress)
+        self.answers_ = train_in_parallel(task, recipe, folder, on_progress)
         return self
 
-    def _opened(self) -> TrainableTransformer:
+    def _pretrained(self) -> TrainableTransformer:
+        """Open the pre-trained encoder for fine-tuning."""
         is_ours = self.encoder == "minilm"
         source: Any = minilm_folder() if is_ours else self.encoder.partition(":")[2]
         return TrainableTransformer(
-            source, name=self.encoder, max_length=self.max_length, backend="torch",
+            source,
+            name=self.encoder,
+            max_length=self.max_length,
+            backend="torch",
             is_local=is_ours,
-        )  # fmt: skip
+        )

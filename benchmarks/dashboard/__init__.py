@@ -1,0 +1,1 @@
+"""Benchmarks of a running server, its pages and their exports."""

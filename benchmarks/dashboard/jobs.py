@@ -1,0 +1,173 @@
+"""Cost of an open page for its job, and of a job for other visitors' pages."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks import Measurement
+from benchmarks.dashboard.page_ready import ROOT, find_chromium, free_port, wait_for
+
+CORPUS = "wikipedia"
+N_TEXTS = 10_000
+N_ROUNDS = 3
+N_VISITS = 5
+SECONDS = 20.0
+"""Over which the speed of encoding is taken."""
+
+_NICENESS = 7
+_TOLD = re.compile(r"Encoding, ([\d,]+) of")
+_Samples = list[tuple[float, int]]
+
+
+def measure() -> list[Measurement]:
+    """Measure encoding speed behind a page, and page visits during a job."""
+    from playwright.sync_api import sync_playwright
+
+    found = find_chromium()
+    if found is None:
+        return []
+    alone, behind, free, busy = [], [], [], []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        for _ in range(N_ROUNDS):
+            alone.append(speed(command_line()))
+            with server() as address:
+                visit(browser, address)
+                free += [visit(browser, address) for _ in range(N_VISITS)]
+                page, samples = follow(browser, address)
+                behind.append(speed(samples))
+                busy += [visit(browser, address) for _ in range(N_VISITS)]
+                assert page.locator("[data-testid=stProgress]").first.is_visible()
+                page.context.close()
+        browser.close()
+    return rows(alone, behind, free, busy)
+
+
+def rows(
+    alone: list[float], behind: list[float], free: list[float], busy: list[float]
+) -> list[Measurement]:
+    """Return the ratios of encoding speeds and of page visits."""
+    ratio = statistics.median(b / a for a, b in zip(alone, behind, strict=True))
+    slower = statistics.median(busy) / statistics.median(free)
+    return [
+        Measurement(
+            name="encoding behind an open page / on the command line",
+            value=ratio,
+            unit="×",
+            goal=0.8,
+            n=len(alone),
+            note=f"median; {statistics.median(behind):.0f} against {statistics.median(alone):.0f} "
+            "texts a second, at the same priority",
+        ),
+        Measurement(
+            name="another visitor's page with a job / without",
+            value=slower,
+            unit="×",
+            goal=1.3,
+            is_upper_bound=True,
+            n=len(busy),
+            note=f"to recovered words; medians {statistics.median(busy):.2f} s and "
+            f"{statistics.median(free):.2f} s",
+        ),
+    ]
+
+
+def speed(samples: _Samples) -> float:
+    """Return texts per second between the first and last sample."""
+    (start, before), (end, after) = samples[0], samples[-1]
+    return (after - before) / (end - start)
+
+
+def command_line() -> _Samples:
+    """Encode in a separate process; return (time, texts done) samples."""
+    code = "from benchmarks.dashboard.jobs import encode; encode()"
+    samples: _Samples = []
+    with tempfile.TemporaryDirectory() as home:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={**os.environ, "HF_HUB_OFFLINE": "1", "LEAKSCOPE_HOME": home},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            samples.append((time.perf_counter(), int(line)))
+            if samples[0][1] == 0:
+                samples.pop(0)
+            elif samples[-1][0] - samples[0][0] >= SECONDS:
+                break
+        process.kill()
+        process.wait()
+    return samples
+
+
+def encode() -> None:
+    """Encode the page's texts, printing how many are done."""
+    from leakscope.core.encoders import load_encoder
+    from leakscope.core.encoders.cache import CachedEncoder
+    from leakscope.core.projection.points import corpus_points
+
+    os.nice(_NICENESS)
+    texts = corpus_points(CORPUS, N_TEXTS).texts
+    encoder = CachedEncoder(load_encoder("minilm"))
+    encoder.encode(texts, lambda done, _: print(round(done * len(texts)), flush=True))
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """Run the dashboard server with its own cache; yield its address."""
+    port = free_port()
+    command = [sys.executable, "-m", "streamlit", "run", "dashboard/serve.py"]
+    command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
+    with tempfile.TemporaryDirectory() as home, Path(os.devnull).open("w") as nowhere:
+        environment = {**os.environ, "HF_HUB_OFFLINE": "1", "LEAKSCOPE_HOME": home}
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=nowhere, stderr=subprocess.STDOUT
+        )
+        try:
+            wait_for(f"http://127.0.0.1:{port}", process)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def visit(browser: Any, address: str) -> float:
+    """Open the inversion page as a new visitor; return seconds until words are shown."""
+    context = browser.new_context()
+    start = time.perf_counter()
+    page = context.new_page()
+    page.set_default_timeout(120_000)
+    page.goto(f"{address}/inversion")
+    page.locator(".ls-sentence mark").first.wait_for()
+    seconds = time.perf_counter() - start
+    context.close()
+    return seconds
+
+
+def follow(browser: Any, address: str) -> tuple[Any, _Samples]:
+    """Start a map job in the browser; return its page and (time, texts done) samples."""
+    page = browser.new_context().new_page()
+    page.set_default_timeout(120_000)
+    page.goto(f"{address}/projection?corpus={CORPUS}&method=tsne&n={N_TEXTS}")
+    progress = page.locator("[data-testid=stProgress]").first
+    progress.wait_for()
+    samples: _Samples = []
+    while not samples or samples[-1][0] - samples[0][0] < SECONDS:
+        told = _TOLD.search(progress.inner_text())
+        n_done = int(told[1].replace(",", "")) if told else 0
+        if n_done > (samples[-1][1] if samples else 0):
+            samples.append((time.perf_counter(), n_done))
+        time.sleep(0.1)
+    return page, samples

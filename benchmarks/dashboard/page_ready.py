@@ -1,0 +1,147 @@
+"""Seconds until pages show words or figures, and the server's memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from benchmarks import Measurement
+
+ROOT = Path(__file__).parents[2]
+N_WARM = 5
+WORDS, FINDING, FIGURE = ".ls-sentence mark", "h1", ".js-plotly-plot .main-svg"
+DRAWN = ("/attributes", "/membership", "/memorisation")
+"""Pages that open with a figure of what was measured."""
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def find_chromium() -> str | None:
+    """Return the path of an installed Chromium or Chrome; None if there is none."""
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+def measure() -> list[Measurement]:
+    """Measure cold and warm page visits in Chromium, and the server's memory."""
+    from playwright.sync_api import BrowserContext, sync_playwright
+
+    found = find_chromium()
+    if found is None:
+        return []
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "streamlit", "run", "dashboard/serve.py"]
+    command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
+
+    def visit(context: BrowserContext, path: str, shown: str = WORDS) -> float:
+        """Open a page in a fresh session, wait for what it shows, and return the seconds."""
+        start = time.perf_counter()
+        page = context.new_page()
+        page.set_default_timeout(120_000)
+        page.goto(address + path)
+        page.locator(shown).first.wait_for()
+        seconds = time.perf_counter() - start
+        page.close()
+        return seconds
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+        start = time.perf_counter()
+        server = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+        )
+        try:
+            wait_for(address, server)
+            context = browser.new_context()
+            visit(context, "/inversion")
+            cold = time.perf_counter() - start
+            warm = sorted(visit(context, "/inversion") for _ in range(N_WARM))
+            newcomers = sorted(visit(browser.new_context(), "/inversion") for _ in range(N_WARM))
+            for path in ("/", "/deniability"):
+                visit(context, path)
+            drawn = {}
+            for path in DRAWN:
+                visit(context, path, FIGURE)
+                for what, shown in (("finding", FINDING), ("figure", FIGURE)):
+                    drawn[path, what] = sorted(visit(context, path, shown) for _ in range(N_WARM))
+            memory = resident_gigabytes(server.pid)
+        finally:
+            server.terminate()
+            server.wait(30)
+        browser.close()
+    return [
+        Measurement(
+            name="process start to words in Chromium",
+            value=cold,
+            unit="s",
+            goal=12,
+            is_upper_bound=True,
+        ),
+        Measurement(
+            name="a further visit, to words",
+            value=warm[N_WARM // 2],
+            unit="s",
+            goal=1.5,
+            is_upper_bound=True,
+            n=N_WARM,
+            note="median; a fresh session each, in a browser that was here before",
+        ),
+        Measurement(
+            name="a further visitor, to words",
+            value=newcomers[N_WARM // 2],
+            unit="s",
+            n=N_WARM,
+            note="median; a browser that fetches all of the page anew",
+        ),
+        *(
+            Measurement(
+                name=f"a further visit to {path}, to its {what}",
+                value=seconds[N_WARM // 2],
+                unit="s",
+                goal=2,
+                is_upper_bound=True,
+                n=N_WARM,
+                note="median",
+            )
+            for (path, what), seconds in drawn.items()
+        ),
+        Measurement(
+            name="resident memory of the server",
+            value=memory,
+            unit="GB",
+            goal=2.5,
+            is_upper_bound=True,
+            note="after every page",
+        ),
+    ]
+
+
+def free_port() -> int:
+    """Return an unused TCP port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
+    """Wait until the server answers."""
+    while server.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError("The server did not start.")
+
+
+def resident_gigabytes(pid: int) -> float:
+    """Return a process's resident memory in GB (Linux)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (line,) = [line for line in status.splitlines() if line.startswith("VmRSS")]
+    return int(line.split()[1]) * 1024 / 1e9

@@ -1,0 +1,1 @@
+"""Attacks on privatised tokens that know the mechanism that released them."""

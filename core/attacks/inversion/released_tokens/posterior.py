@@ -1,0 +1,349 @@
+"""Decode released tokens by Bayes' rule from the known mechanism and a token prior.
+
+A mechanism's law P[y | x] is public. An attacker who also knows token and bigram frequencies
+decodes the most probable tokens x given the released y, not y itself. Extends Qu et al. (2021),
+§4.2, whose attacker takes each released token for the input token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.core.attacks.fitted import bind, check_fitted
+from leakscope.core.attacks.inversion.released_tokens.released import (
+    ReleasedTokens,
+    rows_of_tokens,
+    words_of_tokens,
+)
+from leakscope.core.attacks.inversion.released_tokens.token_prior import FLOOR, TokenPrior
+from leakscope.core.lookup import lookup_sorted
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
+from leakscope.core.results import Recovery
+from leakscope.core.text import Vocabulary
+
+READINGS = ("literal", "token", "sequence")
+"""Ways to decode: released tokens unchanged; the most probable token each; the best sequence."""
+
+N_CANDIDATES = 40
+"""The most probable input tokens that are considered for each released token."""
+N_SIMULATED = 300_000
+"""Draws from which the law of a mechanism is estimated that cannot compute it."""
+_LEAST_DRAWS = 8
+_SHARED_DRAWS = 20_000.0
+"""The weight, in draws, of the law shared by all tokens against a token's own draws."""
+_BLOCK, _RELEASED = 256, 512
+"""Input tokens and released tokens whose law is in memory at a time."""
+
+
+class TokenMechanism(Protocol):
+    """A mechanism that replaces tokens; it may compute P[y | x] by `chances(ids, released)`."""
+
+    ids: NDArray[np.int64]
+
+    def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Draw the released token of each of m input tokens."""
+        ...
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The candidate input tokens of each released token, with log-probabilities.
+
+    Attributes
+    ----------
+    released : int64 array (Y,)
+        Released tokens, ascending.
+    tokens : int64 array (Y, K)
+        The most probable input tokens, in any order.
+    log_law : float64 array (Y, K)
+        log P[released | token]; −∞ where it cannot be.
+    """
+
+    released: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+    log_law: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """An attacker's own samples of a mechanism: input tokens and what each became.
+
+    Frequent tokens are drawn more often.
+
+    Attributes
+    ----------
+    tokens : int64 array (n,)
+        The input tokens.
+    drawn : int64 array (n,)
+        The released token of each.
+    """
+
+    tokens: NDArray[np.int64]
+    drawn: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        change: TokenMechanism,
+        inputs: NDArray[np.int64],
+        prior: TokenPrior,
+        n_simulated: int = N_SIMULATED,
+    ) -> Draws:
+        """Sample the mechanism for m input tokens, about `n_simulated` times over known tokens."""
+        share = np.sqrt(np.maximum(prior.counts, FLOOR))
+        of_known = share[prior.counts > 0].sum()
+        n_draws = np.maximum(_LEAST_DRAWS, (n_simulated * share[inputs] / of_known).astype(int))
+        tokens = np.repeat(inputs, n_draws)
+        return cls(tokens, change.tokens(tokens))
+
+    def completed(
+        self, change: TokenMechanism, inputs: NDArray[np.int64], prior: TokenPrior, n_simulated: int
+    ) -> Draws:
+        """Return these samples, with new ones for input tokens that they lack."""
+        missing = np.setdiff1d(inputs, self.tokens)
+        if not len(missing):
+            return self
+        more = Draws.of(change, missing, prior, n_simulated)
+        both = ((self.tokens, more.tokens), (self.drawn, more.drawn))
+        return Draws(*map(np.concatenate, both))
+
+
+def candidates(
+    change: TokenMechanism,
+    released: NDArray[np.int64],
+    prior: TokenPrior,
+    *,
+    n_candidates: int = N_CANDIDATES,
+    n_simulated: int = N_SIMULATED,
+    draws: Draws | None = None,
+) -> Candidates:
+    """Return the most probable input tokens of each released token by Bayes' rule, P[y | x]·P[x].
+
+    The law is the mechanism's own where it can compute it; otherwise it is estimated from samples.
+
+    Parameters
+    ----------
+    draws : Draws, optional
+        Existing samples; only tokens that they lack are sampled.
+    """
+    released = np.unique(released)
+    inputs = np.union1d(np.flatnonzero(prior.counts), released)
+    prior_log, k = prior.log[inputs][:, None], min(n_candidates, len(inputs))
+    if not hasattr(change, "chances"):
+        seen = draws or Draws.of(change, inputs, prior, n_simulated)
+        seen = seen.completed(change, inputs, prior, n_simulated)
+        best, log_law = _most_probable(_estimated_law(inputs, released, seen), prior_log, k)
+        return Candidates(released, inputs[best], log_law)
+    parts = [
+        _most_probable(_exact_law(change, inputs, some), prior_log, k)
+        for some in np.split(released, range(_RELEASED, len(released), _RELEASED))
+    ]
+    best, log_law = map(np.concatenate, zip(*parts, strict=True))
+    return Candidates(released, inputs[best], log_law)
+
+
+def _most_probable(
+    law: NDArray[np.float32], prior_log: NDArray[np.float64], k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the k most probable inputs of each released token, (Y, k) positions and log law."""
+    with np.errstate(divide="ignore"):
+        log_law = np.log(law)
+    best = np.argpartition(-(log_law + prior_log), k - 1, axis=0)[:k].T
+    return best, np.take_along_axis(log_law.T, best, 1).astype(np.float64)
+
+
+def _exact_law(
+    change: Any, inputs: NDArray[np.int64], released: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Compute P[y | x] by the mechanism's own `chances`: inputs by released tokens."""
+    law = np.zeros((len(inputs), len(released)), np.float32)
+    for start in range(0, len(inputs), _BLOCK):
+        law[start : start + _BLOCK] = change.chances(inputs[start : start + _BLOCK], released)
+    return law
+
+
+def _estimated_law(
+    inputs: NDArray[np.int64], released: NDArray[np.int64], draws: Draws
+) -> NDArray[np.float32]:
+    """Estimate P[y | x] from samples, smoothed by a law shared by all tokens.
+
+    Few draws say little about a token, so `_SHARED_DRAWS` pseudo-draws are added. They follow what
+    most tokens have in common under noise in many dimensions (Asghar et al. 2024): a token stays
+    itself, or becomes one of the tokens that any token becomes.
+    """
+    rows, drawn = np.searchsorted(inputs, draws.tokens), draws.drawn
+    n_draws = np.bincount(rows, minlength=len(inputs))
+    is_back = drawn == draws.tokens
+    place, is_asked = lookup_sorted(released, drawn)
+    law = np.zeros((len(inputs), len(released)), np.float32)
+    np.add.at(law, (rows[is_asked], place[is_asked]), 1.0)
+    back = np.bincount(rows, is_back, len(inputs)) + is_back.mean()
+    back /= n_draws + 1
+    strange = np.bincount(place[is_asked & ~is_back], minlength=len(released)) + 1.0
+    strange /= (~is_back).sum() + len(released)
+    law += (_SHARED_DRAWS * (1 - back))[:, None] * strange
+    own = np.searchsorted(inputs, released)
+    law[own, np.arange(len(released))] += _SHARED_DRAWS * back[own]
+    return np.asarray(law / (n_draws[:, None] + _SHARED_DRAWS), np.float32)
+
+
+def decode(
+    tokens: NDArray[np.int64],
+    law: NDArray[np.float64],
+    prior: TokenPrior,
+    *,
+    in_sequence: bool,
+) -> NDArray[np.int64]:
+    """Return the most probable tokens (m,) of a text, each among K candidates.
+
+    Parameters
+    ----------
+    tokens : int64 array (m, K)
+        Candidates at each place.
+    law : float64 array (m, K)
+        log P[what was released | candidate].
+    in_sequence : bool
+        Which token follows which counts too, by the algorithm of Viterbi (1967); else each token
+        is read by itself.
+    """
+    places = np.arange(len(tokens))
+    if not in_sequence or not len(tokens):
+        return np.asarray(tokens[places, (law + prior.log[tokens]).argmax(1)])
+    score, back = law[0] + prior.log[tokens[0]], []
+    for before, now, own in zip(tokens[:-1], tokens[1:], law[1:], strict=True):
+        paths = score[:, None] + prior.log_after(before, now)
+        back.append(paths.argmax(0))
+        score = paths.max(0) + own
+    best = [int(score.argmax())]
+    for pointers in reversed(back):
+        best.append(int(pointers[best[-1]]))
+    return np.asarray(tokens[places, best[::-1]])
+
+
+def choose_reading(
+    truth: Sequence[NDArray[np.int64]],
+    readings: Sequence[str],
+    read: Callable[[str], list[NDArray[np.int64]]],
+) -> tuple[str, dict[str, float]]:
+    """Choose the reading that recovers most tokens of held texts; also return each one's share.
+
+    Parameters
+    ----------
+    truth : sequence of int64 arrays (m,)
+        The tokens of each text.
+    readings : sequence of str
+        Of `READINGS`; the first is taken where no text is held.
+    read : callable
+        Returns the tokens that a reading finds in each text.
+    """
+    shares = dict.fromkeys(readings[:1], 0.0)
+    if sum(map(len, truth)):
+        whole = np.concatenate(truth)
+        shares = {each: float((np.concatenate(read(each)) == whole).mean()) for each in readings}
+    return max(shares, key=lambda name: shares[name]), shares
+
+
+@dataclass
+class PosteriorReader:
+    """An attack that decodes released tokens by the mechanism's law and a token prior.
+
+    It chooses the reading (`READINGS`) that recovers most tokens of its own held-out texts.
+
+    Parameters
+    ----------
+    vocabulary_ : Vocabulary
+        The words that are answered.
+    change : object
+        The mechanism, with draws of the attacker's own.
+    """
+
+    vocabulary_: Vocabulary
+    change: TokenMechanism
+    n_candidates: int = N_CANDIDATES
+    n_simulated: int = N_SIMULATED
+    reading_: str = field(default="", init=False)
+    shares_: dict[str, float] = field(default_factory=dict, init=False)
+    """The share of the held texts' tokens that each reading recovered."""
+    draws_: Draws | None = field(default=None, init=False)
+    """Samples for the known texts' tokens, drawn once if the mechanism cannot compute its law."""
+
+    def fit(
+        self,
+        encoder: ReleasedTokens,
+        known: Sequence[str],
+        held: Sequence[str],
+        prior: TokenPrior | None = None,
+    ) -> PosteriorReader:
+        """Count the tokens of the known texts, and choose the reading on the held ones.
+
+        Parameters
+        ----------
+        prior : TokenPrior, optional
+            Of the known texts, where they were counted before.
+
+        Raises
+        ------
+        InvalidInputError
+            The known texts hold no token.
+        """
+        opened = encoder.encoder
+        self.prior_ = prior or TokenPrior.of(opened.token_ids(known), len(opened.tokens))
+        self.draws_ = None
+        if hasattr(self.change, "precompute"):
+            self.change.precompute(np.flatnonzero(self.prior_.counts))
+        bind(self, encoder, self.vocabulary_)
+        truth = [np.array(row, np.int64) for row in (opened.token_ids(held) if held else ())]
+        seen = [self.change.tokens(row) for row in truth]
+        self.reading_, self.shares_ = choose_reading(
+            truth, READINGS, lambda reading: self._read(seen, reading)
+        )
+        return self
+
+    def read(self, rows: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+        """Decode the input tokens of each row of released tokens by the chosen reading."""
+        return self._read(rows, self.reading_)
+
+    def _read(self, rows: Sequence[NDArray[np.int64]], reading: str) -> list[NDArray[np.int64]]:
+        """Decode the input tokens of each row of released tokens by a given reading."""
+        if reading == "literal" or not sum(map(len, rows)):
+            return list(rows)
+        if self.draws_ is None and not hasattr(self.change, "chances"):
+            known = np.flatnonzero(self.prior_.counts)
+            self.draws_ = Draws.of(self.change, known, self.prior_, self.n_simulated)
+        found = candidates(
+            self.change,
+            np.concatenate(rows),
+            self.prior_,
+            draws=self.draws_,
+            n_candidates=self.n_candidates,
+            n_simulated=self.n_simulated,
+        )
+        at = [np.searchsorted(found.released, row) for row in rows]
+        return [
+            decode(
+                found.tokens[places],
+                found.log_law[places],
+                self.prior_,
+                in_sequence=reading == "sequence",
+            )
+            for places in at
+        ]
+
+    def tokens(self, encoder: Encoder, vectors: Vectors) -> list[NDArray[np.int64]]:
+        """Decode the input tokens of each row of `ReleasedTokens`."""
+        return self.read(rows_of_tokens(check_fitted(self, encoder, vectors)))
+
+    def invert(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+    ) -> list[Recovery]:
+        """Return the words recovered from each row of `ReleasedTokens`."""
+        source: Any = encoder
+        opened: WhiteBoxEncoder = source.encoder
+        read = self.tokens(encoder, vectors)
+        on_progress(1.0, f"Decoded {len(read):,} texts")
+        return [words_of_tokens(opened, row, self.vocabulary_) for row in read]

@@ -1,0 +1,1 @@
+"""Arguments and output that several commands share."""

@@ -1,0 +1,1 @@
+"""Readers of files: tables, raw text, encodings, and limits on memory."""

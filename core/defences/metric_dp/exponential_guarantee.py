@@ -1,0 +1,132 @@
+"""Guarantees of the mechanisms that sample a token: SanText, SanText+, CusText and TEM.
+
+For tokens x and x' and every output y: P[M(x) = y] ≤ exp(E)·P[M(x') = y] with
+
+- SanText: E = ε·d(x, x');
+- TEM: E = ε·min(d(x, x'), γ);
+- SanText+: E = ε·d(x, x') + ln(1/p) for outputs y that are sensitive; no bound for the others;
+- CusText: E = ε where x and x' share their output set; no bound else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from leakscope.core.defences.metric_dp.custext import CusText
+from leakscope.core.defences.metric_dp.distances import TextDistances, TokenDistances
+from leakscope.core.defences.metric_dp.encoder_guarantee import EXAMPLE, measured_distances
+from leakscope.core.defences.metric_dp.guarantee import Guarantee, Guarantees
+from leakscope.core.defences.metric_dp.santext import SanText, SanTextPlus
+from leakscope.core.defences.metric_dp.tem import TEM
+from leakscope.core.defences.registry import make_defence
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import Encoder
+from leakscope.core.specs import DefenceSpec
+
+
+def guarantees_of(encoder: Encoder, spec: DefenceSpec, text: str = EXAMPLE) -> Guarantees:
+    """Measure the guarantees of a mechanism, at its settings, for the tokens of a text.
+
+    Raises
+    ------
+    InvalidInputError
+        The defence guarantees nothing, needs a white box, or the text holds no token.
+    """
+    candidates = getattr(_make_with_guarantee(spec), "candidates", "regular")
+    return guarantees_from_distances(spec, measured_distances(encoder, spec.name, text, candidates))
+
+
+def guarantees_from_distances(
+    spec: DefenceSpec, found: TokenDistances | TextDistances
+) -> Guarantees:
+    """Compute the guarantees of a mechanism, at its settings, from measured distances.
+
+    Raises
+    ------
+    InvalidInputError
+        The defence guarantees nothing.
+    """
+    mechanism = _make_with_guarantee(spec)
+    known = _GUARANTEES.get(type(mechanism))
+    return found.guarantees(mechanism.eta) if known is None else known(mechanism, found)
+
+
+def _make_with_guarantee(spec: DefenceSpec) -> Any:
+    """Build the mechanism of a spec; raise InvalidInputError if it guarantees nothing."""
+    mechanism: Any = make_defence(spec)
+    if type(mechanism) not in _GUARANTEES and not hasattr(mechanism, "eta"):
+        raise InvalidInputError(
+            f"{spec.name} guarantees nothing. Choose a mechanism with a guarantee."
+        )
+    return mechanism
+
+
+def _santext_guarantees(mechanism: SanText, found: TokenDistances) -> Guarantees:
+    """Return SanText's guarantees: ε·d for every pair of tokens."""
+    return replace(found.guarantees(mechanism.epsilon), symbol="ε")
+
+
+def _tem_guarantees(mechanism: TEM, found: TokenDistances) -> Guarantees:
+    """Return TEM's guarantees: as SanText's, with distances capped at γ."""
+    gamma = mechanism.gamma(found.n_candidates)
+    cut = replace(
+        found,
+        to_nearest=np.minimum(found.to_nearest, gamma),
+        to_median=np.minimum(found.to_median, gamma),
+        to_farthest=np.minimum(found.to_farthest, gamma),
+        median_pair=min(found.median_pair, gamma),
+    )
+    also = f"Distances beyond γ = {gamma:.3g} do not increase the odds any further."
+    return replace(cut.guarantees(mechanism.epsilon), symbol="ε", also=also)
+
+
+def _santext_plus_guarantees(mechanism: SanTextPlus, found: TokenDistances) -> Guarantees:
+    """Return the guarantees of SanText+: SanText's, with ln(1/p) added."""
+    base = found.guarantees(mechanism.epsilon)
+    more = math.log(1 / mechanism.p)
+    whole = base.whole and replace(base.whole, more=more * base.n_tokens)
+    return replace(
+        base,
+        nearest=replace(base.nearest, more=more),
+        median=replace(base.median, more=more),
+        whole=whole,
+        widest=replace(base.widest, more=more),
+        symbol="ε",
+        also=f"This applies to rare tokens. A frequent token stays unchanged in "
+        f"{1 - mechanism.p:.0%} of cases, and is then not protected.",
+    )
+
+
+def _custext_guarantees(mechanism: CusText, found: TokenDistances) -> Guarantees:
+    """Return CusText's guarantees: ε within a shared output set, no bound between sets."""
+    epsilon, n = mechanism.epsilon, len(found.tokens)
+    is_shared = mechanism.mapping == "conservative"
+    own = 1.0 if is_shared else math.inf
+    others = Guarantee("two tokens of different sets", epsilon, math.inf)
+    of = f"a token and another of its set of {mechanism.k}"
+    what = f"this text of {n} tokens and any text with other tokens of the same sets"
+    return Guarantees(
+        Guarantee(of, epsilon, own),
+        others,
+        Guarantee(what, epsilon, own * n) if n > 1 else None,
+        others,
+        n_tokens=n,
+        pairs=(f"within a visible set of {mechanism.k} tokens", "between two sets"),
+        symbol="ε",
+        also="The set of a token is visible: nothing is guaranteed between sets."
+        if is_shared
+        else "Each token has its own set, so nothing is guaranteed. Use mapping=conservative.",
+    )
+
+
+_GUARANTEES: dict[type, Callable[..., Guarantees]] = {
+    SanText: _santext_guarantees,
+    SanTextPlus: _santext_plus_guarantees,
+    CusText: _custext_guarantees,
+    TEM: _tem_guarantees,
+}

@@ -1,0 +1,1 @@
+"""Exact and fast nearest-token search for noisy vectors."""

@@ -1,0 +1,216 @@
+"""Names, guarantees and training commands of a defence's settings, for pages and commands.
+
+The name is what the command line takes: `text_to_text:eta=75`, `text_to_text:eta=60+int8`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leakscope.core.defences.entries import (
+    ChainEntry,
+    DefenceEntry,
+    chain_of,
+    settings_by_stage,
+    stages_of,
+)
+from leakscope.core.defences.registry import DEFENCES, check_order, entry_of, guarantee_of
+from leakscope.core.defences.shipped import find_shipped
+from leakscope.core.defences.spec_parser import read_defence
+from leakscope.core.defences.trained.registry import TRAINED_DEFENCES, is_of_network
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.specs import DefenceSpec
+
+NO_PROMISE = "none, because each token has its own set, and the set is visible"
+"""The guarantee of CusText with `mapping=aggressive`, for any ε."""
+
+_NO_NOISE = "none, because with ε = 0 it is trained without noise"
+"""The guarantee of a classifier trained without noise, the reference of private ones."""
+
+
+def setting_name(defence: str, settings: Mapping[str, Any]) -> str:
+    """Return the name of a defence with its settings, as `read_setting` parses it.
+
+    Examples
+    --------
+    >>> setting_name("text_to_text+int8", {"text_to_text.eta": 60.0})
+    'text_to_text:eta=60+int8'
+    >>> setting_name("custext", {"mapping": "aggressive", "epsilon": 4.0})
+    'custext:epsilon=4,mapping=aggressive'
+    """
+    stages = stages_of(defence)
+    parts = []
+    for stage in stages:
+        head = f"{stage}." if len(stages) > 1 else ""
+        own = {k.removeprefix(head): v for k, v in settings.items() if k.startswith(head)}
+        told = ",".join(f"{name}={_number(own[name])}" for name in sorted(own) if "." not in name)
+        parts.append(f"{stage}:{told}" if told else stage)
+    return "+".join(parts)
+
+
+def _number(value: Any) -> str:
+    """Format a setting's value; floats are as short as possible."""
+    if isinstance(value, float) and float(f"{value:g}") == value:
+        return f"{value:g}"
+    return str(value)
+
+
+def read_setting(told: str, option: str = "defence") -> DefenceSpec:
+    """Parse the name of a defence with its settings to a spec.
+
+    Raises
+    ------
+    InvalidInputError
+        No such defence or setting, a value outside its range, or stages in an impossible order; the
+        message names the remedy.
+
+    Examples
+    --------
+    >>> read_setting("truncation:dimension=96")
+    DefenceSpec(name='truncation', settings=(('dimension', 96),))
+    """
+    check_order([each.partition(":")[0] for each in stages_of(told)])
+    return read_defence(told, option=option, known=_KNOWN)
+
+
+_KNOWN: Mapping[str, DefenceEntry] = {**DEFENCES, **TRAINED_DEFENCES}
+
+
+def entry_shown(defence: str) -> DefenceEntry:
+    """Return the registry entry of any defence or chain; only a title if it is unknown."""
+    try:
+        if len(stages_of(defence)) > 1 and all(s in _KNOWN for s in stages_of(defence)):
+            return chain_of(stages_of(defence), _KNOWN)
+        return _KNOWN[defence] if defence in _KNOWN else entry_of(defence)
+    except InvalidInputError:  # rows of other versions may name unknown defences
+        return DefenceEntry(defence, "", "", "", "vector")
+
+
+def can_follow(stages: Sequence[str]) -> list[str]:
+    """Return the defences that can follow the given stages in a chain.
+
+    Examples
+    --------
+    >>> can_follow(["binary", "text_to_text"])
+    []
+    """
+    found = []
+    for name, entry in DEFENCES.items():
+        if entry.is_baseline or name in stages:
+            continue
+        try:
+            chain_of((*stages, name), _KNOWN)
+        except InvalidInputError:
+            continue
+        found.append(name)
+    return found
+
+
+def first_of(spec: DefenceSpec) -> DefenceSpec:
+    """Return the first stage of a chain with its settings, which decides its guarantee.
+
+    For a network, this is the mechanism that protects its users' texts.
+    """
+    if is_of_network(spec.name):
+        return input_mechanism(dict(spec.settings))
+    entry = entry_shown(spec.name)
+    if not isinstance(entry, ChainEntry):
+        return spec
+    first = entry.stages[0]
+    return DefenceSpec.of(first, settings_by_stage(entry, dict(spec.settings))[first])
+
+
+def describe_promise(spec: DefenceSpec) -> str:
+    """Describe a setting's guarantee; "" if its kind of defence has none."""
+    entry = entry_shown(spec.name)
+    nothing = _NO_NOISE if entry.acts_on == "model" else NO_PROMISE
+    return entry.guarantee and (guarantee_of(spec) or nothing)
+
+
+def why_not_tried(spec: DefenceSpec, encoder: str) -> str:
+    """Explain why a defence cannot be tried on a sentence here; "" if it can.
+
+    A trained defence can be used if it ships for the encoder.
+
+    Examples
+    --------
+    >>> why_not_tried(DefenceSpec(name="gaussian+int8"), "minilm")
+    ''
+    """
+    defence = spec.name
+    unknown = [name for name in stages_of(defence) if name not in DEFENCES]
+    if entry_shown(defence).acts_on == "model":
+        return (
+            "It protects the texts that a classifier was trained on. It leaves the vector of a "
+            "sentence unchanged, so there is nothing to try here."
+        )
+    if is_of_network(defence):
+        return (
+            "It is a network, fine-tuned on protected texts; it releases nothing itself. Choose "
+            "the mechanism that protects its users' texts to try a sentence."
+        )
+    trained = [TRAINED_DEFENCES[name].title for name in unknown if name in TRAINED_DEFENCES]
+    if trained and len(trained) == len(unknown):
+        if find_shipped(spec, encoder) is not None:
+            return ""
+        return (
+            f"{trained[0]} has to be trained, and no trained one ships for this setting. Train it "
+            "with the command below, then use it as `--encoder defended:DIR`."
+        )
+    return (
+        "It cannot be tried here: it is a trained defence, or comes from another version."
+        if unknown
+        else ""
+    )
+
+
+def training_command(spec: DefenceSpec) -> str:
+    """Return the command that trains a defence; "" if nothing is trained.
+
+    Examples
+    --------
+    >>> training_command(DefenceSpec(name="leace+int8"))
+    'leakscope defend --defence leace --texts FILE --label-column COLUMN --out DIR'
+    """
+    stages = stages_of(spec.name)
+    for name in stages:
+        entry = TRAINED_DEFENCES.get(name)
+        if entry is not None:
+            head = f"{name}." if len(stages) > 1 else ""
+            own = {k.removeprefix(head): v for k, v in spec.settings if k.startswith(head)}
+            told = "".join(f" --set {k}={_number(v)}" for k, v in own.items() if "." not in k)
+            is_labelled = entry.needs_labels or own.get("against") == "attribute"
+            label = " --label-column COLUMN" if is_labelled else ""
+            return f"leakscope defend --defence {name}{told} --texts FILE{label} --out DIR"
+    return ""
+
+
+def strength(defence: str, settings: Mapping[str, Any]) -> str:
+    """Format the settings of a defence in a few words.
+
+    Examples
+    --------
+    >>> strength("text_to_text", {"eta": 75.0}), strength("truncation", {"dimension": 96})
+    ('η 75', 'to 96 dimensions')
+    >>> strength("binary", {}), strength("text_to_text+int8", {"text_to_text.eta": 60.0})
+    ('', 'η 60')
+    >>> strength("adversarial", {"against": "words", "weight": 0.3})
+    'against words, λ 0.3'
+    """
+    known = entry_shown(defence).strengths
+    return ", ".join(
+        known[k].named(v) if k in known else f"{k.rpartition('.')[2]} {v}"
+        for k, v in settings.items()
+    )
+
+
+def input_mechanism(settings: Mapping[str, Any]) -> DefenceSpec:
+    """Return the mechanism that protects a network's input, with the network's η.
+
+    Examples
+    --------
+    >>> input_mechanism({"eta": 75.0, "network": "bilstm", "sends": "text_to_text"})
+    DefenceSpec(name='text_to_text', settings=(('eta', 75.0),))
+    """
+    return DefenceSpec.of(settings["sends"], {"eta": settings["eta"]})

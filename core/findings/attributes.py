@@ -1,0 +1,324 @@
+"""Findings on attribute inference: how often a vector leaks an author or another attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from typing import TYPE_CHECKING
+
+from leakscope.core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
+from leakscope.core.encoders.registry import ENCODERS
+from leakscope.core.errors import ArtifactError
+from leakscope.core.figures.attributes import accuracy_figure
+from leakscope.core.figures.representations import encoder_title
+from leakscope.core.findings.commands import command_of
+from leakscope.core.findings.finding import UNMEASURED, Fact, Finding, Table
+from leakscope.core.findings.prose import plain
+from leakscope.core.findings.shared import ENCODER, INTERVAL, provenance_facts
+from leakscope.core.formatting import format_percent
+from leakscope.core.results import Score
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.attributes import curves as attributes
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+TABLES = ("attributes-novels", "attributes-books")
+"""The tables in results/ that hold the shipped rows."""
+
+NOT_MEASURED = Finding(
+    title="Does a vector reveal who wrote the text?",
+    facts=UNMEASURED,
+    commands=tuple(map(command_of, TABLES)),
+)
+
+_FIVE = 5
+
+_INPUTS = {"vectors": "the vector", "texts": "the raw text", "nothing": "none"}
+
+
+def authors() -> Finding:
+    """Build the finding on how many authors the strongest attack names, from the shipped rows.
+
+    Raises
+    ------
+    ArtifactError
+        There are no rows, or none of an attack on the bundled encoder.
+    """
+    rows = attributes.load_shipped()
+    if not rows:
+        raise ArtifactError(f"{attributes.SHIPPED} contains no rows on attributes.")
+    finding = authors_at(rows, first_view(rows))
+    if finding.facts == UNMEASURED:
+        raise ArtifactError(f"{attributes.SHIPPED} contains no rows on an attack on {ENCODER}.")
+    return finding
+
+
+def first_view(rows: Sequence[Row]) -> attributes.View:
+    """Return the default view: all labels, and the most labelled texts of each."""
+    source = attributes.labelled_sources(rows)[0]
+    labels, sizes = attributes.views_of(rows, source)
+    return attributes.View(source, labels[-1], sizes[-1])
+
+
+def authors_at(rows: Sequence[Row], view: attributes.View, along: str = "n_per_label") -> Finding:
+    """Build the finding on how many authors of novels the strongest attack names at a view.
+
+    Parameters
+    ----------
+    along : str
+        The x-axis of the accuracy plot, one of ALONG.
+    """
+    finding = attribute_at(rows, view, along, data="passages of novels")
+    return replace(finding, commands=NOT_MEASURED.commands)
+
+
+def attribute_at(rows: Sequence[Row], view: attributes.View, along: str, *, data: str) -> Finding:
+    """Build the finding on how often the strongest attack infers the right label.
+
+    Parameters
+    ----------
+    along : str
+        The x-axis of the accuracy plot, one of ALONG.
+    data : str
+        Description of the texts.
+    """
+    what = str(rows[0].get("label", "label"))
+    figure = _accuracy_plot(rows, view, along, what)
+    alt = (
+        f"Share of texts whose {what} is inferred correctly{_among_five(view)}, by "
+        f"{_axis_name(along, what)}, one line per attack, with guessing"
+    )
+    attack = attributes.strongest(rows, view, ENCODER)
+    one = attributes.mean_at(rows, view, attack, "top1", ENCODER)
+    if one is None:
+        none = "No attack on this encoder's vectors was measured at this size."
+        return replace(NOT_MEASURED, body=none, figure=figure, alt=alt)
+    title = (
+        f"From a vector, an attack names the right one of {view.n_labels} {_plural(what)} for "
+        f"{format_percent(one.value)} of the texts"
+    )
+    balanced = attributes.mean_at(rows, view, attack, "balanced", ENCODER)
+    if balanced is not None:
+        title += f", {format_percent(balanced.value)} if each {what} counts equally"
+    unseen = _unseen_works(rows, view, attack)
+    if unseen is not None:
+        title += f" (on unseen works: {format_percent(unseen[0].value)})"
+    sentences = (
+        f"The attack (the {ATTRIBUTE_ATTACKS[attack].title.lower()}) has {view.n_per_label:,} "
+        f"labelled texts of each {plain(what)}. It is right for "
+        f"{_format_share(one, is_bold=True)} of {one.n:,} other texts ({plain(data)}, "
+        f"{encoder_title(ENCODER)}); guessing is right for {format_percent(one.chance)}.",
+        _describe_balanced(balanced),
+        _describe_top_five(rows, view, attack, what),
+        _describe_unseen_works(unseen, what),
+    )
+    return Finding(
+        title=title,
+        body=" ".join(filter(None, sentences)),
+        figure=figure,
+        alt=alt,
+        table=_accuracy_table(rows, view),
+        facts=(
+            *_facts(view, attack, one.n, what, data),
+            *_text_baseline_fact(rows, view, one),
+            *_lost_advantage_fact(rows, view, attack, what),
+            *provenance_facts(row.provenance for row in rows),
+        ),
+    )
+
+
+def describe_parts(rows: Sequence[Row], view: attributes.View) -> str:
+    """Describe accuracy from a vector's topic and from its remainder; empty if not measured."""
+    attack = attributes.strongest(rows, view, ENCODER)
+    topic, rest = (
+        attributes.mean_at(rows, view, attack, f"top{view.k}_{part}", ENCODER)
+        for part in ("topic", "rest")
+    )
+    if topic is None or rest is None:
+        return ""
+    return (
+        "**Topic or the rest?** Each vector is split in two: the part that the text's content "
+        "words predict (topic), and the rest. From the topic alone, the attack is "
+        f"right{_among_five(view)} for {_format_share(topic)} of the texts; from the rest alone, "
+        f"for {_format_share(rest)}; guessing is right for {format_percent(topic.chance)}. The "
+        "rest contains style, but also some topic that this prediction misses."
+    )
+
+
+def _facts(view: attributes.View, attack: str, n: int, what: str, data: str) -> tuple[Fact, ...]:
+    """Return the facts of an attribute attack: data, sample size, attacker, access and cost."""
+    return (
+        ("Data", f"{data}; labelled texts from {attributes.SOURCES[view.source]}"),
+        ("n", f"{n:,} texts"),
+        ("Interval", INTERVAL),
+        ("Attacker", ATTRIBUTE_ATTACKS[attack].title),
+        ("Access", f"vectors, and some texts with a known {what}"),
+        (
+            "Cost",
+            f"trained on {view.n_per_label:,} texts of each of {view.n_labels} {_plural(what)}",
+        ),
+    )
+
+
+def _accuracy_plot(rows: Sequence[Row], view: attributes.View, along: str, what: str) -> go.Figure:
+    """Draw accuracy by attack, with readable names of encoders and axes."""
+    figure = accuracy_figure(attributes.curves(rows, view, along), along, view.k)
+    what = escape(what).replace("%", "&#37;")  # in a figure, < and & are markup and %{ a field
+    for trace in figure.data:
+        title, _, name = str(trace.name).rpartition(", ")
+        if title and name in ENCODERS:
+            trace.name = f"{title}, {encoder_title(name)}"
+        elif trace.name == "shuffled labels":
+            trace.name = f"shuffled {_plural(what)} (control)"
+    each = f"labelled texts per {what}"
+    figure.update_xaxes(title=each if along == "n_per_label" else f"number of {_plural(what)}")
+    return figure
+
+
+def _plural(what: str) -> str:
+    """Return the plural of a label name; "labels" if the name is irregular."""
+    return f"{what}s" if what.isalpha() and not what.endswith(("s", "x", "y")) else "labels"
+
+
+def _axis_name(along: str, what: str) -> str:
+    """Name the quantity on the figure's axis."""
+    if along == "n_per_label":
+        return f"number of labelled texts per {what}"
+    return f"number of {_plural(what)}"
+
+
+def _among_five(view: attributes.View) -> str:
+    """Return the phrase for top-5 accuracy; empty for top-1."""
+    return " within the top five" if view.k == _FIVE else ""
+
+
+def _format_share(score: Score, *, is_bold: bool = False) -> str:
+    """Return a share as a percentage for a sentence, with its interval if it has one."""
+    value, interval = score.in_percent().parts(0)
+    mark = "**" if is_bold else ""
+    text = f"{mark}{value} %{mark}"
+    return f"{text} (95 % CI {interval})" if score.ci95.is_known else text
+
+
+def _describe_balanced(score: Score | None) -> str:
+    """Describe the balanced accuracy for unequal labels; empty if not measured."""
+    if score is None:
+        return ""
+    return (
+        "Some labels are more frequent than others. Balanced accuracy, the mean over labels, is "
+        f"{_format_share(score, is_bold=True)}; guessing reaches {format_percent(score.chance)}."
+    )
+
+
+def _describe_top_five(rows: Sequence[Row], view: attributes.View, attack: str, what: str) -> str:
+    """Describe how often the right label is among the top five; empty for a top-1 view."""
+    five = attributes.mean_at(rows, view, attack, f"top{_FIVE}", ENCODER)
+    if five is None or view.k != _FIVE:
+        return ""
+    return (
+        f"Its five likeliest answers contain the right {plain(what)} for "
+        f"{_format_share(five, is_bold=True)} of the texts; those of guessing, for "
+        f"{format_percent(five.chance)}."
+    )
+
+
+def _format_score(score: Score) -> str:
+    """Format a share as a percentage with its interval, for a table cell."""
+    return f"{score.in_percent().format(0)} %"
+
+
+def _text_baseline_fact(rows: Sequence[Row], view: attributes.View, one: Score) -> tuple[Fact, ...]:
+    """Return the fact on the best attack on the raw text, compared with that on vectors."""
+    found = [
+        (score, entry.title.lower())
+        for name, entry in ATTRIBUTE_ATTACKS.items()
+        if entry.is_baseline
+        and (score := attributes.mean_at(rows, view, name, "top1", "")) is not None
+    ]
+    if not found:
+        return ()
+    best, title = max(found, key=lambda each: each[0].value)
+    comparison = f", {'more' if best.value > one.value else 'less'} than with the vector"
+    if not best.is_resolved_from(one):
+        comparison = ", not significantly different from the vector"
+    return (
+        (
+            "Baseline",
+            f"With the text itself, the best attack ({title}) is right for {_format_share(best)}"
+            f"{comparison}.",
+        ),
+    )
+
+
+def _other_works_view(rows: Sequence[Row], view: attributes.View) -> attributes.View | None:
+    """Return the view whose labelled texts come from other works; None if not measured."""
+    if view.source == "group":
+        return view
+    labels, sizes = attributes.views_of(rows, "group")
+    return attributes.View("group", labels[-1], sizes[-1], view.k) if labels else None
+
+
+def _unseen_works(
+    rows: Sequence[Row], view: attributes.View, attack: str
+) -> tuple[Score, attributes.View] | None:
+    """Return the accuracy on works that the attack never saw, with its view.
+
+    None if not measured, or if the view itself shows it.
+    """
+    at = _other_works_view(rows, view)
+    if at is None or at is view:
+        return None
+    score = attributes.mean_at(rows, at, attack, "top1", ENCODER)
+    return None if score is None else (score, at)
+
+
+def _describe_unseen_works(unseen: tuple[Score, attributes.View] | None, what: str) -> str:
+    """Describe the accuracy on works that the attack never saw; empty if not measured."""
+    if unseen is None:
+        return ""
+    score, at = unseen
+    return (
+        f"On unseen works ({at.n_labels} {plain(_plural(what))}), it is right for "
+        f"{_format_share(score)}; guessing, for {format_percent(score.chance)}."
+    )
+
+
+def _lost_advantage_fact(
+    rows: Sequence[Row], view: attributes.View, attack: str, what: str
+) -> tuple[Fact, ...]:
+    """Return the fact on how much of the accuracy is lost on other works of the same label."""
+    at = _other_works_view(rows, view)
+    if at is None:
+        return ()
+    share = attributes.mean_at(rows, at, attack, f"topic_share_top{view.k}", ENCODER)
+    if share is None:
+        return ()
+    return (
+        (
+            "Unseen works",
+            f"Trained only on other works of the same {what}, the attack loses "
+            f"{_format_share(share)} of its advantage over guessing{_among_five(view)} (tested on "
+            f"{at.n_labels} {_plural(what)}): it partly recognises the work, such as a book.",
+        ),
+    )
+
+
+def _accuracy_table(rows: Sequence[Row], view: attributes.View) -> Table:
+    """Return a table of the accuracy of each attack at a view, those on raw text included."""
+    tops = attributes.tops(view.n_labels)
+    lines = []
+    for name, entry in ATTRIBUTE_ATTACKS.items():
+        encoder = "" if entry.is_baseline else ENCODER
+        found = [attributes.mean_at(rows, view, name, f"top{k}", encoder) for k in tops]
+        if found[0] is not None:
+            lines.append(
+                (
+                    entry.title,
+                    _INPUTS[entry.reads],
+                    *("" if s is None else _format_score(s) for s in found),
+                )
+            )
+    columns = ("Attack", "Input", "Top 1", "Top 5")
+    return Table(columns=columns[: 2 + len(tops)], rows=tuple(lines))

@@ -1,0 +1,42 @@
+"""The commands that reproduce a finding: a study, with the spec stored beside its table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_DATA = "--files DATA"
+_SPECS = "results"
+_STUDIES = {
+    "inversion": "attacks",
+    "learning": "scaling",
+    "membership-classifiers": "membership-classifiers",
+    "membership-sentences": "membership-sentences",
+    "membership-words": "membership-words",
+    "private-training": "private-training",
+} | dict.fromkeys(("dual-encoders", "representations", "sentence-bert", "word-vectors"), "encoders")
+"""Studies of tables whose name does not begin with the study's, or whose study has two words."""
+
+
+def is_table(command: str) -> bool:
+    """Return whether a string names a table in results/ rather than a command."""
+    return " " not in command
+
+
+def command_of(command: str) -> str:
+    """Return a command unchanged, or the command that reproduces a table in results/.
+
+    Examples
+    --------
+    >>> command_of("tradeoff")
+    'leakscope study tradeoff --spec results/tradeoff.spec.json --files DATA'
+    """
+    if not is_table(command):
+        return command
+    spec = Path(_SPECS) / f"{command}.spec.json"
+    return f"leakscope study {_study_of(command)} --spec {spec.as_posix()} {_DATA}"
+
+
+def _study_of(table: str) -> str:
+    """Return the name of the study that produced a table."""
+    own = (study for name, study in _STUDIES.items() if f"{table}-".startswith(f"{name}-"))
+    return next(own, table.partition("-")[0])

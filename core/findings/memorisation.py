@@ -1,0 +1,91 @@
+"""Findings on memorisation: how much a language model leaks of planted canaries."""
+
+from __future__ import annotations
+
+import math
+
+from leakscope.core.figures.memorisation import (
+    MODELS,
+    describe_times,
+    fewest_memorised,
+    insertions_figure,
+    memorisation_headline,
+)
+from leakscope.core.findings.commands import command_of
+from leakscope.core.findings.finding import Fact, Finding, Table
+from leakscope.core.findings.shared import provenance_facts
+from leakscope.core.formatting import join_words
+from leakscope.core.studies.memorisation.summary import (
+    SHIPPED,
+    Memorisation,
+    Planted,
+    load_memorisation,
+)
+
+
+def canaries() -> Finding:
+    """Build the finding on the exposure of planted canaries, from the shipped rows."""
+    return canaries_of(load_memorisation(SHIPPED))
+
+
+def canaries_of(found: Memorisation) -> Finding:
+    """Build the finding on the exposure of canaries by how often they were planted."""
+    scores = [(MODELS[p.model], describe_times(p.insertions), p.exposure) for p in found.planted]
+    return Finding(
+        title=memorisation_headline(found),
+        body=f"The **exposure** ranks a secret (canary) among {found.n_values:,} possible "
+        f"values, from 0 (last) to {found.law.most or 0:.1f} bits (first). "
+        f"{_describe_exposures(found)} {_describe_fewer(found)}",
+        figure=insertions_figure(found),
+        alt="Exposure in bits by the number of times a canary was planted",
+        table=Table(
+            columns=("Model", "Planted", "Exposure, bits"),
+            rows=tuple((model, times, score.format()) for model, times, score in scores),
+        ),
+        facts=canary_facts(found),
+        commands=(command_of("memorisation"),),
+    )
+
+
+def _describe_exposures(found: Memorisation) -> str:
+    """Describe the exposure after the fewest insertions that leak, and the highest exposure."""
+    most = max(found.planted, key=lambda point: point.exposure.value)
+    points = dict.fromkeys([fewest_memorised(found) or most, most])
+    first, *others = (_describe_exposure(point, found.law.most) for point in points)
+    return " ".join([f"{first}; chance gives {found.law.mean:.2f}.", *(f"{o}." for o in others)])
+
+
+def _describe_exposure(point: Planted, most_bits: float | None) -> str:
+    """Describe the mean exposure of secrets that were planted equally often."""
+    planted = f"Secrets planted {describe_times(point.insertions)}"
+    if most_bits is not None and math.isclose(point.exposure.value, most_bits):
+        return f"{planted} all reach **{most_bits:.1f}**"
+    return f"{planted} have a mean of {point.exposure.in_text(is_bold=True)}"
+
+
+def _describe_fewer(found: Memorisation) -> str:
+    """Describe what is known of fewer insertions than the fewest that leak."""
+    fewest = fewest_memorised(found)
+    if fewest is None:
+        return "This does not prove that they are safe."
+    tested = [
+        describe_times(point.insertions)
+        for point in found.planted
+        if point.model == fewest.model and 0 < point.insertions < fewest.insertions
+    ]
+    named = f" (tested: {join_words(tested)})" if tested else ""
+    return f"Fewer repetitions{named} are not proven safe."
+
+
+def canary_facts(found: Memorisation) -> tuple[Fact, ...]:
+    """Return the facts of the canary measurement: data, sample size, attacker and cost."""
+    most = max(found.planted, key=lambda point: point.exposure.value)
+    return (
+        ("Data", f"{found.n_texts:,} sentences, {found.epochs} passes"),
+        ("n", f"{most.exposure.n:,} canaries for each number of times planted"),
+        ("Interval", "95 %, in brackets, over canaries and seeds"),
+        ("Attacker", "Ranks all possible values by their likelihood under the model"),
+        ("Access", "the model's probabilities"),
+        ("Cost", f"{found.n_values:,} values tried for each secret; no training"),
+        *provenance_facts(found.provenances),
+    )

@@ -1,0 +1,92 @@
+"""Sentences and facts that several findings share: attackers, intervals, provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from leakscope.core.attacks.inversion import shipped as stored
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.errors import ArtifactError
+from leakscope.core.findings.finding import Fact
+from leakscope.core.findings.versions import format_versions
+from leakscope.core.results import Score
+from leakscope.core.results.provenance import NOT_RECORDED, Provenance, describe_measured
+from leakscope.core.storage.artifacts import META, read_record
+
+ENCODER = "minilm"
+
+
+INTERVAL = "95 % CI"
+
+
+F1_EXPLAINED = "F1 also counts wrong answers: 0 is no word, 100 is every word and no wrong answer"
+
+
+def describe_every_word(f1: float | None) -> str:
+    """Describe the F1 that counts out-of-vocabulary words as missed; empty if not recorded."""
+    if f1 is None:
+        return ""
+    return (
+        " The F1 leaves out words outside the attack's vocabulary. With these words counted as "
+        f"missed, the F1 would be **{f1:.0f}**."
+    )
+
+
+def held_out_records() -> dict[str, Any]:
+    """Load the training records of shipped attacks that have a held-out score.
+
+    Raises
+    ------
+    ArtifactError
+        No shipped attack has one.
+    """
+    found = {
+        name: dict(read_record(stored.WEIGHTS / ENCODER / name / META, training=dict)["training"])
+        for name in INVERSION_ATTACKS
+        if (stored.WEIGHTS / ENCODER / name / META).exists()
+    }
+    scored = {name: record for name, record in found.items() if record.get("held_out")}
+    if not scored:
+        raise ArtifactError("No shipped attack has a recorded score on held-out sentences.")
+    return scored
+
+
+def needs(attack: str) -> str:
+    """Return what an inversion attack needs in addition to the vector."""
+    return INVERSION_ATTACKS[attack].access.needs
+
+
+def attacker_facts(
+    attack: str, n_texts: int, record: dict[str, Any] | None = None
+) -> tuple[Fact, ...]:
+    """Return the facts on attacker, access and cost of an inversion attack."""
+    trained = f"trained on {n_texts:,} sentences"
+    if record and "seconds" in record:
+        trained += f" in {float(record['seconds']) / 60:.0f} minutes"
+    return (
+        ("Attacker", INVERSION_ATTACKS[attack].title),
+        ("Access", needs(attack)),
+        ("Cost", trained),
+    )
+
+
+def list_f1_scores(scores: dict[str, Score]) -> str:
+    """Return the F1 by attack as text, for a figure's alternative text."""
+    return ", ".join(f"{INVERSION_ATTACKS[n].title} {s.value:.0f}" for n, s in scores.items())
+
+
+def provenance_facts(found: Any) -> tuple[Fact, ...]:
+    """Return the facts on date, machine and library versions of measurements."""
+    known: Sequence[Provenance | None] = list(found)
+    text = describe_measured(known, otherwise=NOT_RECORDED)
+    return (
+        ("Measured", text.removeprefix("measured ")),
+        *versions_of(each.versions for each in known if each is not None),
+    )
+
+
+def versions_of(found: Iterable[Mapping[str, str]]) -> tuple[Fact, ...]:
+    """Return the fact on the library versions of measurements; none if not recorded."""
+    texts = {format_versions(each): None for each in found}
+    return (("Versions", "; ".join(filter(None, texts))),) if any(texts) else ()

@@ -1,0 +1,1 @@
+"""File storage: atomic writes, checksummed artifacts, the cache on disk and its encryption."""

@@ -1,0 +1,193 @@
+"""Attribute inference on a user's labelled texts, as a background job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.core.attacks.attributes.draw import Draw, Plan, draw
+from leakscope.core.attacks.attributes.examples import Examples
+from leakscope.core.attacks.attributes.experiment import (
+    Case,
+    CaseResult,
+    SharedVectors,
+    encode_draws,
+    run_cases,
+)
+from leakscope.core.attacks.attributes.parts import TopicMap
+from leakscope.core.attacks.attributes.program import Linear
+from leakscope.core.attacks.attributes.registry import make_attribute_attack
+from leakscope.core.attacks.attributes.sources import load_examples
+from leakscope.core.encoders.cache import CachedEncoder
+from leakscope.core.encoders.shared import shared_encoder
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.attributes.request import (
+    MOST_LABELS,
+    MOST_PER_LABEL,
+    AttributeRequest,
+    InferenceResult,
+)
+from leakscope.core.studies.attributes.rows import rows_from_cases
+
+_MOST_TARGETS, _FEWEST, _MOST = 1000, 10, 100
+"""The total number of targets, and the fewest and most per label."""
+
+_SIZES = (2, 5, 10, 20, 50)
+_N_UNSEEN = 60
+
+
+def infer_attribute(
+    request: AttributeRequest, examples: Examples | None, on_progress: OnProgress = no_progress
+) -> InferenceResult:
+    """Run the linear probe and the bag-of-words baseline on drawn texts, at every size.
+
+    Parameters
+    ----------
+    examples : Examples or None
+        Of an upload; a corpus is read here.
+
+    Raises
+    ------
+    InvalidInputError
+        Fewer than two labels have enough texts.
+    """
+    on_progress(0.0, "Reading the texts")
+    examples = examples or load_examples(request.source)
+    on_progress(0.02, "Drawing labelled texts and targets")
+    drawn = _draw_texts(request, examples)
+    encoder = shared_encoder(request.on)
+    if not request.is_upload:  # no vectors of uploads are stored on disk
+        encoder = CachedEncoder(encoder)
+    draws = {request.seed: drawn}
+    shared = encode_draws(
+        examples, draws, encoder, _scaled_progress(on_progress, 0.05, 0.7, "Encoding")
+    )
+    cases = _cases(request, drawn)
+    probe = run_cases(
+        make_attribute_attack("linear"),
+        cases,
+        examples,
+        draws,
+        shared,
+        _scaled_progress(on_progress, 0.7, 0.8, "Training the probe"),
+    )
+    words = run_cases(
+        make_attribute_attack("words"),
+        _largest_cases(cases),
+        examples,
+        draws,
+        on_progress=_scaled_progress(on_progress, 0.8, 0.95, "Training the bag of words"),
+    )
+    on_progress(0.95, "Separating topic and rest")
+    rows = [
+        *_with_cell(request, "linear", rows_from_cases(probe, examples, draws, shared)),
+        *_with_cell(request, "words", rows_from_cases(words, examples, draws)),
+    ]
+    unseen = _unseen_texts(examples, drawn, request)
+    return InferenceResult(
+        rows=tuple(rows),
+        labels=drawn.labels,
+        linear=_largest_probe(probe),
+        topic=_topic_map(examples, shared, unseen, request.split),
+        unseen=tuple((examples.texts[i], examples.labels[i]) for i in unseen),
+    )
+
+
+def _scaled_progress(on_progress: OnProgress, start: float, end: float, told: str) -> OnProgress:
+    """Return a progress callback that maps [0, 1] to [start, end] with a fixed message."""
+    return lambda done, _: on_progress(start + (end - start) * done, told)
+
+
+def _draw_texts(request: AttributeRequest, examples: Examples) -> Draw:
+    """Draw labelled texts and targets; if too few labels qualify, of all that do."""
+    n_labels = min(request.n_labels, len(set(examples.labels)), MOST_LABELS)
+    plan = Plan(
+        n_labels=n_labels,
+        n_per_label=min(request.n_per_label, MOST_PER_LABEL),
+        n_targets=int(np.clip(_MOST_TARGETS // n_labels, _FEWEST, _MOST)),
+        split=request.split,
+        seed=request.seed,
+    )
+    try:
+        return draw(examples, plan)
+    except InvalidInputError:
+        return draw(examples, replace(plan, n_labels=0))
+
+
+def _cases(request: AttributeRequest, drawn: Draw) -> list[Case]:
+    """Return the cases of every size, and one with shuffled labels at the largest."""
+    ((source, known),) = drawn.known.items()
+    n_labels, n_known = known.shape
+    labels = sorted({max(2, n_labels // 4), max(2, n_labels // 2), n_labels})
+    sizes = sorted({*(size for size in _SIZES if size < n_known), n_known})
+    plain = [Case(request.seed, source, n, size) for n in labels for size in sizes]
+    return [*plain, replace(plain[-1], is_shuffled=True)]
+
+
+def _largest_cases(cases: Sequence[Case]) -> list[Case]:
+    """Return the cases with the most labels or the most texts per label: each takes seconds."""
+    most = cases[-1]
+    return [
+        case
+        for case in cases
+        if not case.is_shuffled
+        and (case.n_labels == most.n_labels or case.n_per_label == most.n_per_label)
+    ]
+
+
+def _with_cell(request: AttributeRequest, attack: str, rows: Sequence[Row]) -> list[Row]:
+    """Give rows the cell entries that those of the study have: attack, split, label, encoder."""
+    cell: Mapping[str, Any] = {
+        "attribute_attack": attack,
+        "split": request.split,
+        "label": request.attribute,
+        **({"encoder": request.on.name} if attack == "linear" else {}),
+    }
+    return [replace(row, cell=dict(cell)) for row in rows]
+
+
+def _largest_probe(found: Sequence[CaseResult]) -> Linear:
+    """Return the linear probe that was trained on the most labelled texts."""
+    plain = [each for each in found if not each.case.is_shuffled]
+    linear = max(plain, key=lambda each: (each.case.n_labels, each.case.n_per_label)).linear
+    assert linear is not None
+    return linear
+
+
+def _unseen_texts(examples: Examples, drawn: Draw, request: AttributeRequest) -> NDArray[np.int64]:
+    """Return the indices of a few targets per label, of one group if groups are split."""
+    rng = np.random.default_rng([request.seed, 14])
+    most = max(1, _N_UNSEEN // len(drawn.labels))
+    found: list[int] = []
+    for i in range(len(drawn.labels)):
+        own = rng.permutation(drawn.targets[drawn.truth == i]).tolist()
+        if request.split == "group" and examples.groups is not None and own:
+            group = examples.groups[own[0]]
+            own = [row for row in own if examples.groups[row] == group]
+        found += own[:most]
+    return np.array(found, np.int64)
+
+
+def _topic_map(
+    examples: Examples, shared: SharedVectors, unseen: NDArray[np.int64], split: str
+) -> TopicMap | None:
+    """Fit a map from content words to vectors without the unseen texts; None if too few texts."""
+    of = examples.groups
+    if split == "group" and of is not None:
+        aside = {of[i] for i in unseen}
+        is_known = np.array([of[i] not in aside for i in shared.rows])
+    else:
+        is_known = ~np.isin(shared.rows, unseen)
+    rows = shared.rows[is_known]
+    groups = None if of is None else [of[i] for i in rows]
+    try:
+        texts = [examples.texts[i] for i in rows]
+        return TopicMap().fit(texts, shared.vectors[is_known], groups)
+    except InvalidInputError:  # too few texts, or no word that occurs in two of them
+        return None

@@ -1,0 +1,1 @@
+"""Studies of plausible deniability and of its mechanisms."""

@@ -1,0 +1,229 @@
+"""The replacement study: how near a mechanism's replacement is to the original token, by rank.
+
+A cell a mechanism at one strength, on tokens of sentences that ship. Asghar et al. (2024, arXiv
+2411.13784) hold against d_χ-privacy that in many dimensions hardly any replacement is near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.core.assets import RESULTS
+from leakscope.core.corpora import load_bundled
+from leakscope.core.defences.metric_dp.exponential_mechanism import Distances
+from leakscope.core.defences.metric_dp.replacement_ranks import (
+    RANKS,
+    bundled_tokens,
+    rank_classes,
+    replacement_ranks,
+)
+from leakscope.core.defences.protected import generator_of
+from leakscope.core.defences.registry import entry_of, make_defence
+from leakscope.core.defences.setting import strength
+from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.white_box import require_white_box
+from leakscope.core.errors import ArtifactError, InvalidInputError
+from leakscope.core.intervals import percent_interval, wilson_interval
+from leakscope.core.results import Interval, Score
+from leakscope.core.results.rows import Cell, Row
+from leakscope.core.results.tables import markdown_table, read_rows
+from leakscope.core.specs import DefenceSpec, setting
+from leakscope.core.studies.tradeoff.defence_grid import chosen_defences
+
+SHIPPED = RESULTS / "replacements.json"
+"""Shipped results of `leakscope study replacements`."""
+
+MECHANISMS = ("text_to_text", "text_to_text_ranked", "santext", "santext_plus", "custext", "tem")
+"""Mechanisms that replace a text token by token."""
+
+_SAID = (
+    "the token itself",
+    "one of its 10 nearest",
+    "11th to 100th",
+    "101st to 1,000th",
+    "farther",
+)
+
+CLASSES = dict(zip(rank_classes(np.zeros(0, np.int64)), _SAID, strict=True))
+"""Each class of ranks among a token's neighbours, with its title."""
+
+_FEW = 0.1
+"""Percentage below which one decimal would round to zero."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplacementStudy:
+    """Settings of the replacement study: mechanisms, encoder and number of sentences."""
+
+    defences: tuple[str, ...] = setting(
+        MECHANISMS, "mechanisms by name, at all strengths, or one as NAME:SETTING=VALUE"
+    )
+    encoder: str = setting("minilm", "encoder whose tokens they replace")
+    n_texts: int = setting(400, "bundled sentences whose tokens are replaced", low=2)
+    seed: int = setting(0, "random seed of the draws and of the intervals", low=0)
+
+    def cells(self) -> list[Cell]:
+        """Return one cell per mechanism and strength.
+
+        Raises
+        ------
+        InvalidInputError
+            No such defence, or one that replaces no tokens.
+        """
+        specs = chosen_defences(self.defences)
+        for spec in specs:
+            if spec.name not in MECHANISMS:
+                raise InvalidInputError(
+                    f"--defences: {spec.name} does not replace token by token. Choose "
+                    f"among {', '.join(MECHANISMS)}."
+                )
+        shared = {
+            "study": "replacements",
+            "encoder": self.encoder,
+            "n_texts": self.n_texts,
+            "bundled": load_bundled().content_hash[:16],
+        }
+        return [
+            {
+                **shared,
+                "defence": spec.name,
+                "defence_settings": dict(spec.settings),
+                "seed": self.seed,
+            }
+            for spec in specs
+        ]
+
+
+def measure(cell: Cell, folder: Path) -> list[Row]:
+    """Replace the tokens of bundled sentences, and return the share in each class of ranks.
+
+    Per cent of the tokens of each class of ranks; intervals are over sentences, which are drawn
+    whole. Chance is the share of a token that is drawn evenly from all candidates.
+    """
+    encoder = require_white_box(load_encoder(cell["encoder"]), "Replacing tokens")
+    settings = {**cell["defence_settings"], "seed": cell["seed"]}
+    mechanism: Any = make_defence(DefenceSpec.of(cell["defence"], settings))
+    privatizer = mechanism.privatizer(encoder, generator_of(cell["seed"]))
+    ids, texts = bundled_tokens(encoder, cell["n_texts"])
+    groups = texts.tolist()
+    found = replacement_ranks(Distances(encoder, privatizer.ids), ids, privatizer.tokens(ids))
+    sizes = _class_sizes(found.n_candidates)
+    scores = {
+        name: Score(
+            100 * float(held.mean()),
+            _interval(held, groups, cell["seed"]),
+            len(ids),
+            100 * sizes[name] / found.n_candidates,
+        )
+        for name, held in rank_classes(found.ranks).items()
+    }
+    facts = {
+        "n_candidates": found.n_candidates,
+        "n_sentences": len(set(groups)),
+        "middle": found.middle,
+        "n_beyond": int((found.ranks > RANKS[1]).sum()),
+    }
+    return [Row(scores=scores, facts=facts)]
+
+
+def _interval(held: NDArray[np.bool_], groups: Sequence[int], seed: int) -> Interval:
+    """Return the interval of a share over sentences; Wilson's if all tokens agree.
+
+    In that case resampling sentences gives no width.
+    """
+    n = len(set(groups))
+    if n > 1 and (held.all() or not held.any()):
+        return wilson_interval(n * int(held.all()), n)
+    return percent_interval(100 * held.astype(np.float64), groups=groups, seed=seed)
+
+
+def _class_sizes(n_candidates: int) -> dict[str, int]:
+    """Return the number of candidates in each class of ranks."""
+    ranks = np.arange(n_candidates)
+    return {name: int(held.sum()) for name, held in rank_classes(ranks).items()}
+
+
+def load_replacements(path: Path = SHIPPED) -> list[Row]:
+    """Read the measured rows of `leakscope study replacements` from a file.
+
+    Raises
+    ------
+    ArtifactError
+        Missing, damaged, or of another study; the message names the file.
+    """
+    rows = read_rows(path, "replacements").measured
+    try:
+        is_whole = bool(rows) and all(map(_is_complete, rows))
+        markdown(rows)
+    except (KeyError, TypeError, ValueError, AttributeError, InvalidInputError):
+        is_whole = False
+    if not is_whole:
+        raise ArtifactError(
+            f"{path} does not contain results of `leakscope study replacements`. Run the study "
+            "again."
+        )
+    return rows
+
+
+def _is_complete(row: Row) -> bool:
+    """Return whether a row has a score for every class, and an encoder."""
+    return CLASSES.keys() <= row.scores.keys() and isinstance(row["encoder"], str)
+
+
+def describe_setting(row: Row) -> tuple[str, str]:
+    """Return a row's mechanism and strength, as in `("SanText", "ε 12")`."""
+    return entry_of(row["defence"]).title, strength(row["defence"], row["defence_settings"])
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Format the study as a Markdown table: the share of tokens per class of ranks."""
+    columns = [
+        "mechanism",
+        "strength",
+        *(f"{title}, %" for title in CLASSES.values()),
+        "median rank beyond the 10 nearest",
+    ]
+    lines = [_table_row(row) for row in rows]
+    return _introduction(rows) + "\n".join(markdown_table(columns, lines)) + "\n"
+
+
+def _table_row(row: Row) -> list[str]:
+    """Return the table cells of a mechanism, or its error."""
+    told = [*describe_setting(row)]
+    if row.error:
+        return [*told, f"failed: {row.error}"]
+    return [*told, *format_rank_shares(row).values(), format_median_rank(row)]
+
+
+def format_rank_shares(row: Row) -> dict[str, str]:
+    """Format the share of each class of ranks in per cent; small ones with two decimals."""
+    few = {name: row.scores[name].value < _FEW for name in CLASSES}
+    return {name: row.format(name, 2 if is_few else 1) for name, is_few in few.items()}
+
+
+def format_median_rank(row: Row) -> str:
+    """Format the median rank of replacements beyond the 10 nearest, with their number."""
+    return "–" if row["middle"] is None else f"{row['middle']:,} (n {row['n_beyond']:,})"
+
+
+def _introduction(rows: Sequence[Row]) -> str:
+    """Return title and paragraph above the table: numbers of tokens and sentences, and chance."""
+    head = "# What replaces a token\n\n"
+    first = next((row for row in rows if not row.error), None)
+    if first is None:
+        return head
+    own = first.scores[next(iter(CLASSES))]
+    even = ", ".join(f"{first.scores[name].chance:.2g}" for name in CLASSES)
+    return head + (
+        f"{own.n:,} tokens from {first['n_sentences']:,} bundled sentences, each replaced once "
+        f"(random seed {first['seed']}) by one of {first['n_candidates']:,} possible tokens of "
+        f"{first['encoder']}. Columns give the rank of the replacement among the original's "
+        f"neighbours, with 95 % CI over sentences. A uniform draw would give {even} %.\n"
+        "\n"
+    )

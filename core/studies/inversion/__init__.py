@@ -1,0 +1,1 @@
+"""Studies of inversion: attacks, encoders, sentences, paragraphs and candidate lists."""

@@ -1,0 +1,209 @@
+"""Search for an attack's best settings on held-out auxiliary texts (C22 §4.3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from leakscope.core.attacks.inversion.evaluation import evaluate
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
+from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.ranges import Range
+from leakscope.core.results.rows import Cell, Row
+from leakscope.core.results.tables import SCORE_COLUMNS, markdown_table, score_cells
+from leakscope.core.specs import (
+    REQUIRED,
+    AttackSpec,
+    fixed_search_settings,
+    search_space,
+    setting,
+    validate_settings,
+)
+from leakscope.core.studies.context import cell_context
+from leakscope.core.studies.domains import (
+    check_contents,
+    check_documents,
+    content_of,
+    encoder_settings,
+    open_domain,
+    open_encoder,
+)
+from leakscope.core.studies.inversion.cell_attacks import fit_attack, score_row, scored_vocabulary
+from leakscope.core.studies.inversion.trials import Trial, open_trials
+from leakscope.core.studies.runner import cell_key, run_cells
+
+VERSION = 1
+"""Raise it when a trial would give another result; see `leakscope.core.registry.Entry`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningStudy:
+    """Settings of a search: attack, texts, number of trials, and fixed attack settings.
+
+    The texts under attack in the other studies of the same seed take no part. `validation_share` of
+    the auxiliary sentences is held out to judge each trial by; what is in `fixed` is not searched.
+    """
+
+    attack: str
+    encoder: str = setting("minilm", "as in `study`")
+    target: str = setting(REQUIRED, "file with the texts to study")
+    other: str = setting("wikipedia", "cross-domain corpus")
+    domain: str = setting("in", "domain of the attacker's texts", choices=("in", "cross"))
+    n_auxiliary: int = setting(40_000, "number of sentences, a fifth of them held out")
+    validation_share: float = 0.2
+    n_validation: int = setting(2_000, "maximum number of held-out sentences")
+    n_trials: int = setting(32, "number of settings to try, as in C22 §4.3.3", low=1, flag="trials")
+    fixed: tuple[tuple[str, Any], ...] = ()
+    seed: int = setting(0, "random seed of texts, split, attack and search", low=0)
+
+    @property
+    def space(self) -> dict[str, Range]:
+        """The ranges of the attack settings that are searched.
+
+        Raises
+        ------
+        InvalidInputError
+            No such attack or setting, or nothing is left to search.
+        """
+        make_attack(AttackSpec.of(self.attack, dict(self.fixed)))
+        declared = search_space(INVERSION_ATTACKS[self.attack].kind)
+        space = {k: v for k, v in declared.items() if k not in dict(self.fixed)}
+        if not space:
+            raise InvalidInputError(
+                f"{self.attack} has no setting left to search. Choose another attack, or fix fewer "
+                "settings."
+            )
+        return space
+
+    def cell(self, settings: dict[str, Any]) -> Cell:
+        """Return the cell of a trial with the given settings."""
+        kind = INVERSION_ATTACKS[self.attack].kind
+        cell = {
+            "study": "tuning",
+            "target": self.target,
+            "other": self.other,
+            "contents": [content_of(self.target), content_of(self.other)],
+            "encoder": self.encoder,
+            "encoder_settings": encoder_settings(self.encoder),
+            "attack": self.attack,
+            "domain": self.domain,
+            "n_auxiliary": self.n_auxiliary,
+            "validation_share": self.validation_share,
+            "n_validation": self.n_validation,
+            "seed": self.seed,
+            "settings": {**fixed_search_settings(kind), **dict(self.fixed), **settings},
+        }
+        return cell | cell_context(cell, version=VERSION)
+
+
+def run(
+    study: TuningStudy,
+    folder: Path,
+    *,
+    n_jobs: int = 1,
+    on_progress: OnProgress = no_progress,
+) -> list[Row]:
+    """Run the search and return a row per trial, in order; finished trials are not measured again.
+
+    Implements Corò (2022), §4.3.3: a Bayesian search (a tree-structured Parzen estimator) for the
+    mean token-set F1 on a fifth of the auxiliary texts.
+    Differs from the paper: trials are never ended early. With `n_jobs` trials at once, each batch
+    knows the results of the batches before it.
+
+    Raises
+    ------
+    InvalidInputError
+        See `TuningStudy.space`; fewer than one trial; too few documents; another process is at
+        this search.
+    """
+    validate_settings(study)
+    check_documents(study.target)
+    on_progress(0.0, f"searching {', '.join(study.space)}")
+    place = folder / "searches" / cell_key(study.cell({}) | {"space": repr(study.space)})
+    with open_trials(place, study.space, study.seed) as trials:
+        while batch := trials.next_batch(n_jobs, study.n_trials):
+            for trial, row in zip(
+                batch, _measure_trials(batch, study, folder, n_jobs), strict=True
+            ):
+                score = row.scores.get("token_set_f1")
+                trials.tell(trial, score.value if score else None)
+            n_done = trials.n_proposed
+            on_progress(min(1.0, n_done / study.n_trials), f"{n_done} trials measured")
+        tried = trials.all_trials()[: study.n_trials]
+    rows = _measure_trials(tried, study, folder, n_jobs)
+    return [replace(row, cell={"trial": i, **row.cell}) for i, row in enumerate(rows)]
+
+
+def _measure_trials(
+    trials: Sequence[Trial], study: TuningStudy, folder: Path, n_jobs: int
+) -> list[Row]:
+    """Measure trials, or read stored results; equal settings share one cell."""
+    asked = [study.cell(trial.settings) for trial in trials]
+    keys = [cell_key(cell) for cell in asked]
+    cells = dict(zip(keys, asked, strict=True))
+    rows = run_cells(list(cells.values()), measure, folder, n_jobs=n_jobs)
+    by_key = dict(zip(cells, rows, strict=True))
+    return [by_key[key] for key in keys]
+
+
+def measure(cell: Cell, folder: Path) -> list[Row]:
+    """Fit the attack on four fifths of the auxiliary texts, and score it on the rest."""
+    check_contents(cell)
+    names = ("target", "other", "domain", "n_auxiliary", "seed")
+    place = {name: cell[name] for name in names}
+    texts = open_domain(**place, n_targets=1).auxiliary
+    order = np.random.default_rng([cell["seed"], 10]).permutation(len(texts))
+    n_held = round(cell["validation_share"] * len(texts))
+    known = tuple(texts[i] for i in sorted(order[n_held:]))
+    held = [texts[i] for i in sorted(order[:n_held][: cell["n_validation"]])]
+    encoder = open_encoder(
+        cell["encoder"],
+        {**place, "part": "known"},
+        lambda: known,
+        folder,
+        contents=cell["contents"],
+    )
+    attack = fit_attack(cell, encoder, known)
+    scope = scored_vocabulary(cell, known)
+    result = evaluate(attack, encoder, held, seed=cell["seed"], vocabulary=scope, name="held out")
+    facts = {"n_fitted_on": len(known)}
+    return [score_row(result.scores, result.baseline.token_set_f1, facts=facts)]
+
+
+def best_trial(rows: Sequence[Row]) -> Row | None:
+    """Return the row with the highest F1; None if every trial failed."""
+    measured = [row for row in rows if not row.error]
+    return max(measured, key=lambda row: row.scores["token_set_f1"].value, default=None)
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Format every trial as a row of a Markdown table, followed by the best settings."""
+    lines = markdown_table(
+        ("trial", "settings", *SCORE_COLUMNS, "prior F1", "seconds"), map(_cells, rows)
+    )
+    best = best_trial(rows)
+    if best is not None:
+        given = " ".join(f"--set {k}={_format_value(v)}" for k, v in best["settings"].items())
+        lines += [
+            "",
+            f"Best: trial {best['trial']}, `{given}`. It was selected by this score, which is "
+            "therefore too optimistic: measure it on the texts to attack.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(row: Row) -> tuple[object, ...]:
+    """Return the table cells of a trial: number, settings, scores and seconds."""
+    settings = ", ".join(f"{k}={_format_value(v)}" for k, v in row["settings"].items())
+    seconds = "" if row.error else f"{row.seconds or 0:.0f}"
+    return (row["trial"], settings, *score_cells(row, "chance", then=[seconds]))
+
+
+def _format_value(value: Any) -> str:
+    """Format a setting's value; floats have four significant digits."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

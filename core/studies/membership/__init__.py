@@ -1,0 +1,1 @@
+"""Studies of membership inference: classifiers, word vectors and dual encoders."""

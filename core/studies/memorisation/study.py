@@ -1,0 +1,253 @@
+"""The memorisation study: exposure of planted canaries, and lower bounds of ε from one-run audits.
+
+A cell of the exposures is one model trained with a canary of each format; it is measured after
+each epoch. A cell of the audit is one model with many canaries, each included with probability ½.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from leakscope.core.attacks.membership.memorisation.canaries import FORMATS, make_canary
+from leakscope.core.attacks.membership.memorisation.experiment import (
+    EpochFound,
+    PlantedRun,
+    run_planted,
+)
+from leakscope.core.attacks.membership.memorisation.exposure import mean_chance_exposure
+from leakscope.core.attacks.membership.memorisation.model_audit import (
+    ACCESS,
+    AuditPlan,
+    audit_model,
+)
+from leakscope.core.attacks.membership.memorisation.settings import (
+    MODEL_NAMES,
+    MemorisationSettings,
+)
+from leakscope.core.attacks.membership.memorisation.texts import (
+    MOST_DOCUMENTS,
+    check_settings,
+    private_texts,
+)
+from leakscope.core.corpora import Columns, load_corpus, split_reference
+from leakscope.core.intervals import bootstrap_interval, student_interval
+from leakscope.core.results import Score
+from leakscope.core.results.rows import Cell, Row
+from leakscope.core.specs import REQUIRED, setting
+from leakscope.core.studies.domains import check_contents, content_of
+from leakscope.core.studies.memorisation.tables import markdown as markdown
+from leakscope.core.studies.runner import cell_key
+from leakscope.core.training.accounting import DELTA
+
+_SETTINGS = MemorisationSettings()
+_AUDITED = {
+    "texts": MemorisationSettings(
+        model="transformer",
+        insertions=1,
+        epochs=30,
+        n_texts=1000,
+        hidden=64,
+        batch_size=64,
+        max_length=64,
+        n_generated=0,
+    ),
+    "gradients": MemorisationSettings(
+        model="transformer",
+        insertions=1,
+        epochs=10,
+        n_texts=300,
+        hidden=32,
+        batch_size=4096,
+        max_length=64,
+        n_generated=0,
+    ),
+}
+# Gradients: every sample is in each of ten steps; there the noise hides a canary least for an ε.
+_CANARIES = {"texts": (1000, 200), "gradients": (5000, 200)}
+"""The number of canaries, and how many of them the auditor guesses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemorisationStudy:
+    """Settings of the study: exposure by model, insertions and epochs, and audits by ε."""
+
+    target: str = setting(REQUIRED, "the private texts: a corpus or a file")
+    models: tuple[str, ...] = setting(MODEL_NAMES, "language models", choices=MODEL_NAMES)
+    tokens: str = setting("bytes", "their tokens", choices=("bytes", "words"))
+    insertions: tuple[int, ...] = setting(
+        (0, 1, 4, 16, 64),
+        "times that a canary is planted, one model each; 0 is a control",
+        low=0,
+        high=10_000,
+    )
+    epochs: int = setting(_SETTINGS.epochs, "passes over the texts", low=1, high=1000)
+    n_texts: int = setting(_SETTINGS.n_texts, "private sentences", low=20, high=200_000)
+    n_canaries: int = setting(
+        len(FORMATS), "canaries per model, each with its own format", low=1, high=len(FORMATS)
+    )
+    n_generated: int = setting(_SETTINGS.n_generated, "texts sampled by each sampler", low=0)
+    seeds: tuple[int, ...] = setting((0, 1, 2, 3, 4), "one run each", low=0)
+    audit_epsilons: tuple[float, ...] = setting(
+        (0.0, 8.0, 4.0, 1.0),
+        "ε that the training of audited models guarantees; 0 for none",
+        low=0,
+        high=1000,
+    )
+    audit_access: tuple[str, ...] = setting(
+        ACCESS, "what the auditor sees: the final model, or every step", choices=ACCESS
+    )
+    n_audits: int = setting(
+        40, "audits of each kind; seeds count up from the first", low=1, high=1000
+    )
+
+    def cells(self) -> list[Cell]:
+        """Return one cell per trained model, for exposure and for audits."""
+        shared = {
+            "study": "memorisation",
+            "target": self.target,
+            "contents": [content_of(self.target)],
+        }
+        planted = [
+            {
+                **shared,
+                "part": "exposure",
+                "formats": list(FORMATS[: self.n_canaries]),
+                "seed": seed,
+                **self._model_settings(model, n).to_dict(),
+            }
+            for model in self.models
+            for n in self.insertions
+            for seed in self.seeds
+        ]
+        first = min(self.seeds)
+        return planted + [
+            {
+                **shared,
+                "part": "audit",
+                "access": access,
+                "epsilon": epsilon,
+                "delta": DELTA if epsilon else 0.0,
+                "n_canaries": _CANARIES[access][0],
+                "n_guesses": _CANARIES[access][1],
+                "seed": first + i,
+                **replace(_AUDITED[access], tokens=self.tokens).to_dict(),
+            }
+            for access in self.audit_access
+            for epsilon in self.audit_epsilons
+            # Gradient audits need private training; text audits take minutes.
+            if epsilon or access == "texts"
+            for i in range(self.n_audits if access == "gradients" else len(self.seeds))
+        ]
+
+    def _model_settings(self, model: str, insertions: int) -> MemorisationSettings:
+        """Return the training settings of a language model with n insertions."""
+        return replace(
+            _SETTINGS,
+            model=model,
+            tokens=self.tokens,
+            insertions=insertions,
+            epochs=self.epochs,
+            n_texts=self.n_texts,
+            n_generated=self.n_generated,
+        )
+
+
+def measure(cell: Cell, folder: Path) -> list[Row]:
+    """Train one language model and measure it, resuming from a checkpoint."""
+    check_contents(cell)
+    names = MemorisationSettings.__dataclass_fields__
+    settings = check_settings(MemorisationSettings(**{k: cell[k] for k in names}))
+    path, column = split_reference(cell["target"])
+    columns = None if column is None else Columns(text=column)
+    corpus = load_corpus(path, columns=columns, limit=MOST_DOCUMENTS)
+    texts = private_texts(corpus, settings.n_texts, cell["seed"])
+    checkpoint = folder / "training" / cell_key(cell)
+    measured = _audit_rows if cell["part"] == "audit" else _exposure_rows
+    rows = measured(cell, texts, settings, checkpoint)
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    return rows
+
+
+def _exposure_rows(
+    cell: Cell, texts: list[str], settings: MemorisationSettings, checkpoint: Path
+) -> list[Row]:
+    """Train on planted canaries; return a row per epoch, the last with extraction results."""
+    canaries = [
+        make_canary(told, texts, cell["seed"] + 1000 * i) for i, told in enumerate(cell["formats"])
+    ]
+    run = run_planted(texts, canaries, settings, cell["seed"], checkpoint_dir=checkpoint)
+    rows = [_epoch_row(found, run) for found in run.epochs]
+    if run.extractions:
+        last = rows[-1]
+        rows[-1] = replace(last, facts={**last.facts, "extraction": _extraction_facts(run)})
+    return rows
+
+
+def _epoch_row(found: EpochFound, run: PlantedRun) -> Row:
+    """Return the row of one epoch: exposure of canaries and controls, and bits per token."""
+    size = run.canaries[0].size
+    values = np.array([each.exposure.value for each in found.canaries])
+    controls, chance = np.array(found.controls), mean_chance_exposure(size)
+    interval = student_interval(values, low=0.0, high=math.log2(size))
+    return Row(
+        scores={
+            "exposure": Score(float(values.mean()), interval, len(values), chance),
+            "control_exposure": Score(
+                float(controls.mean()), bootstrap_interval(controls), len(controls), chance
+            ),
+        },
+        facts={
+            "epoch": found.epoch,
+            "n_fitted_on": run.n_texts,
+            "n_values": size,
+            "bits_a_token": found.bits_a_token,
+            "exposures": values.tolist(),
+            "ranks": [each.rank for each in found.canaries],
+            "is_exact": all(each.is_exact for each in found.canaries),
+        },
+    )
+
+
+def _extraction_facts(run: PlantedRun) -> dict[str, Any]:
+    """Return, by sampler, how many canaries were generated, and how many rank in the first ten."""
+    return {
+        each.sampler: {
+            "n_drawn": each.n_drawn,
+            "n_found": sum(count > 0 for count in each.found),
+            "among_ten": {
+                name: sum(p is not None and p <= 10 for p in places)
+                for name, places in each.places.items()
+            },
+        }
+        for each in run.extractions
+    }
+
+
+def _audit_rows(
+    cell: Cell, texts: list[str], settings: MemorisationSettings, checkpoint: Path
+) -> list[Row]:
+    """Audit one model; return the bound of ε and its control with re-randomised inclusion."""
+    plan = AuditPlan(**{name: cell[name] for name in AuditPlan.__dataclass_fields__})
+    audited = audit_model(texts, settings, plan, cell["seed"], checkpoint_dir=checkpoint)
+    found, privacy = audited.found, audited.privacy
+    facts = {
+        "n_right": found.n_right,
+        "most_epsilon": found.most,
+        "alpha": found.alpha,
+        "n_right_shuffled": audited.shuffled.n_right,
+        "accountant_epsilon": None if privacy is None else privacy.epsilon,
+        "noise_multiplier": None if privacy is None else privacy.noise_multiplier,
+        "n_steps": None if privacy is None else privacy.n_steps,
+    }
+    scores = {
+        "epsilon_bound": Score(found.epsilon, n=found.n_guesses),
+        "epsilon_bound_shuffled": Score(audited.shuffled.epsilon, n=found.n_guesses),
+        "auc": audited.auc,
+    }
+    return [Row(scores=scores, facts=facts)]

@@ -1,0 +1,1 @@
+"""The trade-off study: what each defence costs, and how much leakage it prevents."""

@@ -1,0 +1,1 @@
+"""Studies of private and adversarial training, and of networks under noise."""

@@ -1,0 +1,1 @@
+"""The server around the pages: hosts, headers, limits, compiled loops."""

@@ -1,0 +1,1 @@
+"""Parts that several pages show: controls, charts, messages, links."""

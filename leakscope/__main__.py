@@ -1,0 +1,17 @@
+"""The command `leakscope`: the pages and every command of the engine. `leakscope --help`."""
+
+from __future__ import annotations
+
+import sys
+
+from leakscope.core import cli
+from leakscope.dashboard.server import command
+
+
+def main() -> int:
+    """Run one command, `serve` or one of the engine, and return its exit status."""
+    return cli.main(more={"serve": command})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

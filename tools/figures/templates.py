@@ -1,0 +1,155 @@
+"""Render documents from templates whose measured numbers are expressions.
+
+A template `docs/templates/PATH.j2` makes the document `PATH`. Its expressions are
+
+fig(SOURCE, 1)              a value with one decimal and its interval: 41.5 [40.0, 43.2]
+fig(SOURCE, 0, " %")        the same with a unit: 90 % [84, 96]
+bold(SOURCE, 1)             the same with its value in bold: **41.5** [40.0, 43.2]
+num(SOURCE, 1)              the value alone; `sign=true` shows a plus
+paper("39.5", OF)           a figure of a paper, and where it is printed
+setting("0.1", OF)          a setting, and what it belongs to
+recorded("7", WHY)          a figure that no command repeats, and why no file has it
+
+`tools.figures.sources` says what a source is. A figure of the text that is no expression is a
+fault.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined, TemplateError
+
+from leakscope.core.results import Score
+from tools.figures.sources import ROOT, score_of
+from tools.figures.spans import NUMBER, lines_with_figures
+
+TEMPLATES = ROOT / "docs" / "templates"
+_BEGIN, _END = "\ue000", "\ue001"
+"""What an expression's figure is put between until the text was searched for others."""
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A rendered document's text, its faults and its sources."""
+
+    text: str
+    faults: list[str]
+    sources: list[str]
+
+
+def templates() -> dict[Path, Path]:
+    """Return the documents that have a template, mapped to it."""
+    return {
+        ROOT / path.relative_to(TEMPLATES).with_suffix(""): path
+        for path in sorted(TEMPLATES.rglob("*.md.j2"))
+    }
+
+
+def render(path: Path) -> Rendered:
+    """Render a template, with a first line that names it."""
+    name = path.relative_to(ROOT).as_posix()
+    made = render_text(path.read_text(encoding="utf-8"))
+    first = f"<!-- Written from {name} by `python -m tools.figures`. -->\n"
+    return Rendered(f"{first}{made.text}", made.faults, made.sources)
+
+
+def render_text(template: str) -> Rendered:
+    """Render a template's text."""
+    figures = _Figures()
+    jinja = Environment(
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    jinja.globals.update(figures.functions())
+    try:
+        marked = jinja.from_string(template).render()
+    except (TemplateError, TypeError) as error:
+        return Rendered("", [*figures.faults, f"the template is wrong: {error}"], figures.sources)
+    return Rendered(
+        re.sub(f"[{_BEGIN}{_END}]", "", marked),
+        [*figures.faults, *typed(marked)],
+        figures.sources,
+    )
+
+
+def typed(text: str) -> list[str]:
+    """Return a fault for each number of a document that no expression wrote."""
+    plain = re.sub(
+        f"{_BEGIN}[^{_END}]*{_END}", lambda found: _BEGIN * len(found[0]), text, flags=re.DOTALL
+    )
+    return [
+        f"“{line.strip()[:70]}”: {figure} has no source"
+        for figure, line in lines_with_figures(plain)
+    ]
+
+
+@dataclass
+class _Figures:
+    """The functions that a template can call; records their sources and faults."""
+
+    sources: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def functions(self) -> dict[str, Callable[..., str]]:
+        """Return the template functions by name."""
+        stated = {kind: self._stated(kind) for kind in ("paper", "setting", "recorded")}
+        return {"fig": self.fig, "bold": self.bold, "num": self.num, **stated}
+
+    def fig(self, source: str, decimals: int = 1, unit: str = "") -> str:
+        """Return a value with its interval."""
+        return self._measured(source, lambda score: _with_interval(score, decimals, unit))
+
+    def bold(self, source: str, decimals: int = 1) -> str:
+        """Return a value in bold with its interval."""
+        return self._measured(source, lambda score: _with_interval(score, decimals, "", "**"))
+
+    def num(self, source: str, decimals: int = 1, *, sign: bool = False) -> str:
+        """Return a value without its interval."""
+        return self._measured(source, lambda score: describe(score.value, decimals, sign=sign))
+
+    def _measured(self, source: str, write: Callable[[Score], str]) -> str:
+        """Look up a source and format it, recording faults."""
+        self.sources.append(source)
+        try:
+            return f"{_BEGIN}{write(score_of(source))}{_END}"
+        except (LookupError, ValueError) as error:
+            self.faults.append(f"{source}: {error}")
+        except TypeError as error:
+            self.faults.append(f"{source}: it names no number, or has too few words: {error}")
+        return "?"
+
+    def _stated(self, kind: str) -> Callable[[str, str], str]:
+        """Return the template function for stated numbers of one kind."""
+
+        def stated(value: str, source: Any) -> str:
+            self.sources.append(f"{kind} {source}")
+            if not re.fullmatch(rf"{NUMBER}(?: \[{NUMBER}, {NUMBER}\])?", value) or not source:
+                self.faults.append(f"{kind} {value} of {source}: it is no figure with a source")
+            return f"{_BEGIN}{value}{_END}"
+
+        return stated
+
+
+def _with_interval(score: Score, decimals: int, unit: str, bold: str = "") -> str:
+    """Format a score with its interval."""
+    if not score.has_interval:
+        raise LookupError("it has no interval")
+    value, low, high = (
+        describe(each, decimals) for each in (score.value, score.ci95.low, score.ci95.high)
+    )
+    return f"{bold}{value}{bold}{unit} [{low}, {high}]"
+
+
+def describe(value: float, decimals: int, *, sign: bool = False) -> str:
+    """Format a number as documents print it: thousands separators, a real minus sign."""
+    rounded = round(value, decimals) + 0.0  # of −0.0, 0.0
+    plus = "+" if sign else ""
+    return f"{'−' if rounded < 0 else plus}{abs(rounded):,.{decimals}f}"
