@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +56,18 @@ def test_slides_are_taken_over_put_in_order_and_annotated(small_app: AppTest) ->
     n = len(shipped_stories()["safe-to-store"].pins)
     assert f"{n} slides" in page.title[0].value
     first, second = pins(page)[:2]
-    page.button(key="story-Down-0").click().run()
-    assert pins(page)[:2] == [second, first]
+    page.session_state["_story_shown"] = 1
+    page.run()
+    assert page.text_area(key="story-notes-1").value == second.notes
     page.button(key="story-remove-1").click().run()
-    assert len(pins(page)) == n - 1
-    page.text_input(key="story-heading-0").set_value("Mine *now*").run()
+    assert len(pins(page)) == n - 1 and pins(page)[0] == first
+    assert page.button(key="story-remove-2"), "the slide that took its place is shown"
+    page.session_state["_story_shown"] = 0
+    page.session_state["_story_pins"] = [
+        state.NumberedPin(each.number, replace(each.pin, heading="Mine *now*"))
+        for each in page.session_state["_story_pins"]
+    ]
+    page.run()
     page.text_area(key="story-notes-0").set_value("Breathe").run()
     assert (pins(page)[0].heading, pins(page)[0].notes) == ("Mine *now*", "Breathe")
     assert any(s.value == r"1. Mine \*now\*" for s in page.subheader)
@@ -177,7 +185,6 @@ def test_a_hostile_pin_is_drawn_as_plain_text(small_app: AppTest) -> None:
     page.session_state["_story_pins"] = [
         state.NumberedPin(0, Pin(page="inversion", slide=slide, remark=evil))
     ]
-    page.session_state["story-shown-0"] = True  # what the slide shows is open
     page.run()
     assert not page.exception
     drawn = [part.value for part in (*page.markdown, *page.subheader)]

@@ -15,6 +15,8 @@ from leakscope.dashboard.ui.state import forget_widgets
 TITLE_KEY = "story_title"
 AUDIENCE_KEY = "story_audience"
 _PINS, _NEXT, _MINUTES = "_story_pins", "_story_next", "_story_minutes"
+_SHOWN = "_story_shown"
+"""Session key of the number of the pin whose slide is shown."""
 _TITLE = "My story"
 
 
@@ -76,25 +78,41 @@ def add_all(found: Story) -> None:
 
 def replace_story(found: Story | None) -> None:
     """Replace the session's story with another, or with an empty one."""
-    for key in (_PINS, TITLE_KEY, AUDIENCE_KEY, _MINUTES):
+    for key in (_PINS, TITLE_KEY, AUDIENCE_KEY, _MINUTES, _SHOWN):
         st.session_state.pop(key, None)
     forget_widgets("story-")
     if found is not None:
         add_all(found)
 
 
-def move(number: int, by: int) -> None:
-    """Move a pin by a number of places, within the story's ends."""
+def move(number: int, to: int) -> None:
+    """Move a pin to a place, counted from 0 and within the story's ends; show its slide."""
     pins = list(numbered_pins())
-    here = next(i for i, each in enumerate(pins) if each.number == number)
-    there = min(max(here + by, 0), len(pins) - 1)
-    pins.insert(there, pins.pop(here))
-    st.session_state[_PINS] = pins
+    moved = [each for each in pins if each.number == number]
+    others = [each for each in pins if each.number != number]
+    at = min(max(to, 0), len(others))
+    st.session_state[_PINS] = [*others[:at], *moved, *others[at:]]
+    show(number)
+
+
+def show(number: int) -> None:
+    """Show the slide of a pin beside the list of slides."""
+    st.session_state[_SHOWN] = number
+
+
+def shown_place() -> int:
+    """Return the place of the pin whose slide is shown: the first unless one was chosen."""
+    shown = st.session_state.get(_SHOWN)
+    return next((i for i, each in enumerate(numbered_pins()) if each.number == shown), 0)
 
 
 def remove(number: int) -> None:
-    """Remove a pin from the story."""
-    st.session_state[_PINS] = [each for each in numbered_pins() if each.number != number]
+    """Remove a pin from the story; the slide that takes its place is shown."""
+    here = next((i for i, each in enumerate(numbered_pins()) if each.number == number), 0)
+    left = [each for each in numbered_pins() if each.number != number]
+    st.session_state[_PINS] = left
+    if left:
+        show(left[min(here, len(left) - 1)].number)
 
 
 def edit_pin(number: int, **parts: Any) -> None:

@@ -18,6 +18,7 @@ from leakscope.core.story.shipped import shipped_stories, with_use
 from leakscope.dashboard.story import state
 from leakscope.dashboard.story.files import build_deck
 from leakscope.dashboard.story.serving import presentation_address, root_path
+from leakscope.dashboard.story.slide_list import slide_list
 from leakscope.dashboard.story.state import NumberedPin
 from leakscope.dashboard.tradeoff.state import USE_KEY
 from leakscope.dashboard.ui import markup
@@ -110,47 +111,33 @@ def own_story() -> None:
     deck = build_deck(state.story())
     for lack in deck.lacks:
         st.warning(plain(lack), icon=":material/report:")
-    pins = state.numbered_pins()
-    for i, (each, page) in enumerate(zip(pins, deck.pages, strict=True)):
-        with st.container(border=True, key=f"story-pin-{each.number}"):
-            _pin_card(each, page, i, len(pins))
+    pins, at = state.numbered_pins(), state.shown_place()
+    each, page = pins[at], deck.pages[at]
+    order, slide = st.columns([2, 3], gap="medium")
+    with order:
+        st.caption("Drag a number to move its slide. Click a heading to edit it.")
+        slide_list(pins, deck.pages, each.number)
+        _buttons(each, page.live, at)
+        if page.opens:
+            st.caption(plain(f"Live: {page.opens}."))
+        _text_inputs(each, at)
+    with slide.container(border=True, key="story-slide"):
+        st.subheader(f"{at + 1}. {plain(page.heading)}", anchor=False)
+        _prose(page.remark)
+        _slide_preview(each, page)
 
 
-def _pin_card(each: NumberedPin, page: Page, i: int, n: int) -> None:
-    """Draw a pin: heading, buttons, text inputs and a preview of the slide."""
-    st.subheader(f"{i + 1}. {plain(page.heading)}", anchor=False)
-    _buttons(each, page.live, i, n)
-    if page.opens:
-        st.caption(plain(f"Live: {page.opens}."))
-    with st.expander("Heading, remark and notes", icon=":material/edit_note:"):
-        _text_inputs(each)
-    shown = st.expander(
-        "What the slide shows",
-        key=f"story-shown-{each.number}",
-        icon=":material/visibility:",
-        on_change="rerun",
-    )
-    if shown.open:
-        with shown:
-            _slide_preview(each, page)
-
-
-def _buttons(each: NumberedPin, live: str, i: int, n: int) -> None:
-    """Draw the buttons that move, remove and open a pin."""
+def _buttons(each: NumberedPin, live: str, i: int) -> None:
+    """Draw the buttons that open and remove a slide."""
     number = each.number
     with st.container(horizontal=True, gap="xsmall"):
-        for label, icon, by, is_possible in (
-            ("Up", "arrow_upward", -1, i > 0),
-            ("Down", "arrow_downward", 1, i < n - 1),
-        ):
-            st.button(
-                label,
-                key=f"story-{label}-{number}",
-                icon=f":material/{icon}:",
-                help=f"Moves slide {i + 1} {label.lower()}",
-                disabled=not is_possible,
-                on_click=state.move,
-                args=(number, by),
+        if live:
+            st.link_button(
+                "Open live",
+                f"{root_path()}{live}",
+                key=f"story-live-{number}",
+                icon=":material/open_in_new:",
+                help=f"Opens this view on the page {PAGES[each.pin.page].title}, in a new tab",
             )
         st.button(
             "Remove",
@@ -160,30 +147,25 @@ def _buttons(each: NumberedPin, live: str, i: int, n: int) -> None:
             on_click=state.remove,
             args=(number,),
         )
-        if live:
-            st.link_button(
-                "Open live",
-                f"{root_path()}{live}",
-                key=f"story-live-{number}",
-                icon=":material/open_in_new:",
-                help=f"Opens this view on the page {PAGES[each.pin.page].title}, in a new tab",
-            )
 
 
 _PARTS = (
-    ("heading", "Heading", "Replaces the finding; leave it empty to keep the finding", 300),
-    ("remark", "Remark", "Shown on the slide, above the finding", 4_000),
-    ("notes", "Speaker notes", "Shown only in the notes window, and saved in PowerPoint", 20_000),
+    ("remark", "Remark on slide {}", "Shown on the slide, above the finding", 4_000),
+    (
+        "notes",
+        "Speaker notes of slide {}",
+        "Shown only in the notes window, and saved in PowerPoint",
+        20_000,
+    ),
 )
 
 
-def _text_inputs(each: NumberedPin) -> None:
-    """Draw the inputs of a pin's heading, remark and notes."""
+def _text_inputs(each: NumberedPin, i: int) -> None:
+    """Draw the inputs of the remark and the notes of a slide."""
     for part, label, about, most in _PARTS:
         key = f"story-{part}-{each.number}"
-        drawn = st.text_input if part == "heading" else st.text_area
-        drawn(
-            label,
+        st.text_area(
+            label.format(i + 1),
             getattr(each.pin, part),
             key=key,
             max_chars=most,
