@@ -27,15 +27,14 @@ from leakscope.dashboard.ui.toolbar import toolbar
 
 encoder_choice.adopt_encoder_link()
 on = encoder_choice.chosen_encoder()
-headline, bar = st.container(), st.container()
+headline = st.container()
 try:
     with headline.skeleton(height=60):
         encoder = require_white_box(cache.encoder(on), "Deniability")
 except CoreError as error:
     headline.title("How much noise hides a word?", anchor=False)
-    with bar:
-        address = Address("deniability", (text_parameter(),))
-        toolbar(lambda: address.show_link(encoder_choice.address().query()))
+    address = Address("deniability", (text_parameter(),))
+    toolbar(lambda: address.show_link(encoder_choice.address().query()))
     show_error(error, title="This encoder cannot be used here")
     encoder_choice.encoder_picker()
     st.stop()
@@ -47,21 +46,17 @@ address.adopt()
 if not is_presenting():
     controls.sentence_input()
     encoded = st.container()
-    with controls.sample_buttons():
-        draw_again_button()
-slider, side = st.columns([5, 1], vertical_alignment="bottom")
-with slider:
-    eta = eta_slider(encoder.dimension)
-with side:
-    if is_presenting():
-        draw_again_button()
-    else:
-        with st.popover(
-            "Encoder", icon=":material/memory:", help="The encoder whose tokens are protected"
-        ):
-            encoder_choice.encoder_picker()
-with bar:
-    toolbar(lambda: address.show_link(encoder_choice.address().query()))
+    samples = controls.sample_buttons()
+eta = eta_slider(encoder.dimension)
+with st.container() if is_presenting() else samples:
+    draw_again_button()
+if not is_presenting():
+    with samples.popover(
+        "Encoder", icon=":material/memory:", help="The encoder whose tokens are protected"
+    ):
+        encoder_choice.encoder_picker()
+stage = st.container(key="stage" if is_presenting() else "bench")
+toolbar(lambda: address.show_link(encoder_choice.address().query()))
 address.warn_of_refused()
 encoder_choice.address().warn_of_refused()
 
@@ -84,7 +79,7 @@ except CoreError as error:
 if not is_presenting():
     controls.show_encoded_words(encoded, encoder, typed)
 found = sentence.at(eta)
-with st.container(key="stage" if is_presenting() else "bench"):
+with stage:
     card, curves = st.columns(2, gap="medium")
     with card.container(border=True):
         views.privatised_card(sentence, released)

@@ -59,8 +59,8 @@ with st.container(border=True, gap="xxsmall"):
         st.html(markup.wrong_words(reading), width="content")
         st.html(markup.legend([reading]), width="content")
     st.caption(
-        f"{cost.cost_in_sentences(reading)} This sentence is only an example: others leak more "
-        "words, or fewer. “Many sentences” gives the average of another attack."
+        f"{cost.cost_in_sentences(reading)} Other sentences leak more words, or fewer: see “Many "
+        "sentences”."
     )
 show_answer(headline, finding, is_title=False, below=st.container())
 pin_button("overview", [], lambda _: PinnedView(finding=finding))
@@ -75,10 +75,9 @@ if measured:
     with many:
         show_finding(st.container(), shipped_of(measured), "shipped", is_title=False)
         st.caption(
-            "The chart shows attacks that answer in one step. It leaves out the "
-            f"{INVERSION_ATTACKS[ATTACK].title.lower()} of the e-mail example, which corrects the "
-            f"answers of the {INVERSION_ATTACKS[BASE].title.lower()}. The dotted line is an "
-            "attacker who never sees the vectors."
+            f"Not in the chart: the {INVERSION_ATTACKS[ATTACK].title.lower()} of the example, "
+            f"which corrects the answers of the {INVERSION_ATTACKS[BASE].title.lower()}. The "
+            "dotted line is an attacker without the vectors."
         )
         rows = [
             {

@@ -56,8 +56,10 @@ with stage:
 if own is not None:
     views.shipped_figure(shipped, task, reads)
 
-on_sentence, evidence, tasks, remedies, numbers = st.tabs(
-    ["On your sentence", "The evidence", "All tasks", "Other protection", "The numbers"]
+evidence, on_sentence, tasks, remedies, numbers = st.tabs(
+    ["The evidence", state.ON_SENTENCE, "All tasks", "Other protection", "The numbers"],
+    key=state.TAB_KEY,
+    on_change="rerun",
 )
 show_answer(headline, answer, below=evidence)
 with evidence:

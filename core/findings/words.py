@@ -10,8 +10,7 @@ def words() -> Finding:
     """Build the finding that explains the terms used on the pages."""
     return Finding(
         title="What the terms mean",
-        body="Every page lists its main terms at its end. Most results on recovered words state "
-        "how many of ten words an attacker recovers, then the F1.",
+        body="Every page lists its main terms at its end.",
         table=Table(
             columns=("Term", "Meaning"),
             rows=tuple((term, text.replace("*", "")) for term, text in GLOSSARY.items()),

@@ -197,10 +197,10 @@ def describe_groups(readings: Sequence[Reading]) -> str:
         sum(map(len, words))
         for words in ([r.targets for r in readings], [r.unknown for r in readings])
     )
+    if not n_unknown:
+        return " ".join(filter(None, sentences))
     scored = f"The scores count {describe_scored(n_named, n_unknown)}"
     counted = " ".join(filter(None, [*sentences, scored]))
-    if not n_unknown:
-        return f"{counted}."
     counted += ", which are untested"
     f1 = readings[0].all_words_f1
     missed = f" With these words counted as missed, F1 would be {f1:.0f}."

@@ -49,9 +49,8 @@ def heat_map(found: NameExperiment, attack: str) -> None:
     keep_choice(state.COLUMN_KEY, range(len(matrix.names)))
     cells = [[matrix.cell(row, column) for column in matrix.names] for row in matrix.rows]
     st.markdown(
-        "**Surname recovered, % of the sentences.** Each row is the name that was in the "
-        "sentences. Each column is the name that replaced it. A cell shows how often the new name "
-        "was recovered."
+        "**Surname recovered, % of the sentences.** Rows: the name in the sentences. Columns: the "
+        "name that replaced it. Cells: how often the new name was recovered."
     )
     event = st.plotly_chart(
         name_map(
@@ -75,9 +74,8 @@ def heat_map(found: NameExperiment, attack: str) -> None:
     if state.adopt_cell_click(tuple(clicked) if clicked else None):
         st.rerun()
     st.caption(
-        "The number below a column's name shows how many training texts of the attack contain it. "
-        "The attack cannot name the hatched ones, so they are not testable. Click a cell to see "
-        "its words."
+        "Below a column's name: how many training texts of the attack contain it. The attack "
+        "cannot name the hatched ones. Click a cell to see its words."
     )
     table = found.table()
     with st.expander("The numbers as a table", icon=":material/table:"):

@@ -56,8 +56,8 @@ def compare_settings(found: Tradeoff, task: str, reads: str, text: str | None) -
     """Draw both settings on the text, and the words recovered; no text if it is invalid."""
     st.info(
         "This is a quick attack on one sentence. **A word that it misses is not proven safe**: the "
-        "attacks in the figure are stronger. Compare it with the F1 on many sentences below each "
-        "result, where the 95 % CI is not corrected for the number of settings.",
+        "attacks in the figure are stronger. Their F1 on many sentences stands below each result "
+        "(its 95 % CI is not corrected for the number of settings).",
         icon=":material/info:",
     )
     seen: dict[str, DefendedReading] = {}

@@ -18,6 +18,7 @@ TASK_KEY = "task"
 SHARE_KEY = "share_to_keep"
 READS_KEY = "reads"
 LIMIT_KEY = "most_milliseconds"
+TAB_KEY = "tradeoff_tab"
 POINT_KEY = "point"
 AGAINST_KEY = "against"
 
@@ -29,6 +30,9 @@ OWN = "own"
 
 SHARES = range(50, 100)
 """The shares of utility to keep that can be chosen, in per cent."""
+
+ON_SENTENCE = "On your sentence"
+"""The title of the tab that tries two settings on the sentence."""
 
 NO_LIMIT = "any"
 LIMITS = (NO_LIMIT, "1", "2", "5", "10", "20", "50", "100", "200", "500")
@@ -45,6 +49,8 @@ def adopt_address(found: Tradeoff) -> Address:
     adopted = asked.adopt()
     if "point" in adopted:
         mark_picked()
+    if {"text", "against"} & set(adopted):
+        show_sentence()
     keep_choice(USE_KEY, found.uses)
     if "task" in adopted:
         use = next(use for use in found.uses if st.session_state[TASK_KEY] in found.tasks_of(use))
@@ -172,6 +178,12 @@ def has_picked() -> bool:
 def mark_picked() -> None:
     """Remember that the visitor has picked a setting, so that the headline does not replace it."""
     st.session_state[_PICKED] = True
+    show_sentence()
+
+
+def show_sentence() -> None:
+    """Open the tab of the sentence, before the tabs are drawn."""
+    st.session_state[TAB_KEY] = ON_SENTENCE
 
 
 def forget_pick() -> None:

@@ -102,7 +102,7 @@ def sample_buttons() -> Any:
     container
         Their row, for a button of the page's own.
     """
-    row = st.container(horizontal=True, gap="xsmall")
+    row = st.container(horizontal=True, gap="xsmall", key="samples")
     with row:
         for sample in cache.samples():
             st.button(

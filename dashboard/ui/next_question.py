@@ -28,7 +28,7 @@ class Role:
 ROLES = (
     Role(
         "I protect texts",
-        "You run a search or a model and want it to leak less.",
+        "You want a search or a model to leak less.",
         (
             ("inversion", "**Inversion**: which words leak from your sentence"),
             ("audit", "**Audit**: what leaks from your own vectors"),
@@ -39,7 +39,7 @@ ROLES = (
     ),
     Role(
         "I decide",
-        "You are responsible for personal data and need to know the risk.",
+        "You answer for personal data.",
         (
             ("audit", "**Audit**: what leaks from your own vectors"),
             ("tradeoff", "**Trade-off**: which defence protects best, and its cost"),
@@ -52,7 +52,7 @@ ROLES = (
     ),
     Role(
         "I do research",
-        "You compare encoders and attacks and reproduce the results.",
+        "You compare encoders and attacks.",
         (
             ("representations", "**Representations**: which encoder leaks least at equal utility"),
             ("projection", "**Map**: many texts, placed by their vectors"),
