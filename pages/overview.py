@@ -117,7 +117,7 @@ may.markdown(
     "one protects and costs."
 )
 st.caption(
-    "Leakscope measures; it does not certify. It shows what these attackers recover from vectors "
-    "of English sentences by one encoder, all-MiniLM-L6-v2. What you type goes only to the "
-    "computer that runs Leakscope; it is not stored or logged."
+    "Leakscope measures; it does not certify. This page covers English sentences and one encoder, "
+    "all-MiniLM-L6-v2. What you type goes only to the computer that runs Leakscope; it is not "
+    "stored or logged."
 )

@@ -61,9 +61,9 @@ evidence, on_sentence, tasks, remedies, numbers = st.tabs(
     key=state.TAB_KEY,
     on_change="rerun",
 )
-show_answer(headline, answer, below=evidence)
 with evidence:
-    views.unmeasured_notes(found, left, task, reads)
+    with show_answer(headline, answer, below=st.container(), n_open=2):
+        views.unmeasured_notes(found, left, task, reads)
     show_numbers(st, answer, "tradeoff-answer")
     command_button("tradeoff", "tradeoff")
 with tasks:

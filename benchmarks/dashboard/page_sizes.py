@@ -35,7 +35,8 @@ _SIZE = """() => {
     if (!found.length) return null;
     return found[0].getBoundingClientRect().top + main.scrollTop;
   };
-  const figure = '[data-testid=stPlotlyChart], .ls-sentence, [data-testid=stDataFrame]';
+  const figure = '[data-testid=stPlotlyChart], .ls-sentence, [data-testid=stDataFrame], ' +
+    '.st-key-map-frame';
   return {height: main.scrollHeight, words, figure: top(figure)};
 }"""
 

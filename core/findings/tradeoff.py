@@ -275,6 +275,8 @@ def _further_paragraphs(
             f"measured. {describe_elsewhere(found, task, share, reads)} {others}"
         ).rstrip()
         return
+    if (listed := describe_list_attack(encoder, best)) != NAMES_NOT_TESTED:
+        yield listed
     change = best.change.get(task)
     by = "" if change is None else f"On the same texts, utility changes by {change.in_text(1)}."
     kept_by_task = kept_usefulness(best, base)
@@ -300,8 +302,6 @@ def _further_paragraphs(
         yield f"{describe_unproven(choice, maybe, task)} {describe_beyond(maybe, base, reads)}"
     if choice.promising is not best:
         yield _describe_without_guarantee(choice)
-    if (listed := describe_list_attack(encoder, best)) != NAMES_NOT_TESTED:
-        yield listed
 
 
 def _describe_without_guarantee(choice: Choice) -> str:

@@ -10,7 +10,7 @@ def words() -> Finding:
     """Build the finding that explains the terms used on the pages."""
     return Finding(
         title="What the terms mean",
-        body="Every page lists its main terms at its end.",
+        body="Each page ends with its main terms.",
         table=Table(
             columns=("Term", "Meaning"),
             rows=tuple((term, text.replace("*", "")) for term, text in GLOSSARY.items()),

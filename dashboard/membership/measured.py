@@ -22,6 +22,7 @@ from leakscope.core.studies.membership.shipped import FILES, Measured, strongest
 from leakscope.dashboard.membership import state
 from leakscope.dashboard.ui.charts import chart_config
 from leakscope.dashboard.ui.downloads import save_csv
+from leakscope.dashboard.ui.finding import how_far
 from leakscope.dashboard.ui.state import keep_choice
 from leakscope.dashboard.ui.terms import new_term_help
 
@@ -112,14 +113,17 @@ def curve_captions(slot: Any, one: Measured) -> None:
         )
         slot.caption(
             "The higher the curve, the more leaks; the dotted line is guessing. Both axes are "
-            "logarithmic, to show the low rates, where an attack is most dangerous. " + drawn
+            "logarithmic, to show the low rates, where an attack is most dangerous."
         )
     else:
         slot.info(
             "There are too few non-members to resolve any of these rates.", icon=":material/info:"
         )
     text = describe_rates(one)
-    slot.caption(text, help=new_term_help(text))
+    with how_far(slot):
+        st.markdown(text, help=new_term_help(text))
+        if one.curve:
+            st.markdown(drawn)
 
 
 def frequency_deciles(found: Sequence[Measured], one: Measured) -> None:

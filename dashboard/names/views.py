@@ -143,7 +143,8 @@ def cell_words(found: NameExperiment, request: NamesRequest) -> None:
     for s, reading in zip(positions, readings, strict=False):
         with st.container(border=True):
             st.html(markup.marked_sentence(reading))
-            st.html(markup.wrong_words(reading))
+            if reading.wrong:
+                st.html(markup.wrong_words(reading))
             is_read = bool(matrix.read[s, column])
             verdict = "● surname recovered" if is_read else "○ surname not recovered"
             st.caption(verdict if can else f"▨ surname {NOT_TESTABLE}")

@@ -65,7 +65,7 @@ def show_comparison(
         slot.title(plain(finding.title), anchor=False)
         slot.info(finding.body, icon=":material/ads_click:")
     else:
-        show_finding(slot, finding, "encoders", below=below, **how)
+        show_finding(slot, finding, "encoders", below=below, n_open=1, **how)
     for line in _captions(finding, points):
         slot.caption(line)
 

@@ -48,7 +48,7 @@ def show_adversarial(slot: Any, found: Adversarial) -> Finding:
         )
     settings, basis = found.of(encoder, hides), found.bases.get((encoder, hides))
     answer = adversary_trap(found, encoder, hides)
-    show_finding(slot, answer, "adversary", below=st.container())
+    show_finding(slot, answer, "adversary", below=st.container(), n_open=1)
     slot.caption(_legend(settings))
     _more_tables(found, settings)
     if len(found.verdicts) > 1:

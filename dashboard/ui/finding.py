@@ -22,6 +22,7 @@ def show_finding(
     is_title: bool = True,
     has_warning: bool = False,
     below: Any = None,
+    n_open: int | None = None,
 ) -> None:
     """Draw a finding: its sentence, its figure and its numbers.
 
@@ -36,8 +37,10 @@ def show_finding(
         Whether to draw the caveat as a warning before the figure.
     below : container, optional
         Where the paragraphs after the first are drawn; above the figure by default.
+    n_open : int, optional
+        How many of those are shown at once; all by default.
     """
-    show_answer(slot, finding, is_title=is_title, below=below)
+    show_answer(slot, finding, is_title=is_title, below=below, n_open=n_open)
     if has_warning and finding.caveat:
         slot.warning(finding.caveat, icon=":material/warning:")
     if finding.figure is not None:
@@ -45,12 +48,40 @@ def show_finding(
     show_numbers(slot, finding, name)
 
 
-def show_answer(slot: Any, finding: Finding, *, is_title: bool = True, below: Any = None) -> None:
-    """Draw a finding's title and body."""
+def show_answer(
+    slot: Any,
+    finding: Finding,
+    *,
+    is_title: bool = True,
+    below: Any = None,
+    n_open: int | None = None,
+) -> Any:
+    """Draw a finding's title and body.
+
+    Parameters
+    ----------
+    below : container, optional
+        Where the paragraphs after the first are drawn.
+    n_open : int, optional
+        How many of those are shown at once; all by default. The rest stand in a closed expander.
+
+    Returns
+    -------
+    container
+        Where the last paragraph stands.
+    """
     (slot.title if is_title else slot.header)(plain(finding.title), anchor=False)
+    place = slot if below is None else below
     for i, paragraph in enumerate(filter(None, finding.body.split("\n\n"))):
-        place = slot if below is None or not i else below
-        place.markdown(paragraph, help=new_term_help(paragraph))
+        if n_open is not None and i == n_open + 1:
+            place = how_far(place)
+        (place if i else slot).markdown(paragraph, help=new_term_help(paragraph))
+    return place
+
+
+def how_far(slot: Any) -> Any:
+    """Draw the closed expander of what limits a result, and return it."""
+    return slot.expander("How far this holds", icon=":material/rule:")
 
 
 def show_figure(slot: Any, finding: Finding, name: str, **options: Any) -> None:
