@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -22,7 +21,15 @@ from leakscope.core.storage.artifacts import read_json
 from leakscope.core.studies.deniability.odds import releases_of
 from leakscope.core.studies.tradeoff.captions import POSTERIOR, attack_version
 from leakscope.core.studies.tradeoff.point import Point
-from leakscope.core.studies.tradeoff.tables import attackers_table, head, more_columns
+from leakscope.core.studies.tradeoff.tables import (
+    Column,
+    attackers_table,
+    cost_columns,
+    format_chance,
+    format_score,
+    head,
+    leak_columns,
+)
 from leakscope.core.tasks.names import USES, use_of
 
 SHIPPED = RESULTS
@@ -420,52 +427,47 @@ _FORMER_ATTACKER = "probe_mlc"
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as a Markdown table: means over seeds with 95 % CI."""
+    """Format the study as Markdown tables of utility, leakage and cost: means with 95 % CI."""
     found = summarise(rows)
-    tasks = found.tasks if found.points else []
-    attackers = found.attackers
-    more = more_columns(found.points, found.facts)
-    columns = ["defence", "strength", *tasks]
-    if attackers:
-        columns += [
-            "words recovered, F1",
-            "by",
-            *(f"by {name}" for name in attackers if len(attackers) > 1),
-            "unchanged tokens, %",
-        ]
-    columns += [name for name, _, _ in more]
-    lines: list[list[str]] = []
-    if found.points:
-        first = found.points[0]
-        guesses = [first.utility[task] for task in tasks]
-        guesses += [first.leakage] if attackers else []
-        told = ["guessing", "", *(_format_chance(score) for score in guesses)]
-        gap = [""] * (len(columns) - len(more) - len(told))
-        lines.append([*told, *gap, *(guess for _, _, guess in more)])
-    for point in found.points:
-        told = [_describe(point.utility.get(task)) for task in tasks]
-        if attackers:
-            each = [_describe(point.leaks.get(name)) for name in attackers if len(attackers) > 1]
-            told += [
-                point.leakage.format(),
-                point.attacker,
-                *each,
-                _describe(point.token_inversion),
-            ]
-        told += [of_point(point) for _, of_point, _ in more]
-        lines.append([point.defence, point.label, *told])
-    for row in ResultTable(rows).failed:
-        told = [f"seed {row['seed']} failed: {row.error}"]
-        lines.append([row["defence"], strength(row["defence"], row["defence_settings"]), *told])
-    table = [*markdown_table(columns, lines), *attackers_table(rows)]
-    return head(found.points, found.facts) + "\n".join(table) + "\n"
+    points = found.points
+    tables: dict[str, list[Column]] = {
+        "Utility": [_task_column(points, task) for task in (found.tasks if points else ())],
+        "Leakage": leak_columns(points),
+        "Leakage, by attacker": [_attacker_column(name) for name in found.attackers],
+        "Cost and guarantee": cost_columns(points, found.facts),
+    }
+    if len(found.attackers) == 1:  # the strongest, which the table above has
+        del tables["Leakage, by attacker"]
+    lines = []
+    for title, columns in tables.items():
+        if columns:
+            lines += [f"## {title}", "", *_setting_table(points, columns), ""]
+    failed = [
+        [row["defence"], strength(row["defence"], row["defence_settings"]), row["seed"], row.error]
+        for row in ResultTable(rows).failed
+    ]
+    if failed:
+        columns_of_failed = ["defence", "strength", "seed", "why"]
+        lines += ["## Failed", "", *markdown_table(columns_of_failed, failed), ""]
+    attackers = attackers_table(rows)
+    return head(points, found.facts) + "\n".join([*lines[:-1], *attackers]) + "\n"
 
 
-def _describe(score: Score | None) -> str:
-    """Format a score; "" if there is none."""
-    return "" if score is None else score.format()
+def _setting_table(points: Sequence[Point], columns: Sequence[Column]) -> list[str]:
+    """Return a Markdown table with a line per setting, after a line for guessing if known."""
+    guesses = [guess for _, _, guess in columns]
+    lines = [["guessing", "", *guesses]] if any(guesses) else []
+    for point in points:
+        lines.append([point.defence, point.label, *(cell_of(point) for _, cell_of, _ in columns)])
+    return markdown_table(["defence", "strength", *(title for title, _, _ in columns)], lines)
 
 
-def _format_chance(score: Score) -> str:
-    """Format a score's chance level; "" if unknown."""
-    return "" if math.isnan(score.chance) else f"{score.chance:.1f}"
+def _task_column(points: Sequence[Point], task: str) -> Column:
+    """Return the column of the utility for a task."""
+    chance = format_chance(points[0].utility[task])
+    return task, lambda point: format_score(point.utility.get(task)), chance
+
+
+def _attacker_column(name: str) -> Column:
+    """Return the column of what one attacker recovers."""
+    return name, lambda point: format_score(point.leaks.get(name)), ""

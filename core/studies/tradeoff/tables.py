@@ -1,14 +1,16 @@
-"""Further columns and notes of the trade-off table: attributes, membership, costs and attackers.
+"""Columns and notes of the trade-off's tables: utility, leakage, cost and attackers.
 
 A column is shown if any row has a value: rows of earlier versions have only words.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from leakscope.core.defences.trained.registry import is_of_network
+from leakscope.core.results import Score
 from leakscope.core.results.rows import Row
 from leakscope.core.results.tables import markdown_table
 from leakscope.core.studies.deniability.odds import (
@@ -36,7 +38,7 @@ def head(points: Sequence[Point], facts: Mapping[str, Any]) -> str:
     more = notes(points, facts)
     machine = f" on {facts['machine']}" if "machine" in facts else ""
     attacked = (
-        "Words recovered: by the strongest attacker, which the table names; "
+        "Words recovered: by the strongest attacker, which the table of leakage names; "
         f"{describe_attack(facts)} "
         if any(point.leaks for point in points)
         else ""
@@ -72,16 +74,21 @@ def _sizes(points: Sequence[Point]) -> str:
     return f"{words}, n for utility: {', '.join(told)}" if told else words
 
 
-def more_columns(
-    points: Sequence[Point], facts: Mapping[str, Any]
-) -> list[tuple[str, Callable[[Point], str], str]]:
-    """Return the further columns: title, formatter of a point, and chance level."""
-    found: list[tuple[str, Callable[[Point], str], str]] = []
-    if any(point.leaks for point in points):
+Column = tuple[str, Callable[[Point], str], str]
+"""A column of a table: its title, the cell of a point, and the cell of guessing."""
+
+
+def leak_columns(points: Sequence[Point]) -> list[Column]:
+    """Return the columns of what the strongest attackers recover; empty if none was tried."""
+    found: list[Column] = []
+    leaks = [point.leakage for point in points if point.leaks]
+    if leaks:
         found += [
+            ("words recovered, F1", lambda point: point.leakage.format(), format_chance(leaks[0])),
+            ("by", lambda point: point.attacker, ""),
+            ("needs", lambda point: attacker_family(point.attacker)[1], ""),
             ("n", lambda point: f"{point.leakage.n:,}", ""),
             ("seeds", lambda point: str(point.leakage.n_seeds), ""),
-            ("needs", lambda point: attacker_family(point.attacker)[1], ""),
         ]
     open_scores = [score for point in points for score in point.all_words.values()]
     if open_scores:
@@ -91,6 +98,14 @@ def more_columns(
         if read:
             found.append((READS[what], _strongest_score(what), f"{read[0].chance:.1f}"))
             found.append(("by", _strongest_name(what), ""))
+    if leaks:
+        found.append(("unchanged tokens, %", lambda point: format_score(point.token_inversion), ""))
+    return found
+
+
+def cost_columns(points: Sequence[Point], facts: Mapping[str, Any]) -> list[Column]:
+    """Return the columns of training time, time per text and guaranteed odds, where known."""
+    found: list[Column] = []
     for name, cost in COSTS.items():
         is_shown = name != _TIME or _is_timed(points)
         if is_shown and any(cost(point) is not None for point in points):
@@ -105,10 +120,19 @@ def more_columns(
     return found
 
 
+def format_score(score: Score | None) -> str:
+    """Format a score; "" if there is none."""
+    return "" if score is None else score.format()
+
+
+def format_chance(score: Score) -> str:
+    """Format a score's chance level; "" if unknown."""
+    return "" if math.isnan(score.chance) else f"{score.chance:.1f}"
+
+
 def _format_all_words_f1(point: Point) -> str:
     """Format the strongest attacker's F1 if words outside the vocabulary count as missed."""
-    score = point.leakage_of_all_words
-    return "" if score is None else score.format()
+    return format_score(point.leakage_of_all_words)
 
 
 def _strongest_score(what: str) -> Callable[[Point], str]:
