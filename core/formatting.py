@@ -154,7 +154,7 @@ def format_rate(
     >>> format_rate(Score(53.3, Interval(30, 75), 15), "sentences", count=8)
     '8 of 15 sentences (53 %, 95 % CI 30–75)'
     >>> format_rate(Score(40, Interval(20, 60), 15, n_trials=60), "vectors", count=27)
-    '40 % of 60 vectors (95 % CI 20–60; these vectors come from 15 sentences)'
+    '40 % of 60 vectors (95 % CI 20–60 over 15 sentences)'
     >>> format_rate(Score(float("nan")))
     'none'
     """
@@ -164,8 +164,7 @@ def format_rate(
     value, interval = rate.parts(decimals)
     percent, spread = f"{value} %", f"95 % CI {interval}"
     if rate.n_trials is not None and rate.ci95.is_known:
-        sentences = f"{rate.n} sentence{'s' if rate.n != 1 else ''}"
-        spread += f"; these{of and f' {of}'} come from {sentences}"
+        spread += f" over {rate.n} sentence{'s' if rate.n != 1 else ''}"
     is_same = (
         count is not None and f"{100 * count / n:.{decimals}f}" == f"{rate.value:.{decimals}f}"
     )

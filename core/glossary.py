@@ -9,12 +9,12 @@ GLOSSARY: dict[str, str] = {
     "AUC": "How well a score separates two groups: 100 is perfect, 50 is a coin toss.",
     "auxiliary texts": "Texts that an attacker owns and learns from, never those under attack.",
     "canary": "An invented secret, planted in training texts to test whether a model memorises it.",
-    "control": "The same measurement where there is nothing to find, for example with shuffled "
-    "labels.",
+    "control": "The same measurement where there is nothing to find, such as shuffled labels.",
     "cosine": "How similar two vectors are: 1 is the same direction, 0 is no similarity.",
     "defence": "A change to the text, its vector or the training, so that less can be recovered.",
     "deniability": "How well an author can deny having written a word, because noise may have put "
-    "it there. The higher the odds in the guarantee, the worse.",
+    "it there. A guarantee limits the odds of telling which word it was: the higher, the weaker "
+    "the denial.",
     "differential privacy": "A mathematical limit on how much a result can depend on one text, or "
     "on all texts of one person.",
     "embedding": "A text as a list of numbers, also called its vector. Similar texts have similar "
@@ -24,29 +24,28 @@ GLOSSARY: dict[str, str] = {
     "epsilon (ε)": "The limit that differential privacy sets: smaller is stronger.",
     "eta (η)": "Sets the noise on words: a smaller η means more noise. Its scale differs between "
     "encoders and mechanisms.",
-    "exposure": "How high a model ranks a planted secret among all possible values, in bits: one "
-    "bit more halves its place in the ranking. Chance: about 1.4 bits.",
+    "exposure": "How near the top a model ranks a planted secret among all possible values, in "
+    "bits: with each bit more, half as many rank above it. Chance: about 1.4 bits.",
     "F1": "How well the recovered words match those of the text, from 0 to 100. Missed words and "
     "wrong answers both lower it.",
     "false-positive rate": "The percentage of non-members that an attack wrongly calls members.",
     "guarantee": "A proven limit that holds against every attacker. It can be so weak that it "
     "protects nothing.",
-    "guessing": "The score of an attacker who never sees the vector and answers, for example, the "
-    "most frequent words. Only a higher score, an advantage over guessing, shows a leak.",
-    "interval": "The 95 % confidence interval (95 % CI): how much the number could change with "
-    "other texts or users, but not with other attackers.",
+    "guessing": "The score of an attacker who never sees the vector. Only a higher score, an "
+    "advantage over guessing, shows a leak.",
+    "interval": "The 95 % confidence interval (95 % CI): where the number would probably lie with "
+    "other texts or users. It does not cover other attackers.",
     "inversion": "Recovering the words of a text from its vector.",
     "lambda (λ)": "How much weight a training gives to hiding something; 0 hides nothing.",
-    "lower bound": "What our attackers recovered. A better attacker may recover more. For ε: the "
-    "least that an audit shows.",
-    "macro-F1": "The mean of the F1 over all classes, whether rare or frequent.",
+    "lower bound": "What our attackers recovered. A better attacker may recover more. For ε: an "
+    "audit shows that it is at least this large.",
+    "macro-F1": "For texts sorted into classes: the mean F1 of all classes, rare or frequent.",
     "membership": "Whether a model was trained on a text, or on a user's texts.",
-    "noise": "Random change on purpose, so that other words could have given the result.",
+    "noise": "Random change on purpose, so that nobody can be sure which word was the original.",
     "precision": "The percentage of the attacker's answers that occur in the text.",
     "recall": "The percentage of the text's words that the attacker recovered.",
     "seed": "The number that fixes the random choices of a run.",
-    "stop word": "A short, frequent word, such as “the” or “of”. It is not scored unless you ask "
-    "for it.",
+    "stop word": "A short, frequent word, such as “the” or “of”; usually not scored.",
     "token": "A word, or a part of one, as an encoder splits a text.",
     "utility": "How well vectors still do their work: sorting, finding and comparing texts.",
     "vector": "The numbers of an embedding.",

@@ -137,8 +137,8 @@ PAGES: Mapping[str, Page] = {
         following="representations",
         question="Would another encoder leak less?",
         advice=(
-            "Treat the vectors of related texts as related records. Draw a loop around points to "
-            "see which words leak."
+            "Limit who can get many vectors at once: they show which texts belong together. Draw a "
+            "loop around points to see which words leak."
         ),
         terms=("embedding", "encoder", "noise", "F1"),
         caveat="A map places similar texts side by side; its clusters prove nothing by themselves.",
@@ -185,8 +185,8 @@ PAGES: Mapping[str, Page] = {
         following="memorisation",
         question="Does a model memorise what it was trained on?",
         advice=(
-            "Before you believe a verdict, set the share of members that you expect below. "
-            "Test your own classifier in its tab."
+            "Before you believe a verdict about one person, set below how many users you expect to "
+            "be members. Test your own classifier in its tab."
         ),
         terms=("membership", "AUC", "guessing", "interval"),
         caveat=(
@@ -213,8 +213,8 @@ PAGES: Mapping[str, Page] = {
         following="tradeoff",
         question="Which defence protects best, and what does it cost?",
         advice=(
-            "Do not rely on this noise alone: read the guarantee beside the value of η that you "
-            "choose, and control who gets the output."
+            "Do not rely on this noise alone: read below what the chosen η guarantees, and control "
+            "who gets the output."
         ),
         terms=("deniability", "eta (η)", "noise", "token", "guarantee"),
         caveat=(

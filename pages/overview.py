@@ -75,9 +75,9 @@ if measured:
     with many:
         show_finding(st.container(), shipped_of(measured), "shipped", is_title=False)
         st.caption(
-            f"Not in the chart: the {INVERSION_ATTACKS[ATTACK].title.lower()} of the example, "
-            f"which corrects the answers of the {INVERSION_ATTACKS[BASE].title.lower()}. The "
-            "dotted line is an attacker without the vectors."
+            "The chart leaves out the attack of the example (the "
+            f"{INVERSION_ATTACKS[ATTACK].title.lower()}), which improves the answers of the "
+            f"{INVERSION_ATTACKS[BASE].title.lower()}. The dotted line is guessing."
         )
         rows = [
             {

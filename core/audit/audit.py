@@ -192,10 +192,10 @@ class AuditReport:
                 f"{100 * (1 - listed):.0f} % were not tested."
             )
         return (
-            f"An attacker who has the vectors recovers {value} % (95 % CI {interval}) of the words "
-            f"of the attack's vocabulary.{of_all} On {f1.n:,} vectors, the attack "
-            f"({_title_of(self.leakage.attack)}) reaches F1 {f1.in_text()}; guessing reaches F1 "
-            f"{f1.chance:.0f}."
+            "Of the words in these texts that the attack can name, an attacker who has the vectors "
+            f"recovers {value} % (95 % CI {interval}).{of_all} The F1, which also counts wrong "
+            f"answers, is {f1.in_text()} ({_title_of(self.leakage.attack)}, {f1.n:,} vectors); "
+            f"guessing reaches {f1.chance:.0f}."
         )
 
     @property

@@ -25,7 +25,7 @@ def audit_title(found: AuditSummary) -> str:
         return "What leaks from these vectors could not be measured"
     if found.recall is None:
         return f"Estimated leakage of these vectors: F1 {found.f1.in_text(0)}"
-    return f"An attacker recovers {format_out_of_ten(found.recall.value)} of its vocabulary"
+    return f"An attacker recovers {format_out_of_ten(found.recall.value)} that it can name"
 
 
 def audit_slide(

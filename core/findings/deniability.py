@@ -130,9 +130,10 @@ def _verdict(sentence: DeniableSentence, eta: float, measured: Tradeoff | None) 
     else:
         headline = f"{share} of this text's tokens stay unchanged"
     beside = (
-        f"This is the mean over {unchanged.n:,} draws of noise for {n} "
-        f"token{'s' if n > 1 else ''}, including punctuation (95 % CI {interval} %, for "
-        "this text only). A changed token may still be guessed."
+        "Before the text is released, noise replaces tokens (words, parts of words, punctuation) "
+        f"by similar ones. Of {n} token{'s' if n > 1 else ''}, {share} stay unchanged on average "
+        f"over {unchanged.n:,} draws of noise (95 % CI {interval} %, for this text only). A "
+        "changed token may still be guessed."
     )
     return f"At η = {eta:g}, {headline}", f"{beside}\n\n{more}".strip()
 
@@ -272,11 +273,11 @@ class Outlook:
         """Return a lead-in that names the η at which the figures were measured."""
         title = DEFENCES[self.mechanism].title
         if math.isclose(self.eta, self.measured):
-            return f"Utility and leakage of {title} were measured at this η:"
+            return f"Utility and leakage of this mechanism (“{title}”) were measured at this η:"
         noise = "more" if self.measured < self.eta else "less"
         return (
-            f"Utility and leakage of {title} were not measured at this η. The nearest η measured "
-            f"is {self.measured:g}, with {noise} noise:"
+            f"Utility and leakage of this mechanism (“{title}”) were not measured at this η. The "
+            f"nearest η measured is {self.measured:g}, with {noise} noise:"
         )
 
     def _describe_usefulness(self) -> str:
@@ -292,9 +293,10 @@ class Outlook:
             else "On every task, utility is significantly better than guessing."
         )
         return (
-            f"**Utility**: on average over {len(kept)} tasks, {_format_share(mean)} of the "
-            f"advantage over guessing is left ({_format_share(min(kept.values()))} to "
-            f"{_format_share(max(kept.values()))}). {text}"
+            "**Utility**: if guessing is 0 % and no noise is 100 %, then on average over "
+            f"{len(kept)} tasks, {_format_share(mean)} is left (worst task "
+            f"{_format_share(min(kept.values()))}, best {_format_share(max(kept.values()))}). "
+            f"{text}"
         )
 
     def _describe_recovery(self) -> str:

@@ -270,7 +270,8 @@ def _describe_auc(one: membership.Measured, n_tried: int, *, is_best: bool) -> s
     comma = "," * which.startswith("This")
     return (
         f"{which} on {model} trained on {format_collection(row)}{comma} has an AUC of "
-        f"{format_auc(one.auc, is_bold=True)}; guessing has {100 * one.auc.chance:.0f}.{of_halves}"
+        f"{format_auc(one.auc, is_bold=True)}; guessing has {100 * one.auc.chance:.0f} "
+        f"(n = {one.auc.n:,} {one.unit}).{of_halves}"
     )
 
 
@@ -313,9 +314,10 @@ def _describe_precision(one: membership.Measured) -> str:
         return ""
     value, interval = membership_probability(rates[0], FEW).in_percent().parts(0)
     return (
-        f" Suppose 1 of {1 / FEW:.0f} {one.unit} is in the training data. At a false-positive rate "
-        f"of {100 * rates[0].fpr:g} %, **{value} %**{rates[0].mark} of those called members are "
-        f"members (95 % CI {interval})."
+        f" A single verdict is worth less, because most {one.unit} are not members: if 1 of "
+        f"{1 / FEW:.0f} is one, and {100 * rates[0].fpr:g} % of the others are wrongly called "
+        f"members, **{value} %**{rates[0].mark} of those called members are members (95 % CI "
+        f"{interval})."
     )
 
 

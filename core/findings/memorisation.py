@@ -33,8 +33,9 @@ def canaries_of(found: Memorisation) -> Finding:
     scores = [(MODELS[p.model], describe_times(p.insertions), p.exposure) for p in found.planted]
     return Finding(
         title=memorisation_headline(found),
-        body=f"The **exposure** ranks a secret (canary) among {found.n_values:,} possible "
-        f"values, from 0 (last) to {found.law.most or 0:.1f} bits (first). "
+        body=f"The model ranks all {found.n_values:,} possible values of a secret (canary) by "
+        "likelihood. The **exposure** says where the true one stands: 0 bits is last, "
+        f"{found.law.most or 0:.1f} is first. "
         f"{_describe_exposures(found)} {_describe_fewer(found)}",
         figure=insertions_figure(found),
         alt="Exposure in bits by the number of times a canary was planted",
@@ -51,16 +52,18 @@ def _describe_exposures(found: Memorisation) -> str:
     """Describe the exposure after the fewest insertions that leak, and the highest exposure."""
     most = max(found.planted, key=lambda point: point.exposure.value)
     points = dict.fromkeys([fewest_memorised(found) or most, most])
-    first, *others = (_describe_exposure(point, found.law.most) for point in points)
+    first, *others = (_describe_exposure(p, found.law.most, found.n_values) for p in points)
     return " ".join([f"{first}; chance gives {found.law.mean:.2f}.", *(f"{o}." for o in others)])
 
 
-def _describe_exposure(point: Planted, most_bits: float | None) -> str:
+def _describe_exposure(point: Planted, most_bits: float | None, n_values: int) -> str:
     """Describe the mean exposure of secrets that were planted equally often."""
     planted = f"Secrets planted {describe_times(point.insertions)}"
     if most_bits is not None and math.isclose(point.exposure.value, most_bits):
         return f"{planted} all reach **{most_bits:.1f}**"
-    return f"{planted} have a mean of {point.exposure.in_text(is_bold=True)}"
+    place = max(1, round(n_values / 2**point.exposure.value))
+    mean = point.exposure.in_text(is_bold=True)
+    return f"{planted} have a mean exposure of {mean}, as at place {place:,} of {n_values:,}"
 
 
 def _describe_fewer(found: Memorisation) -> str:
@@ -73,8 +76,12 @@ def _describe_fewer(found: Memorisation) -> str:
         for point in found.planted
         if point.model == fewest.model and 0 < point.insertions < fewest.insertions
     ]
-    named = f" (tested: {join_words(tested)})" if tested else ""
-    return f"Fewer repetitions{named} are not proven safe."
+    if not tested:
+        return "Fewer repetitions were not tested: that does not prove them safe."
+    return (
+        f"For secrets planted {join_words(tested)}, no memorisation was shown, which does not "
+        "prove them safe."
+    )
 
 
 def canary_facts(found: Memorisation) -> tuple[Fact, ...]:

@@ -211,7 +211,8 @@ def _describe_lists(
     others = [one for one in attackers if one.knows and one.knows != best.knows]
     is_equal = best.knows == "alone" and all(one.n_found == best.n_found for one in others)
     text = (
-        f"The {len(others)} attackers who know more found as many."
+        "The other attackers with a list, who also know words or the rest of the sentence, found "
+        "as many."
         if is_equal
         else "No other tested attacker found more."
     )
@@ -243,7 +244,7 @@ def _describe_without_list(found: NameExperiment, best: NameAttacker, attack: st
     text = ""
     if best.knows:
         is_own = found.substitution.is_own.any()
-        of = "sentences with their original name" if is_own else "vectors"
+        of = "sentences whose own surname it can name" if is_own else "vectors"
         rate = format_rate(words.rate, of, count=words.n_found, is_bold=True)
         text = (
             f"**Without a list**, an attack (the {_attack_title(attack)}) recovered the surname "

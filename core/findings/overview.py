@@ -57,10 +57,10 @@ def shipped_of(records: Mapping[str, Mapping[str, Any]]) -> Finding:
     every = records[best]["held_out"].get("unrestricted_f1")
     return Finding(
         title=f"From vectors, an attacker recovers {format_recall(top, recall)}{limit}",
-        body=f"An attack (the {INVERSION_ATTACKS[best].title.lower()}) recovers "
-        f"{describe_leak(top, recall, is_bold=True)} on average, from {top.n:,} sentences. No "
-        "attack had seen these sentences, or near-duplicates, in training. Guessing without the "
-        f"vector gets {format_guess(guess)}. {F1_EXPLAINED}.{describe_every_word(every)}",
+        body=f"On {top.n:,} sentences, an attack (the {INVERSION_ATTACKS[best].title.lower()}) "
+        f"recovers {describe_leak(top, recall, is_bold=True)} on average. No attack had seen these "
+        "sentences, or near-duplicates, in training. Guessing without the vector gets "
+        f"{format_guess(guess)}. {F1_EXPLAINED}.{describe_every_word(every)}",
         figure=shipped_scores(scores),
         alt=f"F1 by attack: {list_f1_scores(scores)}; guessing {guess:.0f}",
         table=Table(columns=("Attack", "F1", "n", "Needs"), rows=tuple(rows)),

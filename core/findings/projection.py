@@ -67,8 +67,8 @@ def _title_and_body(
     by_chance = f"{share.chance:.2g}"
     if share.ci95.low > share.chance:
         title = (
-            f"On average, {value} of the {k} nearest neighbours of a text {_have_same(name)} "
-            f"(by chance: {by_chance})"
+            f"Of the {k} points nearest to a text on the map, {value} on average "
+            f"{_have_same(name)} (by chance: {by_chance})"
         )
         means = (
             "Anyone with the vectors can draw this map and find texts that belong together. The "

@@ -243,14 +243,14 @@ def _least_finding(
     """Build the finding on the encoder that leaks least: its utility and leakage."""
     leak, useful = best.best.leak, best.best.useful
     assert useful is not None
-    attack = "An attack" if len(choice.attacks) == 1 else "The strongest attack compared"
+    attack = "the attack" if len(choice.attacks) == 1 else "the strongest attack"
     target = plain(collection_title(found.targets["encoders"]))
     return replace(
         _figure_and_facts(choice, points, best.best),
         title=f"{_verdict(best)}{_warn_of_more_training(found, best)}",
         body=f"**{_escaped_title(best.best)}** sorts {useful.n:,} news articles by topic with a "
-        f"macro-F1 of {useful.in_text(0, is_bold=True)}. {attack} (the "
-        f"{_attack_title(leak).lower()}) recovers "
+        f"macro-F1 of {useful.in_text(0, is_bold=True)}. In this comparison, attacks were trained "
+        f"on {leak.n_fitted_on:,} sentences: {attack} (the {_attack_title(leak).lower()}) recovers "
         f"{describe_leak(leak.f1, leak.recall, is_bold=True)} on {leak.f1.n:,} sentences of "
         f"{target}; guessing reaches {format_guess(leak.f1.chance)}.",
     )

@@ -28,8 +28,8 @@ def describe_every_word(f1: float | None) -> str:
     if f1 is None:
         return ""
     return (
-        " The F1 leaves out words outside the attack's vocabulary. With these words counted as "
-        f"missed, the F1 would be **{f1:.0f}**."
+        " An attack can name only the words of its vocabulary. If all other words count as missed, "
+        f"the F1 is **{f1:.0f}**."
     )
 
 

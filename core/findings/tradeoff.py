@@ -226,13 +226,12 @@ def _describe_answer(
     leak, (by, _) = choice.leak(best), best.strongest(choice.reads) or ("", None)
     texts = "sentences" if choice.reads == "words" else "texts"
     first = [
-        f"The strongest attacker ({format_attacker(by)}, {leak.n:,} {texts}) {read}.",
+        f"The strongest attacker ({format_attacker(by)}, {leak.n:,} {texts}) {read}. Utility is "
+        f"{describe_kept(best, base, task)}.",
         describe_list_attack(encoder_of(found), best, is_brief=True),
         _describe_limits(found, choice, best, is_ringed=is_ringed),
     ]
     parts = [
-        f"Utility is {describe_kept(best, base, task)}.",
-        "" if is_slide else describe_others(found, best),
         describe_alike(choice),
         "" if is_slide else describe_elsewhere(found, task, share, choice.reads),
         _describe_promising(found, choice),
@@ -245,8 +244,12 @@ def _describe_limits(found: Tradeoff, choice: Choice, best: Point, *, is_ringed:
     kept = kept_usefulness(best, found.undefended)
     limits = [] if choice.promising is best else ["has no formal guarantee"]
     if len(kept) > 1:
+        mean = format_percent(sum(kept.values()) / len(kept))
         worst = format_percent(min(kept.values()))
-        limits.append(f"keeps {worst} of the utility on the worst of {len(kept)} tasks")
+        limits.append(
+            f"keeps {mean} of the utility on average over all {len(kept)} tasks ({worst} on the "
+            "worst)"
+        )
     ring = " (A in the figure)" * is_ringed
     return f"This setting{ring} {' and '.join(limits)}." if limits else ""
 
@@ -385,8 +388,8 @@ def _describe_promising(found: Tradeoff, choice: Choice) -> str:
     least = f"{_quoted(point)} leaks least ({read})"
     if has_void_guarantee(found, choice):
         return (
-            f"Of the defences with a proven limit, {least}, but the limit is so high that this is "
-            "practically no guarantee."
+            f"Of the defences with a proven limit on what leaks, {least}, but the limit is so "
+            "high that this is practically no guarantee."
         )
     worth = "" if guarantees is None else f" It has {verdict(guarantees.nearest.epsilon)}."
     return f"Of the defences with a guarantee, {least}.{worth}"
@@ -469,11 +472,9 @@ def describe_title(choice: Choice, task: str, share: float) -> str:
     if choice.best is None:
         return f"{where}, no tested defence was {kept}"
     if choice.helps:
-        change = _change_in_utility(choice.best, choice.base, task)
         return (
             f"{where}, {_inside(choice.best)} {LEAKS_LEAST[choice.reads]} of the settings that "
-            f"keep {format_percent(share)} of the utility; it "
-            f"{'gains' if change >= 0.05 else 'costs'} {abs(change):.1f} points"
+            f"keep {format_percent(share)} of the utility"
         )
     own, none = (
         _format_leakage(Score(choice.leak(point).value), choice.reads)
@@ -605,10 +606,7 @@ def describe_alike(choice: Choice) -> str:
         named.append(f"{more} more")
     verb = "does" if len(choice.alike) == 1 else "do"
     also = "it" if len(choice.alike) == 1 else "they"
-    corrected = " (intervals corrected for the number of settings)" * (choice.n_compared > 1)
-    return (
-        f"{join_words(named)} may be as good: {also} {verb} not leak significantly more{corrected}."
-    )
+    return f"{join_words(named)} may be as good: {also} {verb} not leak significantly more."
 
 
 def n_stored_texts(found: Tradeoff, task: str) -> int:
@@ -664,18 +662,6 @@ def describe_beyond(point: Point, base: Point, reads: str, *, named: str = "this
             "evidence of safety."
         )
     return " ".join(sentences)
-
-
-def describe_others(found: Tradeoff, point: Point) -> str:
-    """Describe the utility that a setting keeps over all tasks; empty for a single task."""
-    kept = kept_usefulness(point, found.undefended)
-    if len(kept) < 2:
-        return ""
-    return (
-        f"On average over all {len(kept)} tasks, {_quoted(point)} keeps "
-        f"{format_percent(sum(kept.values()) / len(kept))} of the utility, counted as the "
-        "advantage over guessing."
-    )
 
 
 def best_by_task(found: Tradeoff, share: float, reads: str) -> list[dict[str, Any]]:

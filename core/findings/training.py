@@ -154,7 +154,7 @@ def describe_effect(trap: Trap, undefended: Setting | None, label: str = "") -> 
     is_resolved = trap.read.is_resolved_from(score)
     return (
         f"{text} and {score.value:.0f}{unit[:2]} without it: "
-        f"{'a significant difference' if is_resolved else 'no reduction was shown'}"
+        f"{'a significant difference' if is_resolved else 'the difference may be chance'}"
     )
 
 
@@ -174,8 +174,14 @@ def _describe_trap(found: Adversarial, trap: Trap, undefended: Setting | None) -
         overlap = "do not overlap" if trap.read.is_resolved_from(score) else "overlap"
         without = describe_score(setting.hides, score).removeprefix("an F1 ")
         text += f" and {without} without it; the intervals {overlap}"
-    end = f"**{in_training:.1f}**, on other words" if has_words else f"**{in_training:.1f} %**"
-    return f"{text}. A test during training shows only {end}."
+    end = (
+        f"an F1 of **{in_training:.1f}** (counted on other words)"
+        if has_words
+        else f"**{in_training:.1f} %**"
+    )
+    return (
+        f"{text}. The attacker used in training reaches only {end}, which looks safer than it is."
+    )
 
 
 def _describe_scores(found: Adversarial, trap: Trap, settings: Sequence[Setting]) -> str:

@@ -11,8 +11,8 @@ from leakscope.dashboard.ui import work
 
 _NOTE = (
     "This encodes up to about 3,500 sentences: those with a known label, and those whose label the "
-    "attack has to find. It then trains the attack and its baseline with each number of labelled "
-    "texts. This takes seconds to a few minutes on this computer."
+    "attack has to find. It then trains the attack, and a simpler method beside it, with few and "
+    "with many labelled texts. This takes seconds to a few minutes on this computer."
 )
 
 

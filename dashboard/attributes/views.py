@@ -92,12 +92,12 @@ def confusion(
         st.markdown("No label is mistaken for another.")
         return
     true, answered, share = pairs[0]
-    absent = "" if true in labels else "; this mistake is not in it"
+    absent = "" if true in labels else f"; {plain(true)} is not among them"
     st.markdown(
         f"The {attack} makes one mistake most often: for {format_percent(share)} of the texts of "
-        f"**{plain(true)}**, it answers **{plain(answered)}**. The figure shows only the "
-        f"{len(labels)} labels confused most in total{absent}. Each row is a true label, each "
-        "column an answer, in % of the row's texts. A frame marks the right answers."
+        f"**{plain(true)}**, it answers **{plain(answered)}**. The figure shows the "
+        f"{len(labels)} labels with the most mistakes in total{absent}. Rows: the true label. "
+        "Columns: the answer. Cells: % of the row's texts. A frame marks the right answers."
     )
     st.plotly_chart(
         confusion_figure(labels, shares, is_dark=st.context.theme.type == "dark"),

@@ -8,9 +8,9 @@ from leakscope.core.defences.metric_dp.eta_grid import eta_steps
 from leakscope.dashboard.deniability import state
 
 ONE_DRAW = (
-    "Release at most one of these outputs. Each further draw weakens the guarantee: 2 draws square "
-    "the odds, k draws raise them to the power k. If you only move the slider, the old and the new "
-    "output contain the same noise: releasing both has no guarantee."
+    "Release at most one of these outputs. Each further draw weakens the guarantee below: k draws "
+    "raise its odds to the power k. Moving the slider draws no new noise: whoever has the old and "
+    "the new output can compare them, and nothing is guaranteed."
 )
 """The warning for "Draw again" and the slider: both show further outputs of one sentence."""
 

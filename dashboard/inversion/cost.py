@@ -49,7 +49,7 @@ def _describe_own_training(attack: str, n_texts: str) -> str:
     """Describe the training texts of an attack beyond those of its base."""
     if INVERSION_ATTACKS[attack].writes_sentences:
         return f"and {n_texts} sentences without vectors for its language model"
-    return f"{n_texts} to correct its answers"
+    return f"{n_texts} to correct its first answers"
 
 
 def _base_pairs(training: dict[str, Any]) -> int | None:
@@ -108,9 +108,8 @@ def _training_in_words(reading: Reading) -> str:
         return "not trained"
     if n_first := _base_pairs(reading.training):
         writes = INVERSION_ATTACKS[reading.attack].writes_sentences
-        own = f"its language model on {n_texts:,}"
-        then = own if writes else f"on {n_texts:,} to correct its answers"
-        return f"trained on {n_first:,} example sentences, then {then}"
+        own = "for its language model" if writes else "to correct its first answers"
+        return f"trained on {n_first:,} sentences to name words, and on {n_texts:,} {own}"
     return f"trained once on {n_texts:,} example sentences{_base_clause(reading.training)}"
 
 

@@ -167,8 +167,10 @@ def score_row(reading: Reading) -> None:
         st.caption(describe_groups([reading]))
 
 
-_CAPITALS = "capitalised words (the first word does not count)"
+_CAPITALS = "capitalised words after the first"
 """What counts as a name."""
+_MOST_LISTED = 5
+"""The most words of a group that are named."""
 
 
 def describe_groups(readings: Sequence[Reading]) -> str:
@@ -183,7 +185,8 @@ def describe_groups(readings: Sequence[Reading]) -> str:
         n_read, n = (sum(column) for column in zip(*counts, strict=True))
         n_unnamed = sum(reading.unnamed.get(title, 0) for reading in readings)
         if n:
-            recovered.append(f"{n_read} of {n} {shown}")
+            listed = _listed(readings[0], title) if len(readings) == 1 else ""
+            recovered.append(f"{n_read} of {n} {shown}{listed}")
         if n_unnamed:
             untested.append(f"{n_unnamed} of the {shown}")
         if not n and not n_unnamed:
@@ -205,6 +208,13 @@ def describe_groups(readings: Sequence[Reading]) -> str:
     f1 = readings[0].all_words_f1
     missed = f" With these words counted as missed, F1 would be {f1:.0f}."
     return f"{counted}.{missed if len(readings) == 1 else ''}"
+
+
+def _listed(reading: Reading, title: str) -> str:
+    """Return the words of a group as the text has them, in brackets; empty if there are many."""
+    words = reading.grouped[title]
+    found = dict.fromkeys(piece for piece, _ in reading.pieces if piece.lower() in words)
+    return f" ({plain(', '.join(found))})" if 0 < len(found) <= _MOST_LISTED else ""
 
 
 def comparison_chart(finding: Finding) -> None:

@@ -112,8 +112,9 @@ def curve_captions(slot: Any, one: Measured) -> None:
             else "This study stores only these rates, each with its 95 % CI."
         )
         slot.caption(
-            "The higher the curve, the more leaks; the dotted line is guessing. Both axes are "
-            "logarithmic, to show the low rates, where an attack is most dangerous."
+            "The higher the curve, the more leaks; the dotted line is guessing. The axes are "
+            "logarithmic, to give room to low false-positive rates: few are called members "
+            "wrongly, so a verdict is worth most."
         )
     else:
         slot.info(

@@ -92,8 +92,8 @@ def _describe_worth(attack: str, at: AtRate) -> str:
         )
     found = membership_probability(at, state.prior())
     return (
-        f"With the attack **{plain(attack)}**, **{_per_cent(found)}** of those called members are "
-        f"members, if one in {round(1 / state.prior()):,} is a member{at.mark}."
+        f"If one in {round(1 / state.prior()):,} is a member, **{_per_cent(found)}** of those "
+        f"called members are members{at.mark} (attack: {plain(attack)})."
     )
 
 

@@ -66,7 +66,8 @@ def _describe_secret(canary: Canary | None) -> str:
     if canary is None:
         return "The secret depends on the texts: the canary's rarest words, or words drawn there."
     bits = math.log2(canary.size)
-    return plain(f"The secret ({canary.note.removeprefix('R: ')}) has {bits:.1f} bits.")
+    secret = canary.note.removeprefix("R: ")
+    return plain(f"The secret ({secret}) can reach an exposure of up to {bits:.1f} bits.")
 
 
 def _start(texts: Sequence[str] | None, request: MemoriseRequest) -> None:

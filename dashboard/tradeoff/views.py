@@ -57,7 +57,10 @@ _MEASURE_ALL = (
     "leakscope study tradeoff --spec docs/presets/tradeoff-all.spec.json --files DATA "
     "--jobs 2 --out tradeoff-all.json"
 )
-_ODDS_OF = "a token and its nearest neighbour · two words at the median distance · a whole sentence"
+_ODDS_OF = (
+    "a token and its nearest neighbour · two words a typical (median) distance apart · a whole "
+    "sentence"
+)
 
 
 def pinned(
@@ -95,7 +98,9 @@ def show_guarantee(slot: Any, found: Tradeoff, choice: Choice) -> None:
     guarantees = None if point is None else guarantees_after_releases(found, point)
     if not choice.helps or point is None or guarantees is None:
         return
-    lead = f"Of the defences with a proven limit, “{describe_point(point)}” leaks least."
+    lead = (
+        f"Of the defences with a proven limit on what leaks, “{describe_point(point)}” leaks least."
+    )
     show_guarantees(guarantees, slot, lead=lead)
 
 
@@ -132,8 +137,9 @@ def unmeasured_notes(found: Tradeoff, left: Tradeoff, task: str, reads: str) -> 
 
 
 _WHY_READABLE = (
-    f"{READABLE_MARK} marks a {READABLE}: the tokens, or one vector per token, are published. "
-    "Anyone can read them one by one, so they leak more than no defence."
+    f"{READABLE_MARK} ({READABLE}) marks defences that publish the changed words themselves, or a "
+    "vector per word, instead of one vector per text. Anyone can read them one by one, so they "
+    "leak more than no defence."
 )
 
 
@@ -202,8 +208,8 @@ def best_settings_table(found: Tradeoff, share: float, reads: str) -> None:
         "lowest upper end. These intervals are corrected for the number of useful settings. "
         f"Without a defence, leakage ({READS[reads]}) is "
         f"{leak_of(found.undefended, reads).in_text(0)}. “Odds of up to” has three limits: for a "
-        "token and its nearest neighbour, for two words at the median distance, and for a whole "
-        "sentence. For whole-text vectors, it has only the first two limits, and they are for "
+        "token and its nearest neighbour, for two words a typical (median) distance apart, and for "
+        "a whole sentence. For whole-text vectors, it has only the first two limits, and they are for "
         "texts instead of words."
     )
 

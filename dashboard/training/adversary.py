@@ -64,8 +64,8 @@ def _legend(settings: Sequence[Setting]) -> str:
         return ""
     has_words = settings[0].hides == "words"
     words = (
-        " The ring counts the words that the attacker used in training can name; the circle counts "
-        "the words that all new attackers can name."
+        " Each is scored on other words: the ring on the vocabulary of the training's attacker, "
+        "the circle on the words in the vocabularies of all new attackers."
         if has_words
         else ""
     )

@@ -98,9 +98,14 @@ class Reading:
     @property
     def groups(self) -> dict[str, tuple[int, int]]:
         """The counts (recovered, targets) of names, numbers and rare words."""
-        read, numbers = {w.word for w in self.hits}, words_with_digits(self.revealing)
-        named = {"names": self.revealing - numbers, "numbers": numbers, "rare words": self.rare}
-        return {title: (len(words & read), len(words)) for title, words in named.items()}
+        read = {w.word for w in self.hits}
+        return {title: (len(words & read), len(words)) for title, words in self.grouped.items()}
+
+    @property
+    def grouped(self) -> dict[str, frozenset[str]]:
+        """The target words that are names, numbers and rare words."""
+        numbers = frozenset(words_with_digits(self.revealing))
+        return {"names": self.revealing - numbers, "numbers": numbers, "rare words": self.rare}
 
     @property
     def unnamed(self) -> dict[str, int]:

@@ -101,7 +101,7 @@ class TokenDistances:
                 float(self.to_nearest[worst]),
                 "its nearest neighbour ",
             ),
-            Guarantee("two words at the median distance", eta, self.median_pair),
+            Guarantee("two words a typical (median) distance apart", eta, self.median_pair),
             whole,
             _pair_guarantee(
                 self.tokens[far], self.farthest[far], eta, float(self.to_farthest[far])
@@ -182,17 +182,17 @@ class TextDistances:
         texts = f"{self.n_texts:,} texts"
         return Guarantees(
             Guarantee(
-                f"a typical (median) text and its nearest neighbour among {texts}",
+                f"a typical (median) text and the one most similar to it of {texts}",
                 eta,
                 self.to_nearest,
             ),
-            Guarantee(f"two of {texts} at the median distance", eta, self.median_pair),
+            Guarantee(f"two of {texts} a typical (median) distance apart", eta, self.median_pair),
             None,
             Guarantee(f"the farthest two of {texts}", eta, self.widest),
             is_of_texts=True,
             pairs=(
                 "between a typical (median) text and its nearest neighbour",
-                "between two texts at the median distance",
+                "between two texts a typical (median) distance apart",
             ),
         )
 

@@ -113,7 +113,7 @@ class Guarantee:
 
     @property
     def clause(self) -> str:
-        """The bound as a clause that continues "the output can distinguish between".
+        """The bound as a clause that continues "whoever sees the output may tell apart".
 
         Examples
         --------
@@ -162,7 +162,7 @@ class Guarantees:
     """Number of tokens of the text in `whole`."""
     pairs: tuple[str, str] = (
         "between nearest neighbours",
-        "between two words at the median distance",
+        "between two words a typical (median) distance apart",
     )
     """The inputs of `nearest` and `median`, in a few words."""
     symbol: str = "η"
@@ -198,7 +198,7 @@ class Guarantees:
     def headline(self) -> str:
         """One sentence on the nearest neighbour, whose guarantee is the strongest."""
         at = f"At {self.symbol} = {self.nearest.eta:g}"
-        return f"{at}, the output can distinguish between {self.nearest.clause}."
+        return f"{at}, whoever sees the output may tell apart {self.nearest.clause}."
 
     @property
     def short_odds(self) -> str:
@@ -254,9 +254,9 @@ class Guarantees:
     @property
     def sentences(self) -> tuple[str, ...]:
         """All guarantees, one sentence each, ending with the comparison with ordinary DP."""
-        rest = [f"It can distinguish between {self.median.clause}."]
+        rest = [f"They may tell apart {self.median.clause}."]
         if self.whole is not None:
-            rest.append(f"It can distinguish between {self.whole.clause}.")
+            rest.append(f"They may tell apart {self.whole.clause}.")
         if self.also:
             rest.append(self.also)
         return self.headline, *rest, COMPOSITION, self.comparison

@@ -177,13 +177,14 @@ class Verdict:
         else:
             sentences = ["No setting was shown to meet the goal."]
             sentences += [
-                f"For every setting, the interval allows a loss of more than {AFFORDABLE:g} points."
+                "For every setting, utility may have fallen by more than "
+                f"{AFFORDABLE:g} points: no interval excludes it."
             ] * (self.best is None)
             named = {
                 "may meet the goal, as its intervals do not exclude it": self.unclear,
-                "has the lowest score of the settings shown to cost at most "
+                "leaks least of the settings shown to cost at most "
                 f"{AFFORDABLE:g} points": self.best,
-                "has the lowest score of all settings, at any cost": self.least,
+                "leaks least, cost aside": self.least,
             }
             described: list[Setting] = []
             for verb, setting in named.items():
