@@ -209,8 +209,8 @@ def best_settings_table(found: Tradeoff, share: float, reads: str) -> None:
         f"Without a defence, leakage ({READS[reads]}) is "
         f"{leak_of(found.undefended, reads).in_text(0)}. “Odds of up to” has three limits: for a "
         "token and its nearest neighbour, for two words a typical (median) distance apart, and for "
-        "a whole sentence. For whole-text vectors, it has only the first two limits, and they are for "
-        "texts instead of words."
+        "a whole sentence. For whole-text vectors, it has only the first two limits, and they are "
+        "for texts instead of words."
     )
 
 
