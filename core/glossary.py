@@ -20,20 +20,20 @@ GLOSSARY: dict[str, str] = {
     "embedding": "A text as a list of numbers, also called its vector. Similar texts have similar "
     "numbers.",
     "encoder": "The model that turns a text into its embedding.",
-    "epoch": "One pass of the training over all training texts.",
+    "epoch": "One pass over all training texts.",
     "epsilon (ε)": "The limit that differential privacy sets: smaller is stronger.",
     "eta (η)": "Sets the noise on words: a smaller η means more noise. Its scale differs between "
     "encoders and mechanisms.",
     "exposure": "How near the top a model ranks a planted secret among all possible values, in "
     "bits: with each bit more, half as many rank above it. Chance: about 1.4 bits.",
     "F1": "How well the recovered words match those of the text, from 0 to 100. Missed words and "
-    "wrong answers both lower it.",
+    "wrong answers lower it.",
     "false-positive rate": "The percentage of non-members that an attack wrongly calls members.",
     "guarantee": "A proven limit that holds against every attacker. It can be so weak that it "
     "protects nothing.",
     "guessing": "The score of an attacker who never sees the vector. Only a higher score, an "
     "advantage over guessing, shows a leak.",
-    "interval": "The 95 % confidence interval (95 % CI): where the number would probably lie with "
+    "interval": "The 95 % confidence interval (CI): where the number would probably lie with "
     "other texts or users. It does not cover other attackers.",
     "inversion": "Recovering the words of a text from its vector.",
     "lambda (λ)": "How much weight a training gives to hiding something; 0 hides nothing.",
@@ -47,7 +47,7 @@ GLOSSARY: dict[str, str] = {
     "seed": "The number that fixes the random choices of a run.",
     "stop word": "A short, frequent word, such as “the” or “of”; usually not scored.",
     "token": "A word, or a part of one, as an encoder splits a text.",
-    "utility": "How well vectors still do their work: sorting, finding and comparing texts.",
+    "utility": "How well vectors still sort, find and compare texts.",
     "vector": "The numbers of an embedding.",
     "vocabulary": "The words that an attack can name. Other words were not tested, and may leak "
     "too.",

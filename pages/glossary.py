@@ -6,6 +6,10 @@ from dataclasses import replace
 
 import streamlit as st
 
+from leakscope.core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from leakscope.core.defences.registry import DEFENCES
 from leakscope.core.findings.words import words
 from leakscope.core.glossary import GLOSSARY
 from leakscope.core.spreadsheets import table_csv
@@ -22,6 +26,14 @@ show_finding(st.container(), replace(found, table=None, facts=()), "glossary")
 toolbar(Address("glossary", ()).show_link)
 pin_button("glossary", [], lambda _: PinnedView(finding=found))
 st.html(markup.glossary({term: text.replace("*", "") for term, text in GLOSSARY.items()}))
+for title, icon, entries in (
+    ("Attacks on vectors", "undo", INVERSION_ATTACKS),
+    ("Attacks on attributes", "person_search", ATTRIBUTE_ATTACKS),
+    ("Attacks on membership", "group_search", CLASSIFIER_ATTACKS),
+    ("Defences", "shield", DEFENCES),
+):
+    with st.expander(title, icon=f":material/{icon}:"):
+        st.html(markup.glossary({entry.title: entry.summary for entry in entries.values()}))
 with st.expander("Tasks that measure utility", icon=":material/checklist:"):
     st.html(markup.glossary(TASK_NAMES))
 rows = [{"term": term, "meaning": text} for term, text in GLOSSARY.items()]

@@ -286,15 +286,13 @@ def test_the_verdict_is_by_the_strongest_fresh_attacker_at_two_points() -> None:
     said = str(missed)
     assert "reaches an F1 of 40.0" in said and "No setting was shown to meet the goal" in said
     assert (
-        "λ_w 1 has the lowest score of the settings shown to cost at most 2 points: the strongest "
+        "λ_w 1 leaks least of the settings shown to cost at most 2 points: the strongest "
         "attacker reaches an F1 of 25.0"
         in said
         and missed.unclear is None
     )
     assert (
-        "λ_w 2 has the lowest score of all settings, at any cost: the strongest attacker reaches "
-        "an F1 of 6.0"
-        in said
+        "λ_w 2 leaks least, cost aside: the strongest attacker reaches an F1 of 6.0" in said
         and "may meet the goal" not in said
     )
     (met,) = verdicts([*plain, *weak, *measured("adversarial", 3.0, [18, 11], -1.0)])

@@ -173,7 +173,10 @@ def test_it_says_what_an_eta_guarantees(
     assert "between nearest neighbours" in said and "for a whole sentence of" in said
     assert "practically no guarantee. Ordinary differential privacy names one ε" in said
     *_, vector = told("sequence_representation:eta=1").splitlines()
-    assert "odds of at most" in vector and "between two texts at the median distance" in vector
+    assert (
+        "odds of at most" in vector
+        and "between two texts a typical (median) distance apart" in vector
+    )
     *_, tem = told("tem:epsilon=2").splitlines()
     assert "ε 2 of tem guarantees" in tem and "γ" in tem
     assert "odds" not in told("gaussian:sigma=0.1")

@@ -47,7 +47,7 @@ def test_deniability_says_what_eta_promises(core: Any, tiny_bert: Path) -> None:
     given = shlex.split(f"deniability --encoder mlm:{tiny_bert} --text 'money river' --n-draws 50")
     told = core(*given, "--eta", "50").out
     assert (
-        "At η = 50, the output can distinguish between" in told
+        "At η = 50, whoever sees the output may tell apart" in told
         and "Ordinary differential privacy" in told
     )
     small, large = (core(*given, "--eta", eta, "--json").json()["promise"] for eta in (1, 10))
@@ -65,7 +65,7 @@ def test_privatising_says_what_eta_promises_and_nothing_of_the_texts(
     pd.DataFrame({"text": ["the garden bridge", "money river"]}).to_parquet(source)
     told = privatize(core, tiny_bert, source, tmp_path / "b.parquet", "--mechanism", mechanism)
     assert (
-        re.search(r"(?s)can distinguish between .* with odds of up to 10", told.out)
+        re.search(r"(?s)may tell apart .* with odds of up to 10", told.out)
         and "practically no guarantee" in told.out
     )
     assert "garden" not in told.out

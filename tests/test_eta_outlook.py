@@ -42,8 +42,8 @@ def test_the_nearest_measured_eta_is_told_by_hand(found: Tradeoff) -> None:
     assert near.kept == {"one": pytest.approx(0.1), "two": 1.0}
     where, useful, read = near.sentences
     assert "not measured at this η. The nearest η measured is 60, with less noise:" in where
-    assert "on average over 2 tasks, 55% of the advantage over guessing is left" in useful
-    assert "(10% to 100%)" in useful
+    assert "on average over 2 tasks, 55 % is left" in useful
+    assert "(worst task 10 %, best 100 %)" in useful
     assert "On 1 of 2 tasks, utility is not significantly better than guessing" in useful
     assert "recovers words with an F1 of 8 (95 % CI 7–9)" in read
     assert "Without a defence, the F1 is 40 (95 % CI 39–41)" in read

@@ -92,7 +92,7 @@ def test_a_text_is_promised_the_sum_over_its_tokens() -> None:
     assert promises.whole is not None and promises.whole.epsilon == 0.5 * (5 + 5 + 5)
     assert promises.widest.epsilon == 2.5
     assert promises.headline == (
-        "At η = 0.5, the output can distinguish between “a” and its nearest neighbour “b” with "
+        "At η = 0.5, whoever sees the output may tell apart “a” and its nearest neighbour “b” with "
         "odds of up to 4.5 to 1: a moderate guarantee."
     )
     assert "it would be 2.5 or more (for “a” and “d”)" in promises.comparison

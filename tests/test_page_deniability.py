@@ -364,16 +364,19 @@ def test_a_link_to_an_encoder_that_is_not_listed_is_refused(
 
 def test_the_promise_of_eta_stands_beside_it(opened: Open) -> None:
     page = opened(text=TEXT)
-    (told,) = [m.value for m in page.markdown if "denial is worth" in m.value][:1]
-    assert "the output can distinguish between" in told and "practically no guarantee" in told
-    said = [m.value.replace("\\", "") for m in page.markdown if "denial is worth" in m.value]
+    (told,) = [m.value for m in page.markdown if "may tell apart" in m.value][:1]
+    assert "whoever sees the output may tell apart" in told and "practically no guarantee" in told
+    said = [m.value.replace("\\", "") for m in page.markdown if "may tell apart" in m.value]
     assert all("odds" in each.lower() for each in said), "never without its number"
     in_sight = [each for each in said if each.startswith(("**What this", "At η = "))]
     assert len(in_sight) > 1 and all("for a whole sentence of" in each for each in in_sight)
     assert all("practically no guarantee" in each for each in in_sight)
-    assert all("two words at the median distance, the odds are up to" in each for each in in_sight)
+    assert all(
+        "two words a typical (median) distance apart, the odds are up to" in each
+        for each in in_sight
+    )
     slider(page).set_value(15.0).run()
-    (less,) = [m.value for m in page.markdown if "denial is worth" in m.value][:1]
+    (less,) = [m.value for m in page.markdown if "may tell apart" in m.value][:1]
     assert exponent(less) < exponent(told)
 
 

@@ -62,7 +62,7 @@ def test_the_first_visit_opens_with_the_strongest_attacker(opened: Open) -> None
     assert percent == f"{max(shares):.0f}"
     said = told(page).replace("*", "")
     assert "does not know the sentence" in said
-    assert "The 2 attackers who know more found as many." in said
+    assert "Attackers who also know words or the rest of the sentence found as many." in said
     assert re.search(r"an attacker with a list of \d+ names found the right one in \d+ of", said)
     found = rf"strongest attacker found the name in {n_found} of {n} vectors \({percent} %, 95 % CI"
     assert re.search(found, said)

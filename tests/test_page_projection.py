@@ -77,7 +77,7 @@ def control(page: AppTest, kind: str, name: str):
 
 def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     page = opened()
-    assert "nearest neighbours of a text come from the same document" in page.title[0].value
+    assert "on average come from the same document" in page.title[0].value
     assert "come from the same collection" in told(page) and not page.error
     assert f"{N_POINTS:,} of 18,064 sentences, chosen at random (seed 0)" in told(page)
     assert "(its trustworthiness) is **" in told(page) and "1,000 of the points" in told(page)
@@ -239,7 +239,7 @@ def test_the_shipped_vectors_serve_other_maps(monkeypatch) -> None:
     [
         (3.0, 2.6, 3.2, "less often than by chance"),
         (3.2, 2.9, 3.6, "no more often than by chance"),
-        (4.0, 3.7, 4.4, "4.0 of the 10 nearest neighbours of a text"),
+        (4.0, 3.7, 4.4, "Of the 10 points nearest to a text on the map, 4.0 on average"),
     ],
 )
 def test_the_finding_holds_the_interval_against_chance(

@@ -247,10 +247,10 @@ def test_a_mechanism_is_shown_with_what_its_eta_promises(opened: Open, defence: 
     page.selectbox(key=tradeoff_state.POINT_KEY).set_value(setting_name_of(points[index])).run()
     told = " ".join(m.value for m in page.markdown).replace("\\", "")
     eta = dict(points[index].settings)["eta"]
-    assert f"At η = {eta:g}, the output can distinguish between" in told
+    assert f"At η = {eta:g}, whoever sees the output may tell apart" in told
     page.selectbox(key=tradeoff_state.POINT_KEY).set_value("none").run()
     bare = " ".join(m.value for m in page.markdown)  # the headline may name an η of its own
-    shift = "the output can distinguish between"
+    shift = "whoever sees the output may tell apart"
     assert bare.count(shift) == told.count(shift) - 1
     table = page.dataframe[2].value
     parts = {"token_representation": 3, "sequence_representation": 2}[defence]

@@ -135,7 +135,7 @@ def test_the_trap_is_told_in_plain_words(opened: Open, rows: Path) -> None:
     said = told(page).replace("\\", "")
     assert "to hide words from one attacker (weight λ_w 3). A new attacker, on " in said
     assert "This is its lowest score over all measured weights." in said
-    assert "A test during training shows only **8.3**, on other words." in said
+    assert "reaches only an F1 of **8.3** (counted on other words)" in said
     assert "8.3 (95 % CI 7.2–9.4)" in said and "**34.5** (95 % CI 33.4–35.6)" in said
     assert said.count("guessing: 4.0)") == 2
     twin = "Its attacker then reaches an F1 of 43.8 (95 % CI 42.7–44.9), and a new attacker"
@@ -144,9 +144,9 @@ def test_the_trap_is_told_in_plain_words(opened: Open, rows: Path) -> None:
     assert " without it; the intervals do not overlap." in said
     assert (
         "No setting was shown to meet the goal." in said
-        and "λ_w 0.3 has the lowest score of the settings shown to cost at most 2 points: " in said
+        and "λ_w 0.3 leaks least of the settings shown to cost at most 2 points: " in said
     )
-    assert "λ_w 3 has the lowest score of all settings, at any cost: " in said
+    assert "λ_w 3 leaks least, cost aside: " in said
     settings, tasks, epochs, goals = (frame.value for frame in page.dataframe)
     assert list(settings["defence"]) == ["no defence", "λ_w 0", "λ_w 0.3", "λ_w 3"]
     assert {

@@ -19,7 +19,7 @@ from leakscope.core.findings.commands import command_of
 from leakscope.core.findings.finding import Finding, Table
 from leakscope.core.findings.prose import plain
 from leakscope.core.findings.shared import INTERVAL, provenance_facts
-from leakscope.core.formatting import describe_leak, join_words
+from leakscope.core.formatting import describe_leak, format_percent, join_words
 from leakscope.core.results.rows import Row
 from leakscope.core.studies.deniability.replacements import (
     CLASSES,
@@ -294,8 +294,8 @@ class Outlook:
         )
         return (
             "**Utility**: if guessing is 0 % and no noise is 100 %, then on average over "
-            f"{len(kept)} tasks, {_format_share(mean)} is left (worst task "
-            f"{_format_share(min(kept.values()))}, best {_format_share(max(kept.values()))}). "
+            f"{len(kept)} tasks, {format_percent(mean)} is left (worst task "
+            f"{format_percent(min(kept.values()))}, best {format_percent(max(kept.values()))}). "
             f"{text}"
         )
 
@@ -355,11 +355,6 @@ def describe_scales(found: Tradeoff | None, mechanism: str) -> str:
     if not scales:
         return text
     return f"{text} The trade-off page measured {join_words(scales)}."
-
-
-def _format_share(part: float) -> str:
-    """Format a share as a percentage with a typographic minus."""
-    return f"{part:.0%}".replace("-", "−")
 
 
 def all_outcomes(found: VocabularyDeniability, eta: float) -> Finding:

@@ -211,8 +211,7 @@ def _describe_lists(
     others = [one for one in attackers if one.knows and one.knows != best.knows]
     is_equal = best.knows == "alone" and all(one.n_found == best.n_found for one in others)
     text = (
-        "The other attackers with a list, who also know words or the rest of the sentence, found "
-        "as many."
+        "Attackers who also know words or the rest of the sentence found as many."
         if is_equal
         else "No other tested attacker found more."
     )

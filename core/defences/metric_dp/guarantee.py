@@ -246,10 +246,8 @@ class Guarantees:
 
     @property
     def in_full(self) -> str:
-        """All odds, what they mean for deniability, and what is not guaranteed."""
-        denied = "The higher these odds, the less an author's denial is worth."
-        told = (self.headline, self.others, "" if self.is_of_texts else denied, self.also)
-        return " ".join(filter(None, told))
+        """All odds, and what is not guaranteed."""
+        return " ".join(filter(None, (self.headline, self.others, self.also)))
 
     @property
     def sentences(self) -> tuple[str, ...]:
