@@ -19,7 +19,7 @@ from processes import running_process
 BASE = "python:3.11-slim"
 USER, GROUP = 12345, 0
 """As orchestrators draw them: any number, in the group of root."""
-TITLE = "Of 9 words the attacker reads "
+TITLE = "The attacker recovered "
 ENTRY = ["serve", "--host", "0.0.0.0", "--allow-host", "localhost"]
 
 READ_ONLY = """
@@ -58,7 +58,7 @@ def answers(browser: sync_api.BrowserContext, port: int) -> None:
     with open_tab(browser) as page:
         for path, title in (("/", TITLE), ("/deniability", "At η = ")):
             page.goto(f"http://localhost:{port}{path}")
-            sync_api.expect(page.locator("h1").first).to_contain_text(title)
+            sync_api.expect(page.locator("h1, h2").filter(has_text=title).first).to_be_visible()
             assert page.get_by_test_id("stException").count() == 0
 
 

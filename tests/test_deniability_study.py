@@ -72,7 +72,7 @@ def test_tokens_of_a_corpus_come_back_as_often_as_expected(minilm: Any, tmp_path
     assert expected == sorted(expected) and expected[-1] > 85
     matching = [row for row in found if row["table"] == "matching"]
     assert len(matching) == 12 and matching[0]["eta"] < matching[5]["eta"]
-    with pytest.raises(InvalidInputError, match="other texts"):
+    with pytest.raises(InvalidInputError, match="has changed since"):
         measure({**cell, "content": "another"}, tmp_path)
 
 

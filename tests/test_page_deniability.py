@@ -80,7 +80,7 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     page = opened()
     assert title(page).startswith("At η = 75, ")
     assert any("of the tokens of real text unchanged" in part.value for part in page.header)
-    assert "**Why.**" in " ".join(part.value for part in page.markdown)
+    assert "This is no recommendation" in " ".join(part.value for part in page.markdown)
     (folded,) = [e for e in page.expander if "Two other rules" in e.label]
     assert {button.key for button in folded.button} == {"use-worst", "use-most"}
     assert 20 < share(page) < 90

@@ -137,7 +137,7 @@ def test_without_the_vector_one_sentence_is_answered_for_all() -> None:
     assert near(best) > fmean(near(guess) for guess in short[:40])
     with pytest.raises(InvalidInputError, match="60 to 70 words"):
         sentences_between(60, 70, 5)
-    with pytest.raises(InvalidInputError, match="no sentence"):
+    with pytest.raises(InvalidInputError, match="at least one sentence"):
         most_typical_sentence(())
 
 

@@ -103,6 +103,7 @@ def attribute_at(rows: Sequence[Row], view: attributes.View, along: str, *, data
     if balanced is not None:
         title += f", {format_percent(balanced.value)} if each {what} counts equally"
     unseen = _unseen_works(rows, view, attack)
+    baseline = _text_baseline_fact(rows, view, one)
     if unseen is not None:
         title += f" ({format_percent(unseen[0].value)} without another text of the same work)"
     sentences = (
@@ -113,6 +114,7 @@ def attribute_at(rows: Sequence[Row], view: attributes.View, along: str, *, data
         _describe_balanced(balanced),
         _describe_top_five(rows, view, attack, what),
         _describe_unseen_works(unseen, what),
+        *(told for _, told in baseline),
     )
     return Finding(
         title=title,
@@ -122,7 +124,7 @@ def attribute_at(rows: Sequence[Row], view: attributes.View, along: str, *, data
         table=_accuracy_table(rows, view),
         facts=(
             *_facts(view, attack, one.n, what, data),
-            *_text_baseline_fact(rows, view, one),
+            *baseline,
             *_lost_advantage_fact(rows, view, attack, what),
             *provenance_facts(row.provenance for row in rows),
         ),
@@ -280,8 +282,9 @@ def _describe_unseen_works(unseen: tuple[Score, attributes.View] | None, what: s
         return ""
     score, at = unseen
     return (
-        f"On unseen works ({at.n_labels} {plain(_plural(what))}), it is right for "
-        f"{_format_share(score)}; guessing, for {format_percent(score.chance)}."
+        "If it has no other text of the same work (measured with "
+        f"{at.n_labels} {plain(_plural(what))}), it is right for {_format_share(score)}; guessing, "
+        f"for {format_percent(score.chance)}."
     )
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 from streamlit.components.v2 import component
 
+from leakscope.core.assets import ROOT
 from leakscope.core.figures.point_map import rows_of
 
-_HERE = Path(__file__).parent
+_HERE = ROOT / "dashboard" / "projection"
 _BUTTONS = (
     ("select", "Select", "Draw a loop around points, or click one"),
     ("move", "Move", "Drag to move the map; Ctrl and the wheel zoom"),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import streamlit as st
 from streamlit.components.v2 import component
 
+from leakscope.core.assets import ROOT
 from leakscope.core.story.deck import Page
 from leakscope.dashboard.story import state
 from leakscope.dashboard.story.state import NumberedPin
@@ -15,7 +15,7 @@ from leakscope.dashboard.story.state import NumberedPin
 MOST_IN_HEADING = 300
 """The most characters of a heading."""
 
-_HERE = Path(__file__).parent
+_HERE = ROOT / "dashboard" / "story"
 _KEY = "story-slides"
 _list = component(
     "leakscope_slide_list",
