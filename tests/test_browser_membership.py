@@ -65,5 +65,6 @@ def test_the_made_up_example_fits_both_widths_and_themes(visit: Visit) -> None:
     page.get_by_role("button", name="Show a made-up example").click()
     sync_api.expect(page.get_by_text("Simulated.").filter(visible=True).first).to_be_visible()
     shows_scores(page)
+    page.get_by_role("tab", name="What a verdict is worth").click()
     sync_api.expect(page.get_by_text("If one in 101 is").filter(visible=True).first).to_be_visible()
     visit.fits_both()
