@@ -112,7 +112,7 @@ def test_the_rows_of_a_study_open_the_page_with_a_finding(opened: Open, rows: Pa
     assert page.title[0].value != QUESTION and "memorise" in page.title[0].value
     n = load_memorisation(rows).planted[-1].exposure.n
     assert page.title[0].value.endswith(f"\\(mean of {n} secrets\\)") and n > 1
-    assert "100 possible values" in told(page) and "from 0 (last) to 6.6 bits (first)" in told(page)
+    assert "100 possible values" in told(page) and "0 bits is last, 6.6 is first" in told(page)
     insertions, audits = (frame.value for frame in page.dataframe)
     assert len(insertions) == 4 and set(insertions["Planted"]) == {"never", "8 times"}
     assert len(audits) == 3 and list(audits["accountant's ε"]).count("none") == 1

@@ -80,7 +80,7 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     assert "on average come from the same document" in page.title[0].value
     assert "come from the same collection" in told(page) and not page.error
     assert f"{N_POINTS:,} of 18,064 sentences, chosen at random (seed 0)" in told(page)
-    assert "(its trustworthiness) is **" in told(page) and "1,000 of the points" in told(page)
+    assert "The map's trustworthiness is **" in told(page) and "1,000 of the points" in told(page)
 
 
 @pytest.mark.slow

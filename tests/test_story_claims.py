@@ -69,7 +69,7 @@ def test_what_is_not_scored_stands_on_the_slide_with_the_f1_of_every_word(
 ) -> None:
     slide, figure = build_view(view, {}), leak_figures()[page]
     assert figure.all_words is not None
-    assert f"as missed, the F1 would be **{figure.all_words:.0f}**" in slide.body
+    assert f"count as missed, the F1 is **{figure.all_words:.0f}**" in slide.body
     assert "Stop words and words outside an attack's vocabulary are not scored" in slide.caveat
 
 

@@ -110,8 +110,8 @@ def test_every_family_of_defences_is_a_point_with_all_that_is_read_and_what_it_c
         assert ("attackers_told" in row.facts) is (row["part"] != "use")
     table = markdown([Row.from_dict(row.to_dict(), row.cell) for row in rows])
     assert private.leaves_vectors and not promises(private) and not leace.leaves_vectors
-    head = "| attribute inferred, % | by | membership inferred, AUC | by | training, minutes |"
-    assert head in table
+    assert "| attribute inferred, % | by | membership inferred, AUC | by |" in table
+    assert "| defence | strength | training, minutes |" in table
     assert "against words" in table and "λ 1" in table and "ε 8" in table
     assert "## The attackers" in table and "| knn | attribute | nearest neighbours |" in table
     assert "leak as without a defence" in table
@@ -202,7 +202,7 @@ def test_a_network_s_odds_are_composed_over_the_releases_that_it_saw(releases: s
     (point,) = (p for p in summarise(changed).points if p.defence == "constrained")
     assert point.releases == n
     page = markdown(changed)
-    (line,) = (line for line in page.splitlines() if line.startswith("| constrained |"))
+    *_, line = (line for line in page.splitlines() if line.startswith("| constrained |"))
     assert line.endswith(f" {format_odds_cell(point.spec, 'minilm', n)} |")
     assert ("the number of releases of a text in the column beside them" in page) == (n > 1)
     assert ("the attackers here have only one" in page) == (n > 1)
