@@ -61,8 +61,6 @@ def test_an_attacker_who_knows_the_defence_recovers_more_and_one_that_is_off_fai
     assert any("an attacker who does may recover more" in reason for reason in blind["not_tested"])
     off = run_audit(core, letters, *defence, "--baseline", known)
     assert off.status == 1 and "defence is off" in off.out and "significantly worse" in off.out
-    again = run_audit(core, behind, *defence, "--seed", 1, "--baseline", known)
-    assert again.status == 0, again.out
     np.save(tmp_path / "v.npy", vectors)
     without = run_audit(core, tmp_path / "v.npy", *defence)
     assert without.status == 2 and "only be checked against the texts" in without.err
