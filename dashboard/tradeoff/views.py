@@ -98,9 +98,7 @@ def show_guarantee(slot: Any, found: Tradeoff, choice: Choice) -> None:
     guarantees = None if point is None else guarantees_after_releases(found, point)
     if not choice.helps or point is None or guarantees is None:
         return
-    lead = (
-        f"Of the defences with a proven limit on what leaks, “{describe_point(point)}” leaks least."
-    )
+    lead = f"What “{describe_point(point)}” guarantees."
     show_guarantees(guarantees, slot, lead=lead)
 
 
