@@ -6,6 +6,7 @@ import streamlit as st
 
 from leakscope.core.audit.summary import AuditSummary, example_summary
 from leakscope.core.errors import CoreError
+from leakscope.core.findings.audit import REMEDY
 from leakscope.dashboard.audit import controls, explain, job, state, views
 from leakscope.dashboard.story.pinning import pin_button
 from leakscope.dashboard.ui.errors import show_error
@@ -18,7 +19,7 @@ address.adopt()
 job.adopt_audit_job()
 
 headline = st.container()
-toolbar(address.show_link)
+bar = st.container()
 reports = st.container(horizontal=True)
 chart = st.container()
 chosen, own = None, None
@@ -30,6 +31,9 @@ try:
     own = job.report_for(chosen)
 except CoreError as error:
     show_error(error, title="These vectors cannot be audited")
+
+with bar:
+    toolbar(address.show_link, None if own is None else REMEDY)
 
 found: AuditSummary | None = None
 try:
@@ -54,6 +58,11 @@ if found is not None:
         views.what_if_results(found)
         views.leaking_rows(found, is_own=is_own)
         views.untested_list(found, is_own=is_own)
-command_button("audit", "leakscope audit SOURCE --json report.json")
+command_button(
+    "audit",
+    *views.commands_of(chosen),
+    about="Audits your vectors in a terminal. The second command is a gate for builds: it exits "
+    "with 0 if it passes, 1 if more than an F1 of 30 leaks, and 2 if nothing could be measured.",
+)
 explain.how_it_is_computed()
 explain.caveats()

@@ -48,7 +48,10 @@ def test_the_nearest_measured_eta_is_told_by_hand(found: Tradeoff) -> None:
     assert "recovers words with an F1 of 8 (95 % CI 7–9)" in read
     assert "Without a defence, the F1 is 40 (95 % CI 39–41)" in read
     assert "guessing reaches 3." in read
-    assert "At η = 60, 12 % of the tokens (95 % CI 11–13) stay unchanged" in read
+    assert (
+        "Of the tokens of these attacked sentences, 12 % (95 % CI 11–13) stay unchanged at η = 60"
+        in read
+    )
 
 
 def test_an_eta_that_was_measured_is_said_to_be(found: Tradeoff) -> None:

@@ -320,8 +320,8 @@ def test_the_example_says_that_it_is_made_up(opened: Open) -> None:
     page = attacked(page)
     assert "Simulated" in page.warning[0].value and "no classifier was trained" in told(page)
     assert "made-up user 1" in told(page) and not page.error
-    simulated = "**Simulated.** With the attack **Summed likelihood ratios of BaVarIA (users)**"
-    assert simulated in told(page)
+    assert "**Simulated.** If one in 11 is a member" in told(page)
+    assert "(attack: Summed likelihood ratios of BaVarIA (users))" in told(page).replace("\\", "")
     assert "Simulated: made-up scores" in told(page)
     found = attack_example()
     assert (
@@ -359,7 +359,7 @@ def test_a_verdict_means_less_the_rarer_members_are(opened: Open) -> None:
         (line,) = [
             m.value for m in page.markdown if "** of those called members are members" in m.value
         ]
-        return float(line.split("**")[3].partition(" %")[0])
+        return float(line.split("**")[1].partition(" %")[0])
 
     page.select_slider(key=state.PRIOR_KEY).set_value(2).run()
     often = worth()

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from leakscope.core.assets import ASSETS
 from leakscope.core.errors import ArtifactError
+from leakscope.core.formatting import format_rate
 from leakscope.core.results import Score
 from leakscope.core.storage.artifacts import UNFIT, read_json
 
@@ -92,6 +93,11 @@ class PersonalKind:
         """The kind as figures show it."""
         return self.kind.replace("_", " ").capitalize()
 
+    @property
+    def n_confirmable(self) -> int:
+        """How many of those tested can be confirmed."""
+        return round(self.n_tested * self.confirmable.value / 100)
+
 
 @dataclass(frozen=True)
 class PersonalData:
@@ -106,6 +112,30 @@ class PersonalData:
 
     answer: str
     kinds: tuple[PersonalKind, ...]
+
+    @property
+    def n_tested(self) -> int:
+        """How many identifiers were tested."""
+        return sum(kind.n_tested for kind in self.kinds)
+
+    @property
+    def n_learned(self) -> int:
+        """How many of them an attacker recovers or can confirm."""
+        return sum(
+            kind.n_confirmable + round(kind.n_tested * kind.recovered.value / 100)
+            for kind in self.kinds
+            if kind.n_tested
+        )
+
+    @property
+    def by_kind(self) -> str:
+        """How many identifiers of each kind can be confirmed; empty if none was tested."""
+        told = [
+            f"{kind.title.lower()} {format_rate(kind.confirmable, count=kind.n_confirmable)}"
+            for kind in self.kinds
+            if kind.n_tested
+        ]
+        return f"Confirmable, by kind: {'; '.join(told)}." if told else ""
 
 
 @dataclass(frozen=True)

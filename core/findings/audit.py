@@ -10,8 +10,10 @@ from leakscope.core.audit.summary import ANSWERS_MEAN, AuditSummary, RowWords
 from leakscope.core.figures.audit import audit_alt, audit_figure
 from leakscope.core.findings.finding import Finding, Table
 from leakscope.core.findings.prose import plain
-from leakscope.core.formatting import format_out_of_ten
 from leakscope.core.pages import PAGES
+
+_SAMPLED = " Only a sample of the rows was attacked."
+"""The part of the caveat that does not hold if all rows were attacked."""
 
 REMEDY = (
     "Protect vectors like the texts, with the same access control, encryption and retention. The "
@@ -25,7 +27,11 @@ def audit_title(found: AuditSummary) -> str:
         return "What leaks from these vectors could not be measured"
     if found.recall is None:
         return f"Estimated leakage of these vectors: F1 {found.f1.in_text(0)}"
-    return f"An attacker recovers {format_out_of_ten(found.recall.value)} that it can name"
+    title = f"An attacker recovers {found.recall.value:.0f} % of the words that it can name"
+    if found.personal is None or not found.personal.n_tested:
+        return title
+    learned, tested = found.personal.n_learned, found.personal.n_tested
+    return f"{title}, and recovers or confirms {learned} of {tested} identifiers tested"
 
 
 def audit_slide(
@@ -54,7 +60,8 @@ def audit_slide(
             for part in (
                 plain(found.answer),
                 plain(found.evidence),
-                f"**Personal data.** {plain(found.personal.answer)} {ANSWERS_MEAN}"
+                f"**Personal data.** {plain(found.personal.answer)} "
+                f"{plain(found.personal.by_kind)} {ANSWERS_MEAN}"
                 if found.personal
                 else "",
                 f"**What to do.** {REMEDY}",
@@ -102,7 +109,9 @@ def audit_slide(
             ),
             ("Measured", found.date),
         ),
-        caveat=PAGES["audit"].caveat,
+        caveat=PAGES["audit"].caveat.replace(
+            _SAMPLED, "" if found.n_sampled == found.n_rows else _SAMPLED
+        ),
         commands=(audit_command(found, with_source=with_words),),
     )
 

@@ -129,6 +129,7 @@ def _verdict(sentence: DeniableSentence, eta: float, measured: Tradeoff | None) 
         )
     else:
         headline = f"{share} of this text's tokens stay unchanged"
+        more = seen.leak_in_brief if seen else ""
     beside = (
         "Before the text is released, noise replaces tokens (words, parts of words, punctuation) "
         f"by similar ones. Of {n} token{'s' if n > 1 else ''}, {share} stay unchanged on average "
@@ -264,6 +265,17 @@ class Outlook:
             "is released."
         )
 
+    @property
+    def leak_in_brief(self) -> str:
+        """A sentence on what leaks at this η; empty unless it was measured nearby."""
+        if self.point is None or not self.is_near:
+            return ""
+        leak, before = self.point.leakage, self.undefended.leakage
+        return (
+            f"**What leaks at η = {self.measured:g}.** The strongest attacker recovers "
+            f"{describe_leak(leak)}; without a defence, the F1 is {before.in_text(0)}."
+        )
+
     def _measured_at(self, *, is_already: bool) -> str:
         """Return a sentence that names the η at which the trade-off was measured."""
         word = "Already at" if is_already and not self.is_near else "At"
@@ -312,8 +324,8 @@ class Outlook:
             return text
         share, interval = back.parts(0)
         return (
-            f"{text} At η = {self.measured:g}, {share} % of the tokens (95 % CI {interval}) stay "
-            "unchanged."
+            f"{text} Of the tokens of these attacked sentences, {share} % (95 % CI {interval}) "
+            f"stay unchanged at η = {self.measured:g}."
         )
 
 

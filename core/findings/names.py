@@ -223,7 +223,10 @@ def _describe_lists(
         return text
     rate = describe_counted(probe.scores["hits_1"], "vectors")
     n = probe["n_candidates"]
-    return f"{text} On news, an attacker with a list of {n} names found the right one in {rate}."
+    return (
+        f"{text} On news, an attacker with a list of {n} names found the right one in {rate}; "
+        f"guessing finds {100 / n:.1f} %."
+    )
 
 
 def _describe_without_list(found: NameExperiment, best: NameAttacker, attack: str) -> str:

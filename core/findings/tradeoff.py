@@ -175,7 +175,7 @@ def defence_to_take(
     paragraphs += [_describe_weak(left, reads), _describe_time(found, left, most, choice.shown)]
     settings = _shown_settings(choice)
     return Finding(
-        title=_title(left, choice, task, share, is_own=is_own),
+        title=_title(left, choice, task, share, most, is_own=is_own),
         body="\n\n".join(filter(None, paragraphs)),
         figure=tradeoff_figure(
             left, task, reads=reads, chosen=rings, edge=edge, is_timed=most is not None
@@ -193,9 +193,13 @@ def defence_to_take(
     )
 
 
-def _title(found: Tradeoff, choice: Choice, task: str, share: float, *, is_own: bool) -> str:
+def _title(
+    found: Tradeoff, choice: Choice, task: str, share: float, most: float | None, *, is_own: bool
+) -> str:
     """Return the headline on which setting leaks least."""
     text = describe_title(choice, task, share)
+    if most is not None and choice.helps:
+        text = f"{text} and take at most {most:g} ms"
     if choice.helps and choice.promising is choice.best and has_void_guarantee(found, choice):
         text = f"{text}, with practically no guarantee"
     return f"In your study, {text[:1].lower()}{text[1:]}" if is_own else text

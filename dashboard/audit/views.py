@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ from leakscope.core.findings.prose import plain
 from leakscope.core.spreadsheets import neutral_cell
 from leakscope.core.story.deck import audit_deck
 from leakscope.dashboard.audit import state
+from leakscope.dashboard.audit.controls import AuditInput
 from leakscope.dashboard.server.visitor import share, visitor
 from leakscope.dashboard.story.files import can_print, report_file
 from leakscope.dashboard.story.pinning import NOTHING_REPEATS, OWN_FILE, PinnedView
@@ -72,7 +74,7 @@ def personal_data(found: AuditSummary) -> None:
     if found.personal is None:
         return
     st.header("Personal data", anchor=False)
-    st.markdown(plain(found.personal.answer))
+    st.markdown(plain(f"{found.personal.answer} {found.personal.by_kind}"))
     figure = personal_figure(found.personal)
     if figure is not None:
         st.plotly_chart(
@@ -81,7 +83,10 @@ def personal_data(found: AuditSummary) -> None:
             config=chart_config("leakscope-audit-personal"),
             alt=personal_alt(found.personal),
         )
-        st.caption(ANSWERS_MEAN)
+        st.caption(
+            f"{ANSWERS_MEAN} The figure at the top counts single words instead: its “Names” are "
+            "words with a capital letter."
+        )
 
 
 def what_if_results(found: AuditSummary) -> None:
@@ -158,6 +163,20 @@ def download_buttons(report: dict[str, Any], found: AuditSummary, place: Any) ->
 def _report(found: AuditSummary, suffix: str, whose: tuple[str, str]) -> bytes:
     """Return an audit's report as a file, for a download button."""
     return report_file(audit_deck(found), suffix, whose)
+
+
+def commands_of(chosen: AuditInput | None) -> tuple[str, str]:
+    """Return the commands that audit the chosen files in a terminal, and that gate a build."""
+    parts = ["leakscope", "audit", "SOURCE"]
+    if chosen is not None:
+        request = chosen.request
+        parts[2] = request.name or "SOURCE"
+        parts += ["--texts", chosen.texts.name] if chosen.texts else []
+        for option, value in (("--encoder", request.encoder), ("--defence", request.defence)):
+            parts += [option, value] if value else []
+        parts += ["--personal"] * request.looks_for_personal
+        parts += ["--sample", str(request.n), "--seed", str(request.seed)]
+    return shlex.join([*parts, "--json", "report.json"]), shlex.join([*parts, "--max-f1", "30"])
 
 
 def _masked(report: dict[str, Any]) -> dict[str, Any]:

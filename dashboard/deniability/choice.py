@@ -42,12 +42,10 @@ def eta_choice_card(
     with right:
         recovered = st.slider(
             "Tokens that may stay unchanged",
-            1,
-            90,
-            20,
-            1,
-            format="%d%%",
-            key="corpus-recovered",
+            state.RECOVERED[0],
+            state.RECOVERED[-1],
+            format="%d %%",
+            key=state.RECOVERED_KEY,
             help="The average case: over all tokens of real text, so frequent tokens count more",
         )
         corpus = st.selectbox(

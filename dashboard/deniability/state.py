@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 ETA_KEY = "eta"
 BESIDE_KEY = "before_and_after"
+RECOVERED_KEY = "corpus-recovered"
+RECOVERED = range(1, 91)
+"""The shares of tokens that may stay unchanged, in per cent."""
 _SENTENCES: SessionCache[tuple[str, EncoderSpec], DeniableSentence] = SessionCache("_deniable", 8)
 deniable_of = _SENTENCES.get
 remember_deniable = _SENTENCES.add
@@ -48,6 +51,13 @@ def address(steps: Sequence[float]) -> Address:
                 read=read,
                 write=lambda eta: f"{eta:g}",
                 hint=f"η can be {steps[0]:g} to {steps[-1]:g}.",
+            ),
+            Parameter(
+                name="unchanged",
+                key=RECOVERED_KEY,
+                default=20,
+                options=RECOVERED,
+                hint=f"unchanged can be {RECOVERED[0]} to {RECOVERED[-1]}.",
             ),
         ),
     )

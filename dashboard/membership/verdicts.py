@@ -93,7 +93,9 @@ def _describe_worth(attack: str, at: AtRate) -> str:
     found = membership_probability(at, state.prior())
     return (
         f"If one in {round(1 / state.prior()):,} is a member, **{_per_cent(found)}** of those "
-        f"called members are members{at.mark} (attack: {plain(attack)})."
+        f"called members are members (attack: {plain(attack)}). "
+        + "This is a rough estimate (coarse). " * bool(at.mark)
+        + "A verdict is never proof about one person."
     )
 
 

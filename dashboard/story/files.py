@@ -23,7 +23,12 @@ from leakscope.dashboard.ui.errors import show_error
 _UPLOAD, _REFUSED = "upload_story", "_story_refused"
 
 _KINDS = {
-    ".pdf": ("PDF", "application/pdf", "picture_as_pdf", "Printed pages, one slide each"),
+    ".pdf": (
+        "PDF",
+        "application/pdf",
+        "picture_as_pdf",
+        "Printed pages, one slide each, and an appendix",
+    ),
     ".pptx": (
         "PowerPoint",
         "application/vnd.openxmlformats-officedocument.presentationml.presentation",

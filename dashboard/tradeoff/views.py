@@ -245,8 +245,13 @@ def points_table(found: Tradeoff, task: str, reads: str) -> None:
         key="points",
         hide_index=True,
         column_config={
-            "defence": columns.TextColumn("Defence"),
-            "strength": columns.TextColumn("Strength"),
+            "defence": columns.TextColumn("Defence", pinned=True),
+            "strength": columns.TextColumn("Strength", pinned=True),
+            "useful, 95 %": columns.TextColumn("Utility, 95 % CI"),
+            "leaks, 95 %": columns.TextColumn(
+                "Leakage, 95 % CI",
+                help="Not corrected for the number of settings; the headline's interval is",
+            ),
             "useful": columns.NumberColumn(f"Utility for {describe_task(task)}", format="%.1f"),
             "change": columns.TextColumn(
                 "Change of utility",

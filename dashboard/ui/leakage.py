@@ -40,7 +40,7 @@ def _cached_recalls() -> dict[str, float]:
     return recalls()
 
 
-def command_button(page: str, *commands: str) -> None:
+def command_button(page: str, *commands: str, about: str = "") -> None:
     """Draw the popover with the commands that reproduce a page's figures.
 
     Parameters
@@ -50,7 +50,7 @@ def command_button(page: str, *commands: str) -> None:
     """
     if commands and not is_presenting():
         with st.popover("Copy the command", icon=":material/content_copy:", key=f"repeat-{page}"):
-            _show_commands(commands)
+            _show_commands(commands, about)
 
 
 @st.fragment
@@ -99,14 +99,17 @@ def describe_recalls(apart: Mapping[str, float]) -> str:
     return ", ".join(f"{value:.0f} % of {title}" for title, value in apart.items())
 
 
-def _show_commands(commands: Sequence[str]) -> None:
-    """Draw the commands that reproduce a page's figures."""
+def _show_commands(commands: Sequence[str], about: str) -> None:
+    """Draw what commands do, and the commands."""
     needs_data = any(is_table(command) or "DATA" in command for command in commands)
     st.markdown(
-        "Reproduces the figures of this page, in a checkout of Leakscope. `DATA` is a folder with "
-        "the corpora: `docs/data.md` lists where to get them."
-        if needs_data
-        else "Reproduces the figures of this page."
+        about
+        or (
+            "Reproduces the figures of this page, in a checkout of Leakscope. `DATA` is a folder "
+            "with the corpora: `docs/data.md` lists where to get them."
+            if needs_data
+            else "Reproduces the figures of this page."
+        )
     )
     for command in commands:
         st.code(command_of(command), language="sh", wrap_lines=True)

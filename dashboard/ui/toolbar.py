@@ -13,7 +13,7 @@ from leakscope.dashboard.ui.leakage import why_pages_differ
 from leakscope.dashboard.ui.state import current_page, is_presenting
 
 
-def toolbar(show_link: Callable[[], None]) -> None:
+def toolbar(show_link: Callable[[], None], advice: str | None = None) -> None:
     """Draw the page's advice, Present, Link, Save and the place of the pin button.
 
     Later downloads go under Save.
@@ -24,10 +24,13 @@ def toolbar(show_link: Callable[[], None]) -> None:
     ----------
     show_link : callable
         Draws the address of the current view, or why there is none.
+    advice : str, optional
+        What to do with the answer; by default, that of the page.
     """
     if is_presenting():
         return
-    if advice := PAGES[current_page()].advice:
+    advice = PAGES[current_page()].advice if advice is None else advice
+    if advice:
         st.markdown(f"**What to do.** {advice}")
     with st.container(horizontal=True, gap="xsmall", width="content", key="toolbar"):
         present_button()

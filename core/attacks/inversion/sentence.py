@@ -76,14 +76,14 @@ def describe_untested(n_named: int, n_unnamed: int, kinds: str = "") -> str:
     Examples
     --------
     >>> describe_untested(14, 13, "names and numbers")  # doctest: +ELLIPSIS
-    'The other 13, mostly names and numbers, are not in its vocabulary: **untested, possibly...
+    '13 more, mostly names and numbers, are not in its vocabulary: **untested, possibly...
     >>> describe_untested(0, 4), describe_untested(9, 0)
     ("They are not in the attacker's vocabulary: **untested, possibly recoverable**.", '')
     """
     if not n_unnamed:
         return ""
     is_one = n_unnamed == 1
-    who = f"The other {'one' if is_one else n_unnamed}" if n_named else "It" if is_one else "They"
+    who = f"{'One' if is_one else n_unnamed} more" if n_named else "It" if is_one else "They"
     owner = "its" if n_named else "the attacker's"
     mostly = f", mostly {kinds}," if kinds and not is_one else ""
     return (
