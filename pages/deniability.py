@@ -56,7 +56,15 @@ if not is_presenting():
     ):
         encoder_choice.encoder_picker()
 stage = st.container(key="stage" if is_presenting() else "bench")
-toolbar(lambda: address.show_link(encoder_choice.address().query()))
+
+
+def show_link() -> None:
+    """Draw the address of the view, which keeps the noise to itself."""
+    address.show_link(encoder_choice.address().query())
+    st.caption("Each opening draws noise of its own.")
+
+
+toolbar(show_link)
 address.warn_of_refused()
 encoder_choice.address().warn_of_refused()
 
