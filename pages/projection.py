@@ -101,7 +101,7 @@ on_map, defended = st.tabs(titles, default=titles[is_defended])
 with on_map:
     sentence_input()
     encoded = st.container()
-    typed = views.place_sentence(encoder, drawn)
+    typed = views.place_sentence(encoder, drawn, is_upload=request.is_upload)
     if typed is not None:
         show_encoded_words(encoded, encoder, text())
 with defended:

@@ -30,7 +30,7 @@ def audit(page: sync_api.Page) -> None:
 
 def test_the_example_fits_and_opens_with_its_answer(fitting: Visit) -> None:
     page = fitting.open("/audit").page
-    sync_api.expect(headline(page)).to_contain_text("of 10 words")
+    sync_api.expect(headline(page)).to_contain_text("of the words that it can name")
     page.locator(".js-plotly-plot").first.wait_for()
 
 
@@ -50,7 +50,7 @@ def test_a_file_comes_to_a_report_in_few_clicks(
         page.get_by_role("button", name="Report, PDF").click()  # 4
     report = Path(saved.value.path()).read_bytes()
     assert report.startswith(b"%PDF") and report.count(b"/Type /Page\n") == 1
-    sync_api.expect(headline(page)).to_contain_text("of 10 words")
+    sync_api.expect(headline(page)).to_contain_text("of the words that it can name")
     visit.fits_both()
     log, home = server[1].read_text(), server[1].parent
     assert SECRET not in log
@@ -68,7 +68,7 @@ def test_a_database_of_this_computer_is_audited(
     box.press("Enter")
     page.locator("label", has_text="Look for personal data").click()
     audit(page)
-    sync_api.expect(headline(page)).to_contain_text("of 10 words")
+    sync_api.expect(headline(page)).to_contain_text("of the words that it can name")
     page.get_by_text("Show the words").click()
     sync_api.expect(page.get_by_text("Not tested", exact=True)).to_be_visible()
     visit.fits_both()

@@ -86,6 +86,27 @@ def test_the_estimate_ends_at_the_size_of_r_and_at_nothing() -> None:
         estimate(1.0, sampled[:19], 10**6)
 
 
+@pytest.mark.parametrize(
+    "sampled",
+    [
+        np.concatenate([np.full(19, 5.0), [9.0]]),
+        np.repeat([1.0, 2.0], [199, 1]),
+        np.repeat([30.0, 31.0, 60.0], [1, 1, 28]),
+        np.random.default_rng(0).standard_cauchy(50),
+    ],
+    ids=["one higher", "two values", "skewed left", "heavy tails"],
+)
+def test_samples_more_skewed_than_any_skew_normal_have_an_estimate(sampled: np.ndarray) -> None:
+    """Their likelihood may have no maximum, where SciPy raises."""
+    size = 10_000
+    values = [
+        estimate(own, sampled, size) for own in (sampled.min() - 9, sampled[0], sampled.max() + 99)
+    ]
+    assert all(0 <= each.value <= math.log2(size) for each in values)
+    assert all(math.isfinite(each.ci95.low) and math.isfinite(each.ci95.high) for each in values)
+    assert values[0].value >= values[1].value >= values[2].value
+
+
 # Log-perplexities of networks
 
 

@@ -83,11 +83,11 @@ def test_the_first_visit_opens_with_the_answer_of_an_example(opened: Open) -> No
     page = opened()
     found = example_summary()
     assert found.f1 is not None and found.recall is not None
-    assert "of 10 words" in page.title[0].value
+    assert "of the words that it can name" in page.title[0].value
     said = shown(page)
     assert "An example: news articles" in said and found.answer.replace("\\", "") in said
-    assert f"On {found.f1.n:,} vectors, the attack (" in said
-    assert f"reaches F1 {found.f1.in_text()};" in said
+    value, interval = found.f1.parts()
+    assert f"is {value} (95 % CI {interval}; {found.f1.n:,} vectors, " in said
     assert page.title[0].value.replace("\\", "").startswith("Example: an attacker")
     assert page.get("plotly_chart") and page.dataframe
     for row in found.rows:
@@ -104,7 +104,7 @@ def test_vectors_with_texts_are_measured_and_the_page_is_about_them(
         "An example" not in said
         and "is minilm (all-MiniLM-L6-v2): encoding the 120 known texts again gives" in said
     )
-    assert "of 10 words" in page.title[0].value
+    assert "of the words that it can name" in page.title[0].value
     masked = page.dataframe[0].value["words"]
     assert masked.str.contains("•").any()
     page.toggle(key=state.WORDS_KEY).set_value(True).run()

@@ -185,6 +185,7 @@ class AuditReport:
             )
         recall, listed = result.scores.score("recall"), result.vocabulary_coverage
         value, interval = recall.parts(0)
+        f1_value, f1_interval = f1.parts()
         of_all = ""
         if listed < 1:
             of_all = (
@@ -194,8 +195,8 @@ class AuditReport:
         return (
             "Of the words in these texts that the attack can name, an attacker who has the vectors "
             f"recovers {value} % (95 % CI {interval}).{of_all} The F1, which also counts wrong "
-            f"answers, is {f1.in_text()} ({_title_of(self.leakage.attack)}, {f1.n:,} vectors); "
-            f"guessing reaches {f1.chance:.0f}."
+            f"answers, is {f1_value} (95 % CI {f1_interval}; {f1.n:,} vectors, "
+            f"{_title_of(self.leakage.attack)}); guessing reaches {f1.chance:.0f}."
         )
 
     @property

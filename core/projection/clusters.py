@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from leakscope.core.text import STOP_WORDS
 
-_POINTS_PER_CLUSTER = 60
+_POINTS_PER_CLUSTER = 20
 _MOST_CLUSTERS = 24
 _MOST_TEXTS = 20_000
 _N_WORDS = 2
@@ -18,7 +18,7 @@ _N_WORDS = 2
 
 @dataclass(frozen=True)
 class ClusterLabel:
-    """The label of a cluster, at the position of its most central point."""
+    """The label of a cluster, at the most central of the points whose texts hold its words."""
 
     text: str
     x: float
@@ -81,7 +81,25 @@ def cluster_labels(
         best = [i for i in np.argsort(-scores, kind="stable")[:_N_WORDS] if scores[i] > 0]
         if not best:
             continue
-        gaps = np.linalg.norm(places[inside] - means.cluster_centers_[cluster], axis=1)
-        x, y = places[inside[int(gaps.argmin())]]
+        x, y = _middle(places[inside], words[inside][:, best].toarray() > 0)
         labels.append(ClusterLabel(", ".join(names[best]), float(x), float(y), len(inside)))
     return labels
+
+
+def _middle(places: NDArray[np.float32], holds: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Return the place of the most central point whose text holds all words, or the first one.
+
+    A cluster of k-means may hold several islands of the map. The median is the one that most of
+    these points are near to.
+
+    Parameters
+    ----------
+    places : float32 array, shape (n, 2)
+    holds : bool array, shape (n, n_words)
+        Whether each point's text holds each word, the most distinctive word first.
+    """
+    held = holds.all(1) if holds.all(1).any() else holds[:, 0]
+    found = places[held]
+    gaps = np.linalg.norm(found - np.median(found, axis=0), axis=1)
+    middle: NDArray[np.float32] = found[int(gaps.argmin())]
+    return middle

@@ -33,6 +33,7 @@ from leakscope.core.specs import DefenceSpec
 from leakscope.core.spreadsheets import neutral_cell
 from leakscope.core.text import check_text
 from leakscope.dashboard.inversion import answers
+from leakscope.dashboard.inversion.pinned import is_typed
 from leakscope.dashboard.projection import selected_points, state
 from leakscope.dashboard.projection.drawn_map import DrawnMap
 from leakscope.dashboard.projection.point_map import point_map
@@ -44,8 +45,11 @@ from leakscope.dashboard.ui.guarantee import guarantees_of, show_guarantees
 from leakscope.dashboard.ui.state import text
 
 
-def place_sentence(encoder: Encoder, drawn: DrawnMap) -> np.ndarray | None:
+def place_sentence(encoder: Encoder, drawn: DrawnMap, *, is_upload: bool) -> np.ndarray | None:
     """Place the typed sentence on the map, and draw the texts whose vectors are nearest to it."""
+    if is_upload and not is_typed(text()):
+        st.caption("This is an example. Type a sentence to place it among your texts (★).")
+        return None
     try:
         check_text(text())
         vector = encoder.encode([text()])

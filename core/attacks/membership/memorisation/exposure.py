@@ -6,6 +6,7 @@ All functions take log-perplexities, whatever the model.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ from leakscope.core.errors import InvalidInputError
 from leakscope.core.results import NO_INTERVAL, Interval, Score
 
 _Bits = NDArray[np.float64]
+_STEEPEST = 100.0
+"""The greatest shape that a fit of a skew-normal starts from; it is nearly a half-normal."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,8 @@ def estimate(
 
     Implements Carlini et al. (2019), §4.3: exposure ≈ −log₂ ∫_{−∞}^{P(s[r])} ρ(x) dx, ρ the
     skew-normal density fitted by maximum likelihood to the P of sampled fillings.
-    Differs from the paper: the fit starts from the sample's moments; the result is clipped to
+    Differs from the paper: the fit starts from the sample's moments, and stays with them if the
+    likelihood has no maximum; the result is clipped to
     log₂|R|; the interval is ours, 1.96 bootstrap standard errors over the samples, which does not
     cover a wrong tail of the distribution.
 
@@ -142,12 +146,15 @@ def estimate(
 
 def _skew_normal_exposure(own: float, sampled: _Bits, most: float) -> float:
     """Return the exposure under a skew-normal distribution fitted to the samples."""
-    from scipy.stats import skewnorm  # slow to import
+    from scipy.stats import FitError, skewnorm  # slow to import
 
     if float(np.ptp(sampled)) < 1e-9:  # all candidates have the same log-perplexity
         return most if own < float(sampled.min()) - 1e-9 else 0.0
-    start = skewnorm.fit(sampled, method="MM")
-    shape, place, scale = skewnorm.fit(sampled, start[0], loc=start[1], scale=start[2])
+    # Samples may be more skewed than any skew-normal: their moments then ask for an endless shape.
+    shape, place, scale = skewnorm.fit(sampled, method="MM")
+    shape = min(max(float(shape), -_STEEPEST), _STEEPEST)
+    with suppress(FitError):  # the likelihood has no maximum: the moments are left
+        shape, place, scale = skewnorm.fit(sampled, shape, loc=place, scale=scale)
     found = -float(skewnorm.logcdf(own, shape, place, scale)) / math.log(2)
     return min(max(found, 0.0), most) if not math.isnan(found) else most
 
