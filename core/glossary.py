@@ -13,12 +13,10 @@ GLOSSARY: dict[str, str] = {
     "cosine": "How similar two vectors are: 1 is the same direction, 0 is no similarity.",
     "defence": "A change to the text, its vector or the training, so that less can be recovered.",
     "deniability": "How well an author can deny having written a word, because noise may have put "
-    "it there. A guarantee limits the odds of telling which word it was: the higher, the weaker "
-    "the denial.",
+    "it there. The higher the odds of telling which word it was, the weaker the denial.",
     "differential privacy": "A mathematical limit on how much a result can depend on one text, or "
     "on all texts of one person.",
-    "embedding": "A text as a list of numbers, also called its vector. Similar texts have similar "
-    "numbers.",
+    "embedding": "A text as a list of numbers (its vector). Similar texts have similar numbers.",
     "encoder": "The model that turns a text into its embedding.",
     "epoch": "One pass over all training texts.",
     "epsilon (ε)": "The limit that differential privacy sets: smaller is stronger.",
@@ -26,7 +24,7 @@ GLOSSARY: dict[str, str] = {
     "encoders and mechanisms.",
     "exposure": "How near the top a model ranks a planted secret among all possible values, in "
     "bits: with each bit more, half as many rank above it. Chance: about 1.4 bits.",
-    "F1": "How well the recovered words match those of the text, from 0 to 100. Missed words and "
+    "F1": "How well the recovered words match those of the text (0 to 100). Missed words and "
     "wrong answers lower it.",
     "false-positive rate": "The percentage of non-members that an attack wrongly calls members.",
     "guarantee": "A proven limit that holds against every attacker. It can be so weak that it "

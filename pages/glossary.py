@@ -26,15 +26,16 @@ show_finding(st.container(), replace(found, table=None, facts=()), "glossary")
 toolbar(Address("glossary", ()).show_link)
 pin_button("glossary", [], lambda _: PinnedView(finding=found))
 st.html(markup.glossary({term: text.replace("*", "") for term, text in GLOSSARY.items()}))
-for title, icon, entries in (
-    ("Attacks on vectors", "undo", INVERSION_ATTACKS),
-    ("Attacks on attributes", "person_search", ATTRIBUTE_ATTACKS),
-    ("Attacks on membership", "group_search", CLASSIFIER_ATTACKS),
-    ("Defences", "shield", DEFENCES),
-):
-    with st.expander(title, icon=f":material/{icon}:"):
+with st.expander("Attacks, defences and tasks", icon=":material/checklist:"):
+    for title, entries in (
+        ("Attacks on vectors", INVERSION_ATTACKS),
+        ("Attacks on attributes", ATTRIBUTE_ATTACKS),
+        ("Attacks on membership", CLASSIFIER_ATTACKS),
+        ("Defences", DEFENCES),
+    ):
+        st.subheader(title, anchor=False)
         st.html(markup.glossary({entry.title: entry.summary for entry in entries.values()}))
-with st.expander("Tasks that measure utility", icon=":material/checklist:"):
+    st.subheader("Tasks that measure utility", anchor=False)
     st.html(markup.glossary(TASK_NAMES))
 rows = [{"term": term, "meaning": text} for term, text in GLOSSARY.items()]
 save_csv(lambda: table_csv(rows), "glossary", about="All terms with their meanings")

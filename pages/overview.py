@@ -110,11 +110,12 @@ what.markdown(
     "of its vocabulary. Names and numbers outside it were not tested above: assume that they leak. "
     f"{describe_undefended()}"
 )
+shown = f" {shipped_of(measured).title}." if measured else ""
 may.markdown(
-    "Not unprotected. Give vectors the same access control, encryption and retention as the texts, "
-    "and share them with the same care. If the texts contain personal data, treat the vectors as "
-    "personal data too. Defences also change the vectors themselves: **Trade-off** shows what each "
-    "one protects and costs."
+    f"Not unprotected.{shown} Give vectors the same access control, encryption and retention as "
+    "the texts, and share them with the same care. If the texts contain personal data, treat the "
+    "vectors as personal data too. Defences also change the vectors themselves: **Trade-off** "
+    "shows what each one protects and costs."
 )
 st.caption(
     "Leakscope measures; it does not certify. This page covers English sentences and one encoder, "

@@ -64,10 +64,8 @@ def eta_choice_card(
         chosen = choose_by_corpus(found, counts, recovered=recovered / 100)
         why = (
             "**This is no recommendation**: of the η tried, it adds the least noise that does so. "
-            "Weigh the guarantee, utility and leakage below. The share is an average over the "
-            "whole text: a rare token, such as a name, may stay unchanged more often. The rules "
-            "below cover "
-            "rare tokens."
+            "The share is an average over the whole text: a rare token, such as a name, may stay "
+            "unchanged more often. The rules below cover rare tokens."
         )
         with left:
             effect = f"leaves at most {recovered} % of the tokens of real text unchanged"

@@ -8,9 +8,9 @@ from leakscope.core.defences.metric_dp.eta_grid import eta_steps
 from leakscope.dashboard.deniability import state
 
 ONE_DRAW = (
-    "Release at most one of these outputs. Each further draw weakens the guarantee below: k draws "
-    "raise its odds to the power k. Moving the slider draws no new noise: whoever has the old and "
-    "the new output can compare them, and nothing is guaranteed."
+    "Release at most one of these outputs: k draws raise the odds below to the power k. Moving the "
+    "slider draws no new noise: whoever has both outputs can compare them, and nothing is "
+    "guaranteed."
 )
 """The warning for "Draw again" and the slider: both show further outputs of one sentence."""
 

@@ -144,15 +144,11 @@ def thesis_ordering(points: Sequence[Point]) -> None:
             icon=":material/ads_click:",
         )
         return
+    st.markdown(f"**{_count_verdicts(steps).capitalize()}.**")
     for attack in dict.fromkeys(step.more.attack for step in steps):
-        own = [s.verdict for s in steps if s.more.attack == attack]
-        counts = [
-            f"{own.count(v)} {_verdict_verb(v, own.count(v))}" for v in Verdict if own.count(v)
-        ]
-        st.markdown(
-            f"- **{INVERSION_ATTACKS[attack].title}**: of {len(own)} "
-            f"comparison{'s' if len(own) > 1 else ''}, {join_words(counts)}."
-        )
+        own = [step for step in steps if step.more.attack == attack]
+        whose = " (the attack of the thesis)" * (attack == "msp")
+        st.markdown(f"- {INVERSION_ATTACKS[attack].title}{whose}: {_count_verdicts(own)}.")
     st.dataframe([_step_row(s) for s in steps], key="order", hide_index=True)
     if len({p.leak.n_fitted_on for p in points}) > 1:
         st.caption("These rows were fitted on different numbers of sentences; see *The numbers*.")
@@ -161,6 +157,13 @@ def thesis_ordering(points: Sequence[Point]) -> None:
         "is cautious: a more sensitive (paired) test would decide more comparisons. With many "
         "comparisons, chance alone can make a few look decided."
     )
+
+
+def _count_verdicts(steps: Sequence[Comparison]) -> str:
+    """Return how many comparisons agree with the thesis, contradict it or are undecided."""
+    found = [step.verdict for step in steps]
+    counts = [f"{found.count(v)} {_verdict_verb(v, found.count(v))}" for v in Verdict if v in found]
+    return f"of {len(found)} comparison{'s' if len(found) > 1 else ''}, {join_words(counts)}"
 
 
 def _verdict_verb(verdict: Verdict, n: int) -> str:
