@@ -22,8 +22,8 @@ GLOSSARY: dict[str, str] = {
     "epsilon (ε)": "The limit that differential privacy sets: smaller is stronger.",
     "eta (η)": "Sets the noise on words: a smaller η means more noise. Its scale differs between "
     "encoders and mechanisms.",
-    "exposure": "How near the top a model ranks a planted secret among all possible values, in "
-    "bits: with each bit more, half as many rank above it. Chance: about 1.4 bits.",
+    "exposure": "How high a model ranks a planted secret among all possible values, in bits: each "
+    "bit more halves the number of values ranked above it. Chance: about 1.4 bits.",
     "F1": "How well the recovered words match those of the text (0 to 100). Missed words and "
     "wrong answers lower it.",
     "false-positive rate": "The percentage of non-members that an attack wrongly calls members.",
@@ -35,9 +35,10 @@ GLOSSARY: dict[str, str] = {
     "other texts or users. It does not cover other attackers.",
     "inversion": "Recovering the words of a text from its vector.",
     "lambda (λ)": "How much weight a training gives to hiding something; 0 hides nothing.",
-    "lower bound": "What our attackers recovered. A better attacker may recover more. For ε: an "
-    "audit shows that it is at least this large.",
-    "macro-F1": "For texts sorted into classes: the mean F1 of all classes, rare or frequent.",
+    "lower bound": "What our attackers recovered. A better attacker may recover more. For ε: the "
+    "smallest ε that fits what an audit found.",
+    "macro-F1": "How well texts are sorted into classes, from 0 to 100. Each class counts the "
+    "same, however rare.",
     "membership": "Whether a model was trained on a text, or on a user's texts.",
     "noise": "Random change on purpose, so that nobody can be sure which word was the original.",
     "precision": "The percentage of the attacker's answers that occur in the text.",

@@ -52,7 +52,6 @@ answer = answer_of(found)
 with stage:
     show_figure(st, answer, name, on_select="rerun", selection_mode="points")
     views.figure_notes(left, task, reads)
-    views.show_guarantee(st, left, choice)
 if own is not None:
     views.shipped_figure(shipped, task, reads)
 
@@ -64,6 +63,7 @@ evidence, on_sentence, tasks, remedies, numbers = st.tabs(
 with evidence:
     with show_answer(headline, answer, below=st.container(), n_open=2):
         views.unmeasured_notes(found, left, task, reads)
+    views.show_guarantee(st, left, choice)
     show_numbers(st, answer, "tradeoff-answer")
     command_button("tradeoff", "tradeoff")
 with tasks:

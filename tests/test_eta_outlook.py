@@ -42,16 +42,13 @@ def test_the_nearest_measured_eta_is_told_by_hand(found: Tradeoff) -> None:
     assert near.kept == {"one": pytest.approx(0.1), "two": 1.0}
     where, useful, read = near.sentences
     assert "not measured at this η. The nearest η measured is 60, with less noise:" in where
-    assert "on average over 2 tasks, 55 % is left" in useful
+    assert "55 % is left on average over 2 tasks" in useful
     assert "(worst task 10 %, best 100 %)" in useful
     assert "On 1 of 2 tasks, utility is not significantly better than guessing" in useful
     assert "recovers words with an F1 of 8 (95 % CI 7–9)" in read
     assert "Without a defence, the F1 is 40 (95 % CI 39–41)" in read
     assert "guessing reaches 3." in read
-    assert (
-        "Of the tokens of these attacked sentences, 12 % (95 % CI 11–13) stay unchanged at η = 60"
-        in read
-    )
+    assert "Of the tokens of the sentences attacked for this, 12 % (95 % CI 11–13) stay" in read
 
 
 def test_an_eta_that_was_measured_is_said_to_be(found: Tradeoff) -> None:

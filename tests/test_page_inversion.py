@@ -112,7 +112,7 @@ def test_words_that_cannot_be_named_are_no_evidence_of_safety(opened: Open) -> N
     known = opened(text="The government said the river.", attack="mlc")
     assert not any("untested" in m.value for m in known.markdown)
     assert "test-names" not in {button.key for button in known.button}
-    said = "The text contains no capitalised words after the first"
+    said = "The text contains no capitalised words"
     assert any(said in caption.value for caption in known.caption)
 
 

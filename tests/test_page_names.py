@@ -49,8 +49,7 @@ def test_the_first_visit_opens_with_the_strongest_attacker(opened: Open) -> None
     page = opened()
     assert not page.error
     in_title = re.fullmatch(
-        r"An attacker who knows that one of 5 names is in the sentence found it in (\d+) of (\d+) "
-        r"vectors",
+        r"From (\d+) of (\d+) vectors, an attacker with a list of 5 names picked the right one",
         page.title[0].value.replace("\\", ""),
     )
     assert in_title
@@ -62,9 +61,12 @@ def test_the_first_visit_opens_with_the_strongest_attacker(opened: Open) -> None
     assert percent == f"{max(shares):.0f}"
     said = told(page).replace("*", "")
     assert "does not know the sentence" in said
-    assert "Attackers who also know words or the rest of the sentence found as many." in said
+    assert (
+        "Attackers who know more (recovered words, or the rest of the sentence) found it as often."
+        in said
+    )
     assert re.search(r"an attacker with a list of \d+ names found the right one in \d+ of", said)
-    found = rf"strongest attacker found the name in {n_found} of {n} vectors \({percent} %, 95 % CI"
+    found = rf"This attacker found the name in {n_found} of {n} vectors \({percent} %, 95 % CI"
     assert re.search(found, said)
     assert "guessing finds 20 %" in said
 

@@ -130,12 +130,13 @@ def test_each_part_shows_as_soon_as_its_file_is_there(
 def test_the_trap_is_told_in_plain_words(opened: Open, rows: Path) -> None:
     page = opened(rows)
     assert title(page) == (
-        "A new attacker reaches F1 34 with the defence and 46 without it: a significant difference"
+        "After training to hide words, a new attacker reaches F1 34 instead of 46: a significant "
+        "difference"
     )
     said = told(page).replace("\\", "")
     assert "to hide words from one attacker (weight λ_w 3). A new attacker, on " in said
     assert "This is its lowest score over all measured weights." in said
-    assert "reaches only an F1 of **8.3** (counted on other words)" in said
+    assert "reaches only an F1 of **8.3** (on a different vocabulary)" in said
     assert "8.3 (95 % CI 7.2–9.4)" in said and "**34.5** (95 % CI 33.4–35.6)" in said
     assert said.count("guessing: 4.0)") == 2
     twin = "Its attacker then reaches an F1 of 43.8 (95 % CI 42.7–44.9), and a new attacker"
@@ -166,9 +167,8 @@ def test_the_trap_is_told_in_plain_words(opened: Open, rows: Path) -> None:
 @pytest.mark.slow
 def test_an_attribute_stands_beside_leace(opened: Open, rows: Path) -> None:
     page = opened(rows, hides="attribute", encoder="adversarial_lstm")
-    assert title(page).startswith("A new attacker infers the author of ")
-    assert " % of the texts with the defence and " in title(page)
-    assert " % without it: " in title(page)
+    assert "a new attacker infers the author of " in title(page)
+    assert " % of the texts instead of " in title(page)
     assert "LEACE removes what a linear" in told(page) and "a linear attacker" in told(page)
     assert "With λ_s 0, training" in told(page), "a dual encoder's twin is its undefended one"
     assert told(page).count(" without it; the intervals ") == 1

@@ -88,9 +88,8 @@ def test_the_example_says_what_the_page_reads_of_its_sentence(
     write_sealed(example.EXAMPLE, {**packed(reading, encoder), "provenance": kept["provenance"]})
     slide, shown = example.example(), text_of(page)
     assert strip_markdown(page.title[0].value) == slide.title
-    assert f"F1 {page.metric[1].value}, which also counts wrong answers." in slide.body.replace(
-        "*", ""
-    )
+    said = f"(F1 {page.metric[1].value})."
+    assert said in slide.body.replace("*", "")
     guessed = page.metric[1].delta.removeprefix("guessing: ")
     assert f"(F1 {guessed})" in slide.body
     n_guessed = int(page.metric[0].delta.split()[-1])

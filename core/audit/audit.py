@@ -194,8 +194,8 @@ class AuditReport:
             )
         return (
             "Of the words in these texts that the attack can name, an attacker who has the vectors "
-            f"recovers {value} % (95 % CI {interval}).{of_all} The F1, which also counts wrong "
-            f"answers, is {f1_value} (95 % CI {f1_interval}; {f1.n:,} vectors, "
+            f"recovers {value} % (95 % CI {interval}).{of_all} The F1, a score for missed and "
+            f"wrong words together, is {f1_value} (95 % CI {f1_interval}; {f1.n:,} vectors, "
             f"{_title_of(self.leakage.attack)}); guessing reaches {f1.chance:.0f}."
         )
 

@@ -347,8 +347,8 @@ def agreement_with_texts(
         )
     return Identification(
         encoder.name,
-        f"The encoder of these vectors is {_describe_encoder(encoder.name)}: encoding the {n} "
-        f"again gives the same vectors (median cosine {middle:.3f}; 1 means identical).",
+        f"These vectors come from {_describe_encoder(encoder.name)}: the {n}, encoded again, give "
+        f"the same vectors (median cosine {middle:.3f}; 1 means identical).",
         is_certain=True,
     )
 

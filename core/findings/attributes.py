@@ -105,7 +105,7 @@ def attribute_at(rows: Sequence[Row], view: attributes.View, along: str, *, data
     unseen = _unseen_works(rows, view, attack)
     baseline = _text_baseline_fact(rows, view, one)
     if unseen is not None:
-        title += f" ({format_percent(unseen[0].value)} without another text of the same work)"
+        title += f"; if it never saw the same work, for {format_percent(unseen[0].value)}"
     sentences = (
         f"The attack (the {ATTRIBUTE_ATTACKS[attack].title.lower()}) has {view.n_per_label:,} "
         f"labelled texts of each {plain(what)}. It is right for "
@@ -141,8 +141,8 @@ def describe_parts(rows: Sequence[Row], view: attributes.View) -> str:
     if topic is None or rest is None:
         return ""
     return (
-        "**Topic or the rest?** Each vector is split in two: what can be predicted from the text's "
-        "content words (topic), and the rest. From the topic alone, the attack is "
+        "**Topic or the rest?** Each vector is split in two: the part of its numbers that the "
+        "text's content words predict (topic), and the rest. From the topic alone, the attack is "
         f"right{_among_five(view)} for {_format_share(topic)} of the texts; from the rest alone, "
         f"for {_format_share(rest)}; guessing is right for {format_percent(topic.chance)}. The "
         "rest contains style, but also some topic that this prediction misses."
@@ -248,8 +248,8 @@ def _text_baseline_fact(rows: Sequence[Row], view: attributes.View, one: Score) 
     return (
         (
             "Baseline",
-            f"With the text itself, the best attack ({title}) is right for {_format_share(best)}"
-            f"{comparison}.",
+            f"With the text itself instead of its vector, the best attack ({title}) is right for "
+            f"{_format_share(best)}{comparison}.",
         ),
     )
 

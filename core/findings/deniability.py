@@ -272,8 +272,9 @@ class Outlook:
             return ""
         leak, before = self.point.leakage, self.undefended.leakage
         return (
-            f"**What leaks at η = {self.measured:g}.** The strongest attacker recovers "
-            f"{describe_leak(leak)}; without a defence, the F1 is {before.in_text(0)}."
+            f"**What leaks at η = {self.measured:g}.** From {leak.n:,} other sentences, the "
+            f"strongest attacker recovers {describe_leak(leak)}; without a defence, the F1 is "
+            f"{before.in_text(0)}."
         )
 
     def _measured_at(self, *, is_already: bool) -> str:
@@ -305,8 +306,8 @@ class Outlook:
             else "On every task, utility is significantly better than guessing."
         )
         return (
-            "**Utility**: if guessing is 0 % and no noise is 100 %, then on average over "
-            f"{len(kept)} tasks, {format_percent(mean)} is left (worst task "
+            "**Utility**: on a scale from guessing (0 %) to no noise (100 %), "
+            f"{format_percent(mean)} is left on average over {len(kept)} tasks (worst task "
             f"{format_percent(min(kept.values()))}, best {format_percent(max(kept.values()))}). "
             f"{text}"
         )
@@ -324,8 +325,8 @@ class Outlook:
             return text
         share, interval = back.parts(0)
         return (
-            f"{text} Of the tokens of these attacked sentences, {share} % (95 % CI {interval}) "
-            f"stay unchanged at η = {self.measured:g}."
+            f"{text} Of the tokens of the sentences attacked for this, {share} % (95 % CI "
+            f"{interval}) stay unchanged at η = {self.measured:g}."
         )
 
 

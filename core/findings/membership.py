@@ -314,10 +314,10 @@ def _describe_precision(one: membership.Measured) -> str:
         return ""
     value, interval = membership_probability(rates[0], FEW).in_percent().parts(0)
     return (
-        f" A single verdict is worth less, because most {one.unit} are not members: if 1 of "
-        f"{1 / FEW:.0f} is one, and {100 * rates[0].fpr:g} % of the others are wrongly called "
-        f"members, **{value} %**{rates[0].mark} of those called members are members (95 % CI "
-        f"{interval})."
+        f" A single verdict is worth less where few {one.unit} are members. Example: 1 of "
+        f"{1 / FEW:.0f} is a member, and the attack wrongly calls {100 * rates[0].fpr:g} % of the "
+        f"others members. Then **{value} %**{rates[0].mark} of those called members are members "
+        f"(95 % CI {interval})."
     )
 
 

@@ -63,7 +63,10 @@ def _describe_exposure(point: Planted, most_bits: float | None, n_values: int) -
         return f"{planted} all reach **{most_bits:.1f}**"
     place = max(1, round(n_values / 2**point.exposure.value))
     mean = point.exposure.in_text(is_bold=True)
-    return f"{planted} have a mean exposure of {mean}, as at place {place:,} of {n_values:,}"
+    return (
+        f"{planted} have a mean exposure of {mean} bits, which corresponds to place {place:,} of "
+        f"{n_values:,}"
+    )
 
 
 def _describe_fewer(found: Memorisation) -> str:

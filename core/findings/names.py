@@ -132,7 +132,7 @@ def names_in_sentences(
             filter(
                 None,
                 (
-                    _describe_strongest(best, attack, n_probed),
+                    _describe_strongest(best, attack, n_probed, n_texts * n_names),
                     _describe_lists(attackers, best, news),
                     _describe_without_list(found, best, attack),
                 ),
@@ -173,20 +173,24 @@ def _title(best: NameAttacker, n_names: int, n_sentences: int) -> str:
     """Return the headline on how often the best attacker found the name."""
     if best.rate.value <= best.rate.chance:
         return "No attacker found the name more often than guessing"
-    what = (
-        f"who knows that one of {n_names} names is in the sentence found it in"
-        if best.knows
-        else "recovered the surname from"
-    )
     many = f"vector{'s' * (best.n_asked > 1)}"
     doubt = "" if best.beats_guessing else ", too few to rule out guessing"
     if n_sentences == 1:
         doubt = ", all from one sentence; other sentences may differ"
-    return f"An attacker {what} {best.n_found} of {best.n_asked} {many}{doubt}"
+    found = f"{best.n_found} of {best.n_asked} {many}"
+    if not best.knows:
+        return f"An attacker recovered the surname from {found}{doubt}"
+    return f"From {found}, an attacker with a list of {n_names} names picked the right one{doubt}"
 
 
-def _describe_strongest(best: NameAttacker, attack: str, n_sentences: int) -> str:
-    """Describe the recovery rate of the strongest attacker, chance, and what it knows."""
+def _describe_strongest(best: NameAttacker, attack: str, n_sentences: int, n_all: int) -> str:
+    """Describe the recovery rate of the strongest attacker, chance, and what it knows.
+
+    Parameters
+    ----------
+    n_all : int
+        The number of sentences with each name, from which vectors were drawn.
+    """
     rate = format_rate(best.rate, "vectors", count=best.n_found, is_bold=True)
     if not best.knows:
         return (
@@ -194,12 +198,12 @@ def _describe_strongest(best: NameAttacker, attack: str, n_sentences: int) -> st
             f"{_attack_title(attack)}) recovered the surname from {rate}. No other tested attacker "
             "found more."
         )
-    text = (
-        f"The strongest attacker found the name in {rate}; guessing finds {best.rate.chance:.0f} %."
-    )
+    text = f"This attacker found the name in {rate}; guessing finds {best.rate.chance:.0f} %."
     if not best.beats_guessing and n_sentences > 1:
         text += " That is not significantly more than guessing. Test more sentences."
-    return f"{text} {KNOWLEDGE[best.knows].assumes}"
+    drawn = "" if best.n_asked == n_all else f" (drawn from {n_all:,})"
+    made = f"The vectors{drawn} are those of the sentences with each of the names."
+    return f"{text} {made} {KNOWLEDGE[best.knows].assumes}"
 
 
 def _describe_lists(
@@ -211,7 +215,7 @@ def _describe_lists(
     others = [one for one in attackers if one.knows and one.knows != best.knows]
     is_equal = best.knows == "alone" and all(one.n_found == best.n_found for one in others)
     text = (
-        "Attackers who also know words or the rest of the sentence found as many."
+        "Attackers who know more (recovered words, or the rest of the sentence) found it as often."
         if is_equal
         else "No other tested attacker found more."
     )
@@ -246,21 +250,23 @@ def _describe_without_list(found: NameExperiment, best: NameAttacker, attack: st
     text = ""
     if best.knows:
         is_own = found.substitution.is_own.any()
-        of = "sentences whose own surname it can name" if is_own else "vectors"
+        of = "unchanged sentences with one of them" if is_own else "vectors with one of them"
         rate = format_rate(words.rate, of, count=words.n_found, is_bold=True)
+        many = f"all {n}" if not missing else f"{n_known} of the {n}"
         text = (
-            f"**Without a list**, an attack (the {_attack_title(attack)}) recovered the surname "
-            f"from {rate}. "
+            f"**Without a list**, an attack (the {_attack_title(attack)}) can name {many} "
+            f"surnames. It recovered the surname from {rate}. "
         )
     if not missing:
-        return f"{text}This attack can name all {n} surnames."
+        return text.strip() or f"This attack can name all {n} surnames."
     names = plain(join_words(missing))
     if len(missing) > _MOST_NAMED:
         names = plain(", ".join(missing[:_MOST_NAMED])) + ", …"
     are = "are" if len(missing) > 1 else "is"
+    only = "" if text else f"It can name only {n_known} of the {n} surnames. "
     return (
-        f"{text}It can name only {n_known} of the {n} surnames. {names} {are} **{NOT_TESTABLE}** "
-        "and not counted. That is no evidence of safety."
+        f"{text}{only}{names} {are} **{NOT_TESTABLE}** and not counted. That is no evidence of "
+        "safety."
     )
 
 

@@ -58,9 +58,9 @@ def shipped_of(records: Mapping[str, Mapping[str, Any]]) -> Finding:
     return Finding(
         title=f"From vectors, an attacker recovers {format_recall(top, recall)}{limit}",
         body=f"On {top.n:,} sentences, an attack (the {INVERSION_ATTACKS[best].title.lower()}) "
-        f"recovers {describe_leak(top, recall, is_bold=True)} on average. They are of the kinds "
-        "that the attacks were trained on, but none of them, or a near-duplicate, was. Guessing "
-        "without the vector gets "
+        f"recovers {describe_leak(top, recall, is_bold=True)} on average. These sentences are of "
+        "the kinds that the attacks were trained on, but neither they nor near-duplicates of them "
+        "were in the training. Guessing without the vector gets "
         f"{format_guess(guess)}. {F1_EXPLAINED}.{describe_every_word(every)}",
         figure=shipped_scores(scores),
         alt=f"F1 by attack: {list_f1_scores(scores)}; guessing {guess:.0f}",

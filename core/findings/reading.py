@@ -115,7 +115,11 @@ def _describe_recovery(readings: Sequence[Reading], is_foreign: bool) -> str:
     if best.targets:
         f1 = _describe_f1(best.scores.f1, best.n_guessed, best.prior.f1)
         recall = f"{best.scores.recall:.0f} % of the words" if best.n_recovered else "no word"
-        parts.append(f"From the vector of this sentence, {attack} recovered {recall}: {f1}")
+        n_wrong = len(best.wrong)
+        wrong = "no wrong word" if not n_wrong else f"{n_wrong} wrong word{'s' * (n_wrong > 1)}"
+        parts.append(
+            f"From the vector of this sentence, {attack} recovered {recall} and gave {wrong} {f1}"
+        )
         if best.n_recovered <= best.n_guessed:
             parts.append("The attack did no better, which is no evidence of safety.")
     if best.unread:
@@ -131,8 +135,8 @@ def _describe_recovery(readings: Sequence[Reading], is_foreign: bool) -> str:
 def _describe_f1(f1: float, n_guessed: int, guess: float) -> str:
     """Describe the F1 and how many words guessing gets right."""
     return (
-        f"F1 **{f1:.0f}**, which also counts wrong answers. Guessing common words without the "
-        f"vector gets {n_guessed or 'none'} right (F1 {guess:.0f})."
+        f"(F1 **{f1:.0f}**). Guessing common words without the vector gets {n_guessed or 'none'} "
+        f"right (F1 {guess:.0f})."
     )
 
 

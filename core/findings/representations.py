@@ -252,8 +252,16 @@ def _least_finding(
         f"macro-F1 of {useful.in_text(0, is_bold=True)}. In this comparison, attacks were trained "
         f"on {leak.n_fitted_on:,} sentences: {attack} (the {_attack_title(leak).lower()}) recovers "
         f"{describe_leak(leak.f1, leak.recall, is_bold=True)} on {leak.f1.n:,} sentences of "
-        f"{target}; guessing reaches {format_guess(leak.f1.chance)}.",
+        f"{target}; guessing reaches {format_guess(leak.f1.chance)}.{_describe_title(found, leak)}",
     )
+
+
+def _describe_title(found: Representations, leak: AttackScore) -> str:
+    """Return the sentence on the attack of the title, if it was trained on more; else empty."""
+    more = found.better_trained(leak)
+    if not more:
+        return ""
+    return f" The attack of the title was trained on {more[-1].n_fitted_on:,}."
 
 
 def _figure_and_facts(choice: EncoderChoice, points: Sequence[Point], shown: Point) -> Finding:
@@ -349,8 +357,8 @@ def _describe_more_training(found: Representations, point: Point) -> str:
     return (
         f"**Attacks trained on more text recover more.** The F1 of {point.leak.f1.value:.0f} above "
         f"comes from an attack trained on {point.leak.n_fitted_on:,} sentences. "
-        f"{' '.join(sentences)} The F1 and the number of words recovered can rise at different "
-        f"rates, because the F1 also counts wrong answers. All of this is for "
+        f"{' '.join(sentences)} The F1 can rise more than the number of words recovered, because "
+        "fewer wrong answers raise it too. All of this is for "
         f"{_escaped_title(point)} and sentences of {target}."
         + (
             " The other encoders were not attacked in this way, so their order under stronger "

@@ -246,16 +246,19 @@ def _describe_answer(
 def _describe_limits(found: Tradeoff, choice: Choice, best: Point, *, is_ringed: bool) -> str:
     """Describe that the best setting has no guarantee, and its worst task; empty for neither."""
     kept = kept_usefulness(best, found.undefended)
-    limits = [] if choice.promising is best else ["has no formal guarantee"]
+    ring = " (A in the figure)" * is_ringed
+    limits = []
     if len(kept) > 1:
         mean = format_percent(sum(kept.values()) / len(kept))
         worst = format_percent(min(kept.values()))
         limits.append(
-            f"keeps {mean} of the utility on average over all {len(kept)} tasks ({worst} on the "
-            "worst)"
+            f"Over all {len(kept)} tasks, this setting{ring} keeps {mean} of the utility on "
+            f"average ({worst} on the worst)."
         )
-    ring = " (A in the figure)" * is_ringed
-    return f"This setting{ring} {' and '.join(limits)}." if limits else ""
+    if choice.promising is not best:
+        it = "It" if limits else f"This setting{ring}"
+        limits.append(f"{it} has no formal guarantee.")
+    return " ".join(limits)
 
 
 def _further_paragraphs(

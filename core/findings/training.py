@@ -144,16 +144,16 @@ def describe_effect(trap: Trap, undefended: Setting | None, label: str = "") -> 
         The name of the hidden attribute, if any.
     """
     if trap.setting.hides == "words":
-        verb, unit = "reaches F1", ""
+        what, verb, unit = "words", "reaches F1", ""
     else:
-        verb, unit = f"infers the {label} of", " % of the texts"
-    text = f"A new attacker {verb} {trap.read.value:.0f}{unit} with the defence"
+        what, verb, unit = f"the {label}", f"infers the {label} of", " % of the texts"
+    text = f"After training to hide {what}, a new attacker {verb} {trap.read.value:.0f}{unit}"
     if undefended is None:
         return text
     score = undefended.strongest[1]
     is_resolved = trap.read.is_resolved_from(score)
     return (
-        f"{text} and {score.value:.0f}{unit[:2]} without it: "
+        f"{text} instead of {score.value:.0f}{unit[:2]}: "
         f"{'a significant difference' if is_resolved else 'the difference may be chance'}"
     )
 
@@ -175,7 +175,7 @@ def _describe_trap(found: Adversarial, trap: Trap, undefended: Setting | None) -
         without = describe_score(setting.hides, score).removeprefix("an F1 ")
         text += f" and {without} without it; the intervals {overlap}"
     end = (
-        f"an F1 of **{in_training:.1f}** (counted on other words)"
+        f"an F1 of **{in_training:.1f}** (on a different vocabulary)"
         if has_words
         else f"**{in_training:.1f} %**"
     )

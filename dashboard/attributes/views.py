@@ -92,11 +92,12 @@ def confusion(
         st.markdown("No label is mistaken for another.")
         return
     true, answered, share = pairs[0]
-    absent = "" if true in labels else f"; {plain(true)} is not among them"
+    absent = "" if true in labels else "This mistake is not in the figure, which shows"
     st.markdown(
         f"The {attack} makes one mistake most often: for {format_percent(share)} of the texts of "
-        f"**{plain(true)}**, it answers **{plain(answered)}**. The figure shows the "
-        f"{len(labels)} labels with the most mistakes in total{absent}. Rows: the true label. "
+        f"**{plain(true)}**, it answers **{plain(answered)}**. "
+        f"{absent or 'The figure shows'} the {len(labels)} labels with the most mistakes in total. "
+        "Rows: the true label. "
         "Columns: the answer. Cells: % of the row's texts. A frame marks the right answers."
     )
     st.plotly_chart(

@@ -63,7 +63,7 @@ def eta_choice_card(
     if counts:
         chosen = choose_by_corpus(found, counts, recovered=recovered / 100)
         why = (
-            "**This is no recommendation**: of the η tried, it adds the least noise that does so. "
+            "**This is no recommendation**: of the η tried, it is the one with the least noise. "
             "The share is an average over the whole text: a rare token, such as a name, may stay "
             "unchanged more often. The rules below cover rare tokens."
         )

@@ -8,9 +8,8 @@ from leakscope.core.defences.metric_dp.eta_grid import eta_steps
 from leakscope.dashboard.deniability import state
 
 ONE_DRAW = (
-    "Release at most one of these outputs: k draws raise the odds below to the power k. Moving the "
-    "slider draws no new noise: whoever has both outputs can compare them, and nothing is "
-    "guaranteed."
+    "Release at most one of these outputs: with two, the odds below are squared. Moving the slider "
+    "reuses the same draw: two such outputs together void the guarantee."
 )
 """The warning for "Draw again" and the slider: both show further outputs of one sentence."""
 

@@ -167,7 +167,8 @@ def score_row(reading: Reading) -> None:
         st.caption(describe_groups([reading]))
 
 
-_CAPITALS = "capitalised words after the first"
+_CAPITALS = "capitalised words"
+_FIRST = "the first word does not count"
 """What counts as a name."""
 _MOST_LISTED = 5
 """The most words of a group that are named."""
@@ -185,8 +186,10 @@ def describe_groups(readings: Sequence[Reading]) -> str:
         n_read, n = (sum(column) for column in zip(*counts, strict=True))
         n_unnamed = sum(reading.unnamed.get(title, 0) for reading in readings)
         if n:
-            listed = _listed(readings[0], title) if len(readings) == 1 else ""
-            recovered.append(f"{n_read} of {n} {shown}{listed}")
+            notes = [_listed(readings[0], title)] if len(readings) == 1 else []
+            notes += [_FIRST] * (title == "names")
+            told = "; ".join(filter(None, notes))
+            recovered.append(f"{n_read} of {n} {shown}{told and f' ({told})'}")
         if n_unnamed:
             untested.append(f"{n_unnamed} of the {shown}")
         if not n and not n_unnamed:
@@ -211,10 +214,10 @@ def describe_groups(readings: Sequence[Reading]) -> str:
 
 
 def _listed(reading: Reading, title: str) -> str:
-    """Return the words of a group as the text has them, in brackets; empty if there are many."""
+    """Return the words of a group as the text has them; empty if there are many."""
     words = reading.grouped[title]
     found = dict.fromkeys(piece for piece, _ in reading.pieces if piece.lower() in words)
-    return f" ({plain(', '.join(found))})" if 0 < len(found) <= _MOST_LISTED else ""
+    return plain(", ".join(found)) if len(found) <= _MOST_LISTED else ""
 
 
 def comparison_chart(finding: Finding) -> None:

@@ -113,8 +113,8 @@ def curve_captions(slot: Any, one: Measured) -> None:
         )
         slot.caption(
             "The higher the curve, the more leaks; the dotted line is guessing. The axes are "
-            "logarithmic, to give room to low false-positive rates: few are called members "
-            "wrongly, so a verdict is worth most."
+            "logarithmic, to give room to low false-positive rates (left): there, few are wrongly "
+            "called members, so a verdict is worth most."
         )
     else:
         slot.info(

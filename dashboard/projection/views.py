@@ -139,9 +139,9 @@ def map_facts(points: Points, layout: Layout) -> None:
     if layout.principal is not None:
         kept = f" The axes preserve {format_percent(sum(layout.principal.kept))} of the variance."
     st.markdown(
-        f"**{points.told}.** The map's trustworthiness is **{value}** of 1 (95 % CI {interval}; "
-        f"{trust.n:,} of the points, with {layout.trustworthiness.k} neighbours each): at 1, "
-        f"points side by side always have similar vectors.{kept}",
+        f"**{points.told}.** The map's trustworthiness is **{value}**, where 1 means that points "
+        f"side by side always have similar vectors (95 % CI {interval}; {trust.n:,} of the points, "
+        f"with {layout.trustworthiness.k} neighbours each).{kept}",
         help=f"{method.title} preserves: {method.keeps} Drawn in {layout.seconds:.1f} s, random "
         f"seed {layout.spec.seed}.",
     )

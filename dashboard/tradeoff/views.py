@@ -135,9 +135,8 @@ def unmeasured_notes(found: Tradeoff, left: Tradeoff, task: str, reads: str) -> 
 
 
 _WHY_READABLE = (
-    f"{READABLE_MARK} ({READABLE}) marks defences that publish the changed words themselves, or a "
-    "vector per word, instead of one vector per text. Anyone can read them one by one, so they "
-    "leak more than no defence."
+    f"{READABLE_MARK} ({READABLE}) marks settings that leak more than no defence: they publish the "
+    "changed words themselves, or a vector per word, which anyone can read one by one."
 )
 
 

@@ -64,8 +64,8 @@ def _legend(settings: Sequence[Setting]) -> str:
         return ""
     has_words = settings[0].hides == "words"
     words = (
-        " Each is scored on other words: the ring on the vocabulary of the training's attacker, "
-        "the circle on the words in the vocabularies of all new attackers."
+        " The two are scored on different words: the ring on those that the attacker used in "
+        "training can name, the circle on those that every new attacker can name."
         if has_words
         else ""
     )

@@ -182,7 +182,7 @@ class TextDistances:
         texts = f"{self.n_texts:,} texts"
         return Guarantees(
             Guarantee(
-                f"a typical (median) text and the one most similar to it of {texts}",
+                f"a typical (median) text and the most similar one among {texts}",
                 eta,
                 self.to_nearest,
             ),

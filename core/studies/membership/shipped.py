@@ -247,7 +247,8 @@ def verdict(one: Measured) -> str:
     share = 100 * one.auc.value
     percent = f"{share:.0f}" if share < 99.5 else f"{share:.1f}"
     return (
-        f"The attack tells which of two {one.unit} was in the training data {percent} % of the time"
+        f"Of two {one.unit}, one of them in the training data, the attack picks the right one "
+        f"{percent} % of the time"
     )
 
 

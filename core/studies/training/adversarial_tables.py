@@ -177,8 +177,8 @@ class Verdict:
         else:
             sentences = ["No setting was shown to meet the goal."]
             sentences += [
-                "For every setting, utility may have fallen by more than "
-                f"{AFFORDABLE:g} points: no interval excludes it."
+                f"For no setting can a loss of more than {AFFORDABLE:g} points of utility be ruled "
+                "out."
             ] * (self.best is None)
             named = {
                 "may meet the goal, as its intervals do not exclude it": self.unclear,
