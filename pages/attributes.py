@@ -29,7 +29,7 @@ if measured:
     finding = authors_at(measured, view, along)
     views.show_measured(headline, finding, measured, view, "attributes")
     pin = views.pinned(finding, measured, view)
-    views.size_table(measured, "measured")
+    views.size_table(measured, view, along, "measured")
     views.show_mistakes(measured, view, "measured")
 else:
     pin = views.unmeasured(headline)
@@ -48,7 +48,7 @@ if found is not None and asked is not None:
     chosen, drawn_along = controls.view_pickers(found.rows, "own")
     own = attribute_at(found.rows, chosen, drawn_along, data=controls.data_title(asked[0]))
     views.show_measured(st.container(), own, found.rows, chosen, "attributes-own", is_title=False)
-    views.size_table(found.rows, "own")
+    views.size_table(found.rows, chosen, drawn_along, "own")
     st.header("Whose text is this?", anchor=False)
     views.typed_text_card(found, asked[0].attribute)
     st.header("Which labels are confused?", anchor=False)

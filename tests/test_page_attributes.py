@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from visiting import Open, open_page
 
-from leakscope.core.findings.attributes import NOT_MEASURED, authors_at
+from leakscope.core.findings.attributes import NOT_MEASURED, authors_at, first_view
 from leakscope.core.findings.prose import plain
 from leakscope.core.results.tables import write_rows
 from leakscope.core.studies.attributes import curves as attribute_curves
@@ -20,6 +20,7 @@ from leakscope.core.studies.attributes.study import AttributeStudy
 from leakscope.core.studies.attributes.tables import markdown
 from leakscope.core.studies.registry import run_study
 from leakscope.dashboard import cache
+from leakscope.dashboard.attributes import views
 from leakscope.dashboard.attributes.state import UPLOAD, key_of
 
 AUTHORS = ("Ada", "=Bob", "<b>Çelik</b> $x$", "www.evil.test")
@@ -87,6 +88,21 @@ def told(page: AppTest) -> str:
 
 def wrongs(page: AppTest) -> str:
     return " ".join(e.value for e in page.error).replace("\\", "")
+
+
+def test_the_saved_points_are_those_of_the_figure() -> None:
+    rows = attribute_curves.load_shipped()
+    view = first_view(rows)
+    points = views.figure_points(rows, view, "n_per_label")
+    drawn = {
+        (trace.x[i], round(100 * trace.y[i], 6))
+        for trace in authors_at(rows, view).figure.data
+        for i in range(len(trace.x or ()))
+        if trace.error_y.array is not None
+    }
+    saved = {(point["n_per_label"], round(point["right, %"], 6)) for point in points}
+    assert len(points) > 10 and saved == drawn
+    assert all(p["95 % CI from"] <= p["right, %"] <= p["95 % CI to"] for p in points)
 
 
 def test_without_rows_the_page_says_what_measures_them(opened: Open) -> None:

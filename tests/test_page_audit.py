@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from leakscope.core.audit.summary import EXAMPLE, AuditSummary, example_summary
+from leakscope.core.audit.summary import (
+    EXAMPLE,
+    AuditSummary,
+    PersonalData,
+    PersonalKind,
+    example_summary,
+)
+from leakscope.core.cli import build_parser
+from leakscope.core.corpora.readers.memory_file import MemoryFile
 from leakscope.core.encoders.transformer import TransformerEncoder
 from leakscope.core.errors import ArtifactError
-from leakscope.core.findings.audit import audit_slide
+from leakscope.core.findings.audit import audit_slide, audit_title
+from leakscope.core.results import Interval, Score
 from leakscope.core.story.deck import audit_deck
 from leakscope.core.story.html import html_report
-from leakscope.dashboard.audit import job, state
+from leakscope.dashboard.audit import job, state, views
+from leakscope.dashboard.audit.controls import AuditInput
 
 Open = Callable[[], AppTest]
 
@@ -221,3 +233,47 @@ def test_a_damaged_report_is_refused(damage: str) -> None:
     for name, huge in (("n_rows", float("inf")), ("recall", float("inf")), ("seed", 1e999)):
         with pytest.raises(ArtifactError):
             AuditSummary.from_dict(told | {name: huge})
+
+
+def test_the_command_has_the_files_of_the_visitor_and_a_gate() -> None:
+    request = state.AuditRequest(
+        source="0" * 64,
+        name="my vectors.npy",
+        collection="",
+        texts="1" * 64,
+        encoder="minilm",
+        defence="",
+        looks_for_personal=True,
+        what_if=(),
+        n=200,
+        seed=3,
+    )
+    files = AuditInput(request, MemoryFile("v.npy", b""), MemoryFile("texts.txt", b""))
+    repeat, gate = views.commands_of(files)
+    start = "leakscope audit 'my vectors.npy' --texts texts.txt --encoder minilm --personal"
+    assert repeat == f"{start} --sample 200 --seed 3 --json report.json"
+    assert gate == f"{start} --sample 200 --seed 3 --max-f1 30"
+    assert views.commands_of(None)[1] == "leakscope audit SOURCE --max-f1 30"
+    for command in (repeat, gate):
+        options = vars(build_parser().parse_args(shlex.split(command)[1:]))
+        assert options["sample"] == 200 and options["seed"] == 3
+
+
+def test_identifiers_are_counted_by_kind_and_in_the_title() -> None:
+    def kind(name: str, n: int, confirmable: float) -> PersonalKind:
+        rate = Score(confirmable, Interval(10, 100), n)
+        none = Score(0.0, Interval(0, 90), n)
+        return PersonalKind(name, 9, n, none, rate, none, none)
+
+    found = PersonalData("12 found.", (kind("name", 4, 75.0), kind("phone", 2, 100.0)))
+    assert (found.n_tested, found.n_learned) == (6, 5)
+    assert found.by_kind == (
+        "Confirmable, by kind: name 3 of 4 (75 %, 95 % CI 10–100); phone 2 of 2 (100 %, 95 % CI "
+        "10–100)."
+    )
+    assert PersonalData("none", ()).by_kind == ""
+    summary = replace(example_summary(), personal=found)
+    assert audit_title(summary).endswith(", and recovers or confirms 5 of 6 identifiers tested")
+    assert "Only a sample" not in audit_slide(summary).caveat, "all of its rows were attacked"
+    sampled = replace(summary, n_rows=summary.n_sampled + 1)
+    assert "Only a sample of the rows was attacked." in audit_slide(sampled).caveat

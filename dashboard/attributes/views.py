@@ -16,7 +16,13 @@ from leakscope.core.findings.prose import plain
 from leakscope.core.formatting import format_percent
 from leakscope.core.results.rows import Row
 from leakscope.core.spreadsheets import neutral_cell, table_csv
-from leakscope.core.studies.attributes.curves import FILES, View, row_with_confusions, table
+from leakscope.core.studies.attributes.curves import (
+    FILES,
+    View,
+    curves,
+    row_with_confusions,
+    table,
+)
 from leakscope.core.studies.attributes.request import InferenceResult
 from leakscope.core.text import check_text
 from leakscope.dashboard import cache
@@ -60,8 +66,8 @@ def pinned(found: Finding, rows: Sequence[Row], view: View) -> PinnedView:
     return PinnedView(finding=found, opens="" if view == first_view(rows) else _OPENS)
 
 
-def size_table(rows: Sequence[Row], name: str) -> None:
-    """Draw the table of the accuracy at each size and seed, in an expander."""
+def size_table(rows: Sequence[Row], view: View, along: str, name: str) -> None:
+    """Draw the table of the accuracy at each size and seed, and save it and the figure's points."""
     with st.expander("Every size and seed as a table", icon=":material/table:"):
         cells = table(rows)
         st.dataframe(
@@ -70,6 +76,31 @@ def size_table(rows: Sequence[Row], name: str) -> None:
             hide_index=True,
         )
         save_csv(lambda: table_csv(cells), name, about="One row per attack, size and seed.")
+    save_csv(
+        lambda: table_csv(figure_points(rows, view, along)),
+        f"{name}-figure",
+        about="The figure's points: each a mean over seeds, with its interval.",
+    )
+
+
+def figure_points(rows: Sequence[Row], view: View, along: str) -> list[dict[str, Any]]:
+    """Return the points of the figure as table rows, in per cent."""
+    return [
+        {
+            "attack": curve.attack,
+            "encoder": curve.encoder,
+            "shuffled labels": curve.is_shuffled,
+            along: size,
+            "right, %": 100 * score.value,
+            "95 % CI from": 100 * score.ci95.low,
+            "95 % CI to": 100 * score.ci95.high,
+            "n": score.n,
+            "seeds": score.n_seeds,
+            "guessing, %": 100 * score.chance,
+        }
+        for curve in curves(rows, view, along)
+        for size, score in zip(curve.sizes, curve.scores, strict=True)
+    ]
 
 
 def show_mistakes(rows: Sequence[Row], view: View, name: str) -> None:
