@@ -107,6 +107,8 @@ def test_results_download_as_json_and_csv(visit: Visit, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["/", "/inversion", "/deniability", "/tradeoff"])
 def test_every_page_fits_width_and_theme(fitting: Visit, path: str) -> None:
     page = fitting.open(path).page
+    if path == "/tradeoff":
+        page.get_by_role("tab", name="On your sentence").click()
     sync_api.expect(page.locator(".ls-sentence").last).to_be_visible()
     page.locator(".js-plotly-plot").first.wait_for()
     asks_for_dark = page.evaluate("() => matchMedia('(prefers-color-scheme: dark)').matches")

@@ -15,7 +15,7 @@ SECRET = "Tarnquell hid the ledger behind the organ."
 
 def opened(visit: Visit, **params: str) -> sync_api.Page:
     page = visit.open("/names", **params).page
-    sync_api.expect(headline(page)).to_contain_text(re.compile(r"found it in \d+ of \d+"))
+    sync_api.expect(headline(page)).to_contain_text(re.compile(r"From \d+ of \d+ vectors"))
     page.locator(".js-plotly-plot").first.wait_for()
     return page
 

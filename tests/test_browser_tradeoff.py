@@ -70,7 +70,9 @@ def test_a_click_chooses_a_and_a_chain_of_ones_own_is_b(
     sync_api.expect(b.get_by_text("must lie in")).to_be_visible()
     strength.fill("200")
     strength.press("Enter")
-    sync_api.expect(b.get_by_text("At η = 200, the output can distinguish")).to_be_visible()
+    sync_api.expect(
+        b.get_by_text("At η = 200, whoever sees the output may tell apart")
+    ).to_be_visible()
     read(b)
     sync_api.expect(page.get_by_text("Recovered only from B")).to_be_visible()
 

@@ -153,7 +153,8 @@ def test_the_page_opens_with_the_strongest_of_what_was_measured(
     auc = best.auc
     if auc.ci95.low > 0.5:
         percent = f"{100 * auc.value:.0f} % of the time"
-        assert f"{best.unit} was in the training data {percent}" in told(page)
+        assert f"Of two {best.unit}, one of them in the training data" in told(page)
+        assert f"the attack picks the right one {percent}" in told(page)
     low, high = 100 * auc.ci95.low, 100 * auc.ci95.high
     said = f"**{100 * auc.value:.1f}** (95 % CI {low:.1f}–{high:.1f})"
     assert said in told(page)

@@ -101,7 +101,7 @@ def test_every_defence_moves_points(opened: Open) -> None:
         control(page, "selectbox", "defence").set_value(name).run()
         assert not page.exception and not page.error, name
         assert "of 50 protected vectors are still nearest to their own" in told(page), name
-        is_told = "the output can distinguish between" in told(page)
+        is_told = "whoever sees the output may tell apart" in told(page)
         assert is_told == has_d_chi_guarantee(name), name
 
 

@@ -73,8 +73,8 @@ def test_an_array_is_audited_as_the_file_that_holds_it(
     assert found.f1 is not None and found.f1 == stored.f1
     assert found.f1_by_row == stored.f1_by_row and len(found.f1_by_row) > 50
     assert found.source == "array" and found.identification.encoder == "minilm"
-    assert f"On {found.f1.n:,} vectors, the attack (" in found.sentence
-    assert f"reaches F1 {found.f1.in_text()};" in found.sentence
+    value, interval = found.f1.parts()
+    assert f"is {value} (95 % CI {interval}; {found.f1.n:,} vectors, " in found.sentence
     assert (vectors == before).all()
     assert audit(vectors.astype(np.float64).tolist(), texts, attack=FAST).f1 == found.f1
     few = audit(str(tmp_path / "v.npy"), texts, attack=FAST, n=30, seed=1)
