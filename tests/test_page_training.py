@@ -182,7 +182,7 @@ def test_where_fresh_attackers_read_no_more_no_trap_is_claimed(
     opened: Open, tmp_path: Path
 ) -> None:
     page = opened(write_shipped(tmp_path / "h", "adversarial", rows=adversarial_rows(holds=True)))
-    assert title(page).startswith("A new attacker reaches F1 ")
+    assert title(page).startswith("After training to hide words, a new attacker reaches F1 ")
     assert title(page).endswith(" without it: a significant difference")
     assert (
         "the defence did not lower the score in training significantly more than the score of new "
