@@ -20,7 +20,7 @@ def drawn(page: sync_api.Page, key: str) -> sync_api.Locator:
 
 def test_each_part_fits_width_and_theme(fitting: Visit) -> None:
     page = fitting.open("/training").page
-    sync_api.expect(headline(page)).to_contain_text("A new attacker reaches F1")
+    sync_api.expect(headline(page)).to_contain_text("a new attacker reaches F1")
     drawn(page, "adversary-figure")
     assert fitting.overflow <= 0
     page.get_by_role("radio", name="Under noise", exact=True).click()
@@ -88,7 +88,7 @@ def test_the_trap_is_stopped_and_then_sprung(visit: Visit) -> None:
     page.get_by_role("button", name="Stop", exact=True).wait_for()
     page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
-    found = page.get_by_role("heading", name="A new attacker", exact=False, level=3)
+    found = page.get_by_role("heading", name="After training to hide", level=3)
     sync_api.expect(page.get_by_text("where nothing was hidden from it")).to_be_visible()
-    sync_api.expect(found).to_contain_text("A new attacker reaches F1")
+    sync_api.expect(found).to_contain_text("a new attacker reaches F1")
     drawn(page, "training-live")

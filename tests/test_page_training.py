@@ -183,7 +183,7 @@ def test_where_fresh_attackers_read_no_more_no_trap_is_claimed(
 ) -> None:
     page = opened(write_shipped(tmp_path / "h", "adversarial", rows=adversarial_rows(holds=True)))
     assert title(page).startswith("After training to hide words, a new attacker reaches F1 ")
-    assert title(page).endswith(" without it: a significant difference")
+    assert title(page).endswith(": a significant difference")
     assert (
         "the defence did not lower the score in training significantly more than the score of new "
         "attackers" in told(page)
@@ -360,7 +360,7 @@ def test_the_trap_is_sprung_here_and_now(opened: Open, small: None, leakscope_ho
     while not page.subheader and not page.error and time.monotonic() < end:
         time.sleep(0.2)
         page.run()
-    assert not page.error and "A new attacker reaches F1 " in page.subheader[0].value
+    assert not page.error and "a new attacker reaches F1 " in page.subheader[0].value
     assert "where nothing was hidden from it (λ = 0)" in told(page)
     (frame,) = (frame.value for frame in page.dataframe)
     assert list(frame["defence"]) == ["no defence", *["λ_w 0"] * 4, *["λ_w 3"] * 4]
