@@ -140,7 +140,10 @@ def test_the_finding_is_that_of_the_shipped_rows(
     assert f"the right one of 4 authors for {100 * one.value:.0f} % of the texts" in in_title
     said = told(page)
     assert "95 % CI" in said and "guessing is right for 25 %" in said
-    assert "With the text itself, the best attack (bag of words) is right for" in said
+    assert (
+        "With the text itself instead of its vector, the best attack (bag of words) is right for"
+        in said
+    )
     assert "Topic or the rest?" in said
     is_confused = "The linear probe makes one mistake most often: for" in said
     assert is_confused or "No label is mistaken" in said

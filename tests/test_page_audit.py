@@ -114,7 +114,7 @@ def test_vectors_with_texts_are_measured_and_the_page_is_about_them(
     said = shown(page)
     assert (
         "An example" not in said
-        and "is minilm (all-MiniLM-L6-v2): encoding the 120 known texts again gives" in said
+        and "from minilm (all-MiniLM-L6-v2): the 120 known texts, encoded again, give" in said
     )
     assert "of the words that it can name" in page.title[0].value
     masked = page.dataframe[0].value["words"]
