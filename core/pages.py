@@ -185,8 +185,8 @@ PAGES: Mapping[str, Page] = {
         following="memorisation",
         question="Does a model memorise what it was trained on?",
         advice=(
-            "Before you believe a verdict about one person, set below how many users you expect to "
-            "be members. Test your own classifier in its tab."
+            "This concerns whoever trains a model. Before you believe a verdict about one person, "
+            "set below how many users you expect to be members."
         ),
         terms=("membership", "AUC", "guessing", "interval"),
         caveat=(
@@ -201,7 +201,7 @@ PAGES: Mapping[str, Page] = {
         group="What can be inferred",
         following="deniability",
         question="How much noise does it take to hide a word?",
-        advice="Remove secrets and repeated texts before training.",
+        advice="If you train a model, remove secrets and repeated texts first.",
         terms=("canary", "exposure", "differential privacy", "epsilon (ε)"),
         caveat=("A small model trained on few texts; large models were not measured."),
     ),
