@@ -26,7 +26,7 @@ ROWS = [("text", "kind")] + [
 
 def opened(visit: Visit, **params: str) -> sync_api.Page:
     page = visit.open("/projection", **params).page
-    sync_api.expect(headline(page)).to_contain_text("nearest neighbours")
+    sync_api.expect(headline(page)).to_contain_text("points nearest to a text")
     page.locator(".point-map").wait_for()
     return page
 
@@ -117,7 +117,7 @@ def test_a_map_that_is_drawn_survives_a_reload(visit: Visit) -> None:
     page = visit.open("/projection", dims="3").page  # its vectors ship, the map does not
     page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
-    sync_api.expect(headline(page)).to_contain_text("nearest neighbours")
+    sync_api.expect(headline(page)).to_contain_text("points nearest to a text")
     sync_api.expect(
         page.get_by_text("You can select points only in two dimensions")
     ).to_be_visible()

@@ -6,12 +6,16 @@ class SlideList {
     this.list = root.querySelector("ol");
     this.spoken = root.querySelector(".spoken");
     this.rows = new Map();
+    // What the server has not yet confirmed: of two values sent in short order, it gets the second.
+    this.pending = [];
+    this.last = 0;
     // Widths are known once the page is laid out, and change with the window.
     new ResizeObserver(() => this.rows.forEach(({ text }) => fit(text))).observe(this.list);
   }
 
-  update({ slides, shown }, send) {
-    this.send = send;
+  update({ slides, shown, done }, trigger) {
+    this.trigger = trigger;
+    this.pending = this.pending.filter(({ id }) => id > done);
     const active = this.list.getRootNode().activeElement;
     const kept = new Map();
     for (const slide of slides) {
@@ -33,6 +37,12 @@ class SlideList {
       fit(text);
     });
     if (active && active !== this.list.getRootNode().activeElement) active.focus();
+  }
+
+  send(kind, detail) {
+    this.last = Math.max(this.last + 1, Date.now()); // greater than those before a reload, too
+    this.pending.push({ id: this.last, kind, ...detail });
+    this.trigger("events", this.pending);
   }
 
   rowOf(number) {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 from streamlit.components.v2 import component
@@ -17,6 +18,8 @@ MOST_IN_HEADING = 300
 
 _HERE = ROOT / "dashboard" / "story"
 _KEY = "story-slides"
+_DONE = "_story_events_done"
+"""Session key of the last event that was applied: the browser repeats those after it."""
 _list = component(
     "leakscope_slide_list",
     html='<div class="slide-list"><ol></ol><div class="spoken" aria-live="polite"></div></div>',
@@ -44,27 +47,26 @@ def slide_list(pins: Sequence[NumberedPin], pages: Sequence[Page], shown: int) -
     ]
     _list(
         key=_KEY,
-        data={"slides": slides, "shown": shown},
-        on_moved_change=_move,
-        on_edited_change=_edit,
-        on_chosen_change=_choose,
+        data={"slides": slides, "shown": shown, "done": st.session_state.get(_DONE, 0)},
+        on_events_change=_apply,
     )
 
 
-def _move() -> None:
-    """Move a slide to another place, from a callback."""
-    if moved := st.session_state[_KEY].moved:
-        state.move(int(moved["number"]), int(moved["to"]))
+def _apply() -> None:
+    """Apply what the visitor did since the last time, from a callback."""
+    for event in st.session_state[_KEY].events or ():
+        if event["id"] > st.session_state.get(_DONE, 0):
+            st.session_state[_DONE] = event["id"]
+            apply_event(event)
 
 
-def _edit() -> None:
-    """Store a heading that was edited, from a callback; an empty one is the view's finding."""
-    if edited := st.session_state[_KEY].edited:
-        heading = " ".join(str(edited["heading"]).split())[:MOST_IN_HEADING]
-        state.edit_pin(int(edited["number"]), heading=heading)
-
-
-def _choose() -> None:
-    """Show a slide beside the list, from a callback."""
-    if chosen := st.session_state[_KEY].chosen:
-        state.show(int(chosen["number"]))
+def apply_event(event: Mapping[str, Any]) -> None:
+    """Move a slide, store its heading or show it; an empty heading is the view's finding."""
+    number = int(event["number"])
+    if event["kind"] == "moved":
+        state.move(number, int(event["to"]))
+    elif event["kind"] == "edited":
+        heading = " ".join(str(event["heading"]).split())[:MOST_IN_HEADING]
+        state.edit_pin(number, heading=heading)
+    else:
+        state.show(number)
