@@ -63,7 +63,7 @@ def test_a_slow_attack_survives_a_reload(visit: Visit) -> None:
     page.wait_for_function("() => location.search.includes('job=')")
     page.reload()
     sync_api.expect(headline(page)).to_contain_text(
-        re.compile(r"(found it in|recovered the surname from) \d+ of \d+")
+        re.compile(r"(From|recovered the surname from) \d+ of \d+")
     )
     sync_api.expect(page.get_by_text("(the re-embedding search)").first).to_be_visible()
 
