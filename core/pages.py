@@ -185,7 +185,7 @@ PAGES: Mapping[str, Page] = {
         following="memorisation",
         question="Does a model memorise what it was trained on?",
         advice=(
-            "This concerns whoever trains a model. Before you believe a verdict about one person, "
+            "This concerns those who train a model. Before you believe a verdict about one person, "
             "set below how many users you expect to be members."
         ),
         terms=("membership", "AUC", "guessing", "interval"),

@@ -71,9 +71,12 @@ measured = cache.shipped_records(answers.ENCODER)
 many, who, what, may = st.tabs(
     ["Many sentences", "Who could do this?", "What leaks?", "May I store vectors?"]
 )
+shown = ""
 if measured:
+    average = shipped_of(measured)
+    shown = f" {average.title}."
     with many:
-        show_finding(st.container(), shipped_of(measured), "shipped", is_title=False)
+        show_finding(st.container(), average, "shipped", is_title=False)
         st.caption(
             "The chart leaves out the attack of the example (the "
             f"{INVERSION_ATTACKS[ATTACK].title.lower()}), which improves the answers of the "
@@ -110,7 +113,6 @@ what.markdown(
     "of its vocabulary. Names and numbers outside it were not tested above: assume that they leak. "
     f"{describe_undefended()}"
 )
-shown = f" {shipped_of(measured).title}." if measured else ""
 may.markdown(
     f"Not unprotected.{shown} Give vectors the same access control, encryption and retention as "
     "the texts, and share them with the same care. If the texts contain personal data, treat the "

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.figures.projection import group_styles
+from leakscope.core.figures.projection import group_styles, one_line
 from leakscope.core.projection.clusters import ClusterLabel
 from leakscope.core.projection.grouping import Grouping
 
 MOST_HOVERED = 20_000
 """The most points whose texts are sent to the browser, to show while the pointer is above them."""
-_MOST_CHARACTERS = 240
 _SIDE = 65_535
 _RADII = ((1_000, 4.6), (5_000, 3.3), (20_000, 2.3), (60_000, 1.7))
 """Radius of a point in pixels up to a number of points; 1.3 above."""
@@ -71,7 +70,7 @@ def point_map_data(
             "extent": [max(1, int(points[:, i].max())) for i in (0, 1)],
             "radius": next((radius for most, radius in _RADII if n <= most), 1.3),
         },
-        "texts": [_short(text) for text in texts] if n <= MOST_HOVERED else None,
+        "texts": [one_line(text) for text in texts] if n <= MOST_HOVERED else None,
         "groups": styles,
         "group": _base64(group.astype(np.uint8).tobytes()),
         "found": bits_of(found, n),
@@ -140,9 +139,3 @@ def rows_of(bits: str, n: int) -> list[int]:
 def _base64(content: bytes) -> str:
     """Return bytes in base64."""
     return base64.b64encode(content).decode()
-
-
-def _short(text: str) -> str:
-    """Return a text in one line of at most 240 characters."""
-    line = " ".join(text[: 4 * _MOST_CHARACTERS].split())
-    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 1]}…"

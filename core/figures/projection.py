@@ -44,10 +44,14 @@ def hover_texts(texts: Sequence[str]) -> list[str]:
 
 def _hover(text: str) -> str:
     """Return one text as a hover label."""
-    cut = " ".join(text[: 4 * _MOST_HOVER_CHARACTERS].split())
-    if len(cut) > _MOST_HOVER_CHARACTERS:
-        cut = cut[: _MOST_HOVER_CHARACTERS - 1] + "…"
-    return "<br>".join(_safe(line) for line in wrap(cut, 48))
+    return "<br>".join(_safe(line) for line in wrap(one_line(text), 48))
+
+
+def one_line(text: str) -> str:
+    """Return a text in one line, cut to the most characters of a hover label."""
+    line = " ".join(text[: 4 * _MOST_HOVER_CHARACTERS].split())
+    is_short = len(line) <= _MOST_HOVER_CHARACTERS
+    return line if is_short else f"{line[: _MOST_HOVER_CHARACTERS - 1]}…"
 
 
 def _safe(text: str) -> str:

@@ -11,7 +11,7 @@ from leakscope.core.findings.finding import Fact
 from leakscope.core.storage.artifacts import META, read_record
 from leakscope.core.training.record import versions
 
-_TOLD = {"python": "Python", "torch": "torch", "transformers": "transformers"}
+_TITLES = {"python": "Python", "torch": "torch", "transformers": "transformers"}
 
 
 def format_versions(found: Mapping[str, str]) -> str:
@@ -22,7 +22,7 @@ def format_versions(found: Mapping[str, str]) -> str:
     >>> format_versions({"python": "3.12.1", "numpy": "2.1.0", "torch": "2.6.0"})
     'Python 3.12.1, torch 2.6.0'
     """
-    return ", ".join(f"{title} {found[name]}" for name, title in _TOLD.items() if found.get(name))
+    return ", ".join(f"{title} {found[name]}" for name, title in _TITLES.items() if found.get(name))
 
 
 def installed_versions() -> str:

@@ -102,13 +102,17 @@ def show(number: int) -> None:
 
 def shown_place() -> int:
     """Return the place of the pin whose slide is shown: the first unless one was chosen."""
-    shown = st.session_state.get(_SHOWN)
-    return next((i for i, each in enumerate(numbered_pins()) if each.number == shown), 0)
+    return _place_of(st.session_state.get(_SHOWN))
+
+
+def _place_of(number: int | None) -> int:
+    """Return the place of a pin; 0 if there is none with this number."""
+    return next((i for i, each in enumerate(numbered_pins()) if each.number == number), 0)
 
 
 def remove(number: int) -> None:
     """Remove a pin from the story; the slide that takes its place is shown."""
-    here = next((i for i, each in enumerate(numbered_pins()) if each.number == number), 0)
+    here = _place_of(number)
     left = [each for each in numbered_pins() if each.number != number]
     st.session_state[_PINS] = left
     if left:

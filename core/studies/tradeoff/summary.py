@@ -433,11 +433,12 @@ def markdown(rows: Sequence[Row]) -> str:
     tables: dict[str, list[Column]] = {
         "Utility": [_task_column(points, task) for task in (found.tasks if points else ())],
         "Leakage": leak_columns(points),
-        "Leakage, by attacker": [_attacker_column(name) for name in found.attackers],
+        # A single attacker is the strongest, which the table above has.
+        "Leakage, by attacker": [
+            _attacker_column(name) for name in found.attackers if len(found.attackers) > 1
+        ],
         "Cost and guarantee": cost_columns(points, found.facts),
     }
-    if len(found.attackers) == 1:  # the strongest, which the table above has
-        del tables["Leakage, by attacker"]
     lines = []
     for title, columns in tables.items():
         if columns:
