@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from leakscope.core.attacks.attributes.draw import SPLITS, Draw, Plan, draw
 from leakscope.core.attacks.attributes.examples import Examples, read_examples
@@ -21,8 +20,12 @@ from leakscope.core.encoders.registry import FITTED_ENCODERS, FITTED_ON_TEXTS
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.results.rows import Cell, Row
 from leakscope.core.specs import REQUIRED, setting, settings_of
-from leakscope.core.studies.attributes.compared import with_answers, with_gains
-from leakscope.core.studies.attributes.rows import anonymise_labels, rows_from_cases
+from leakscope.core.studies.attributes.rows import (
+    anonymise_labels,
+    rows_from_cases,
+    with_answers,
+    with_gains,
+)
 from leakscope.core.studies.attributes.tables import markdown as markdown
 from leakscope.core.studies.decontaminate import near_duplicate_setting
 from leakscope.core.studies.domains import content_of, encoder_settings, open_corpus, open_encoder
@@ -136,18 +139,15 @@ class AttributeStudy:
         }
         if ATTRIBUTE_ATTACKS[attack].reads != "vectors":
             return [shared]
+        fitted_on = {"other": self.other, "other_content": content_of(self.other)}
         return [
-            shared | self._encoder_entries(encoder)
+            shared
+            | {"encoder": encoder, "encoder_settings": encoder_settings(encoder)}
+            | (fitted_on if encoder in FITTED_ON_TEXTS else {})
             for encoder in self.encoders
-            if ATTRIBUTE_ATTACKS[attack].reads_sparse or not _gives_sparse(encoder)
+            if ATTRIBUTE_ATTACKS[attack].reads_sparse
+            or not getattr(FITTED_ENCODERS.get(encoder.partition(":")[0]), "gives_sparse", False)
         ]
-
-    def _encoder_entries(self, encoder: str) -> Cell:
-        """Return the cell entries of an encoder and of the corpus that it is fitted on."""
-        is_fitted = encoder in FITTED_ON_TEXTS
-        told = {"encoder": encoder, "encoder_settings": encoder_settings(encoder)}
-        fit_on = {"other": self.other, "other_content": content_of(self.other)}
-        return told | (fit_on if is_fitted else {})
 
     def _size_entries(self, attack: str) -> list[Cell]:
         """Return the size and seed entries of an attack's cells; the largest size has a control."""
@@ -189,7 +189,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         encoder = open_encoder(
             cell["encoder"],
             {"other": cell.get("other", "")},
-            lambda: _sentences(cell["other"]),
+            lambda: list(open_corpus(cell["other"]).sentences().texts),
             folder,
             contents=[cell.get("other_content", "")],
         )
@@ -228,12 +228,6 @@ def _cases(cell: Cell, drawn: Draw) -> list[Case]:
     ]
 
 
-def _gives_sparse(encoder: str) -> bool:
-    """Return whether an encoder returns sparse vectors."""
-    family = FITTED_ENCODERS.get(encoder.partition(":")[0])
-    return family is not None and family.gives_sparse
-
-
 @lru_cache(maxsize=2)
 def _read_examples(target: str, label: str, group: str) -> Examples:
     """Read the labelled texts of a table, once per process."""
@@ -254,9 +248,3 @@ def _content_of(target: str, label: str, group: str) -> str:
 def _draw_cached(target: str, label: str, group: str, plan: Plan) -> Draw:
     """Draw labelled texts and targets by a plan, once per process."""
     return draw(_read_examples(target, label, group), plan)
-
-
-def _sentences(corpus: str) -> Sequence[str]:
-    """Return the sentences of a corpus."""
-    found: Any = open_corpus(corpus).sentences().texts
-    return list(found)

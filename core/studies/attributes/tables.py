@@ -78,9 +78,15 @@ def markdown(rows: Sequence[Row]) -> str:
         f"- {row['attribute_attack']}, {row['split']}: failed: {row.error}"
         for row in ResultTable(rows).failed
     ]
+    over_textcnn = [
+        f"- {_describe_attack(key)}, {key[0]}, {key[4]} labels, {key[5]} per label: "
+        f"{ratio.format(2)} × the top-5 accuracy of TextCNN on the same targets: "
+        f"{ratio.direction(1.0)}."
+        for key, ratio in gain_over(rows)
+    ]
     for part in (
         _gain_table(grouped),
-        _textcnn_lines(rows),
+        over_textcnn,
         _contrast_lines(grouped),
         _topic_lines(grouped),
     ):
@@ -147,16 +153,6 @@ def _gain_table(grouped: Mapping[Key, ResultTable]) -> list[str]:
     ]
 
 
-def _textcnn_lines(rows: Sequence[Row]) -> list[str]:
-    """Return a line per probe with the ratio of its top-5 accuracy to TextCNN's."""
-    return [
-        f"- {_describe_attack(key)}, {key[0]}, {key[4]} labels, {key[5]} per label: "
-        f"{ratio.format(2)} × the top-5 accuracy of TextCNN on the same targets: "
-        f"{ratio.direction(1.0)}."
-        for key, ratio in gain_over(rows)
-    ]
-
-
 def _contrast_lines(grouped: Mapping[Key, ResultTable]) -> list[str]:
     """Return a line per attack with the accuracy lost if labelled texts are of other groups."""
     told = []
@@ -182,19 +178,17 @@ def _topic_lines(grouped: Mapping[Key, ResultTable]) -> list[str]:
         topic, rest = mean_of(rows, f"top{k}_topic"), mean_of(rows, f"top{k}_rest")
         whole = mean_of(rows, f"top{k}")
         if topic is not None and rest is not None and whole is not None:
+            gain = mean_of(rows, f"top{k}_topic_gain")
+            minus = (
+                f"; topic minus rest, on the same targets: {gain.format(3)}, {gain.direction()}"
+                if gain
+                else ""
+            )
             told.append(
                 f"- {_describe_attack(key)}, labelled texts from {_SOURCES[key[1]]}, {key[4]} "
                 f"labels: top-{k} accuracy {whole.value:.3f}; from the part of the vector that "
                 f"content words predict alone {topic.format(3)}, from the rest alone "
-                f"{rest.format(3)}{_describe_topic_gain(rows, k)}. Content words predict "
+                f"{rest.format(3)}{minus}. Content words predict "
                 f"{rows.average('topic_r2'):.0%} of the vectors' variance."
             )
     return told
-
-
-def _describe_topic_gain(rows: ResultTable, k: int) -> str:
-    """Return the difference of topic and rest accuracy in words; "" if not measured."""
-    gain = mean_of(rows, f"top{k}_topic_gain")
-    if gain is None:
-        return ""
-    return f"; topic minus rest, on the same targets: {gain.format(3)}, {gain.direction()}"
