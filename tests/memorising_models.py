@@ -23,7 +23,7 @@ from leakscope.core.attacks.inversion.registry import AttackEntry
 from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
 from leakscope.core.attacks.membership.classifiers.registry import ClassifierAttackEntry
 from leakscope.core.attacks.membership.classifiers.users import users_of
-from leakscope.core.attacks.membership.entry import MembershipEntry
+from leakscope.core.attacks.membership.registry import MembershipEntry
 from leakscope.core.attacks.membership.words.windows import Windows
 from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
 from leakscope.core.ranges import Uniform
