@@ -20,9 +20,12 @@ from test_adaptive import pretraining
 from test_constrained import classifier
 from test_private_training import SMALL, N, _Toy, fitted, problem
 
-from leakscope.core.attacks.membership.memorisation.gradients import GradientCanaries
 from leakscope.core.attacks.membership.memorisation.network import make_network
-from leakscope.core.attacks.membership.memorisation.private import CLIP_NORM, train_model
+from leakscope.core.attacks.membership.memorisation.private import (
+    CLIP_NORM,
+    GradientCanaries,
+    train_model,
+)
 from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
 from leakscope.core.attacks.membership.memorisation.tokens import make_tokens
 from leakscope.core.encoders.transformer import TransformerEncoder

@@ -8,29 +8,29 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from leakscope.core.attacks.membership.registry import WORD_ATTACKS
 from leakscope.core.attacks.membership.roc import GroupThresholds, Ranking, auc
 from leakscope.core.attacks.membership.words.attack import (
+    NO_VECTOR,
     CentredWindows,
     CosineWindows,
     WeighedWindows,
+    WordVectors,
     distance_similarities,
+    remove_frequency,
+    sampling_weights,
     window_similarity,
 )
-from leakscope.core.attacks.membership.words.comparable import (
+from leakscope.core.attacks.membership.words.windows import (
+    Windows,
     balanced_mask,
+    extract_windows,
     frequency_deciles,
     frequent_in_both,
+    number_words,
     windows_in_both,
     word_deciles,
 )
-from leakscope.core.attacks.membership.words.registry import WORD_ATTACKS
-from leakscope.core.attacks.membership.words.vectors import (
-    NO_VECTOR,
-    WordVectors,
-    remove_frequency,
-    sampling_weights,
-)
-from leakscope.core.attacks.membership.words.windows import Windows, extract_windows, number_words
 from leakscope.core.errors import InvalidInputError
 
 Rows = NDArray[np.int64]
@@ -189,7 +189,7 @@ def test_centred_vectors_share_nothing_with_words_of_like_frequency() -> None:
 
 
 def test_the_mean_taken_off_is_that_of_neighbours_by_rank() -> None:
-    from leakscope.core.attacks.membership.words.vectors import _moving_mean
+    from leakscope.core.attacks.membership.words.attack import _moving_mean
 
     table = np.array([[0.0], [3.0], [6.0], [30.0]], np.float32)
     assert _moving_mean(table, 1).ravel().tolist() == [1.5, 3.0, 13.0, 18.0]
