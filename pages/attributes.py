@@ -7,7 +7,7 @@ import streamlit as st
 from leakscope.core.errors import CoreError
 from leakscope.core.findings.attributes import TABLES, attribute_at, authors_at
 from leakscope.dashboard import cache
-from leakscope.dashboard.attributes import controls, explain, state, views
+from leakscope.dashboard.attributes import controls, state, views
 from leakscope.dashboard.story.pinning import pin_button
 from leakscope.dashboard.ui.errors import show_error
 from leakscope.dashboard.ui.leakage import command_button
@@ -54,5 +54,5 @@ if found is not None and asked is not None:
     st.header("Which labels are confused?", anchor=False)
     views.show_mistakes(found.rows, chosen, "own")
 
-explain.how_it_is_computed()
-explain.caveats()
+views.how_it_is_computed()
+views.caveats()

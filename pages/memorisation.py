@@ -9,7 +9,7 @@ import streamlit as st
 from leakscope.core.errors import CoreError
 from leakscope.core.studies.memorisation.summary import SHIPPED
 from leakscope.dashboard import cache
-from leakscope.dashboard.memorisation import controls, explain, measured, state, views
+from leakscope.dashboard.memorisation import controls, measured, state, views
 from leakscope.dashboard.story.pinning import pin_button
 from leakscope.dashboard.ui.errors import show_error
 from leakscope.dashboard.ui.finding import show_finding
@@ -60,5 +60,5 @@ with audit:
         measured.audit_results(shipped)
     else:
         st.info("This version ships no audit results.", icon=":material/fact_check:")
-explain.how_it_is_computed()
-explain.caveats()
+views.how_it_is_computed()
+views.caveats()

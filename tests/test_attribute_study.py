@@ -19,8 +19,7 @@ from leakscope.core.results import Interval, Score
 from leakscope.core.results.rows import Row
 from leakscope.core.studies.attributes import study as attributes
 from leakscope.core.studies.attributes.rows import with_answers, with_gains
-from leakscope.core.studies.attributes.study import AttributeStudy
-from leakscope.core.studies.attributes.tables import gain_over, markdown
+from leakscope.core.studies.attributes.study import AttributeStudy, gain_over, markdown
 from leakscope.core.studies.registry import run_study
 
 AUTHORS = ("Ána", "Bob", "Çelik", "山田")

@@ -19,7 +19,7 @@ from memorising_models import (
     MemorisingWindowAttack,
     classifier_entry_of,
     is_at_chance,
-    member_entry_of,
+    memory_entry,
 )
 from test_membership_studies import (
     N_BOOKS,
@@ -33,7 +33,11 @@ from test_membership_studies import (
 
 from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
-from leakscope.core.attacks.membership.registry import SENTENCE_ATTACKS, WORD_ATTACKS
+from leakscope.core.attacks.membership.registry import (
+    SENTENCE_ATTACKS,
+    WORD_ATTACKS,
+    MembershipEntry,
+)
 from leakscope.core.attacks.membership.sentences.scoring import BookPairs
 from leakscope.core.results import Score
 from leakscope.core.results.rows import Row
@@ -153,8 +157,12 @@ Documents = Callable[[str], list[Row]]
 @pytest.fixture
 def documents(books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Documents:
     """Measure a study with an attack that knows labelled documents by heart, of blind vectors."""
-    monkeypatch.setitem(WORD_ATTACKS, "memory", member_entry_of(MemorisingWindowAttack))
-    monkeypatch.setitem(SENTENCE_ATTACKS, "memory", member_entry_of(MemorisingPairAttack))
+    for entries, kind in (
+        (WORD_ATTACKS, MemorisingWindowAttack),
+        (SENTENCE_ATTACKS, MemorisingPairAttack),
+    ):
+        entry = memory_entry(MembershipEntry, kind, needs="some labelled documents")
+        monkeypatch.setitem(entries, "memory", entry)
     blind = {"words": Memory(is_blind=True), "sentences": KnowsPairs(is_blind=True)}
     for of, module in STUDIES.items():
         monkeypatch.setattr(

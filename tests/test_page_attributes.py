@@ -16,8 +16,7 @@ from leakscope.core.findings.attributes import NOT_MEASURED, authors_at, first_v
 from leakscope.core.findings.prose import plain
 from leakscope.core.results.tables import write_rows
 from leakscope.core.studies.attributes import curves as attribute_curves
-from leakscope.core.studies.attributes.study import AttributeStudy
-from leakscope.core.studies.attributes.tables import markdown
+from leakscope.core.studies.attributes.study import AttributeStudy, markdown
 from leakscope.core.studies.registry import run_study
 from leakscope.dashboard import cache
 from leakscope.dashboard.attributes import views

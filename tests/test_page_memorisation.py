@@ -20,8 +20,8 @@ from leakscope.core.errors import ArtifactError, InvalidInputError
 from leakscope.core.figures.memorisation import audit_figure, insertions_figure
 from leakscope.core.results.tables import write_rows
 from leakscope.core.studies.memorisation import summary as memorisation_summary
+from leakscope.core.studies.memorisation.study import markdown
 from leakscope.core.studies.memorisation.summary import SHIPPED, load_memorisation
-from leakscope.core.studies.memorisation.tables import markdown
 from leakscope.core.studies.registry import run_study
 from leakscope.dashboard import cache
 from leakscope.dashboard.memorisation.measured import MEASURE, QUESTION

@@ -23,6 +23,7 @@ from leakscope.core.encoders.registry import ENCODERS
 from leakscope.core.errors import NotFittedError
 from leakscope.core.registry import Entry
 from leakscope.core.specs import settings_of
+from leakscope.core.studies.registry import STUDIES
 
 FAMILIES = (
     INVERSION_ATTACKS,
@@ -60,6 +61,11 @@ def test_an_attack_tells_what_it_computes(family: Mapping[str, Entry]) -> None:
         assert entry.formula and entry.formula.count("{") == entry.formula.count("}"), name
         assert callable(entry.kind), name
     assert set(RANKINGS) <= set(MEMORISATION_ATTACKS)
+
+
+def test_the_settings_of_every_study_have_a_help_text() -> None:
+    for name, entry in STUDIES.items():
+        assert all(field.metadata["help"] for field in settings_of(entry.kind).values()), name
 
 
 @pytest.mark.parametrize("name", TRAINED_DEFENCES)
