@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from test_attribute_study import lines as author_lines
 
 from leakscope.core.attacks.attributes.examples import Examples
 from leakscope.core.attacks.attributes.experiment import Guess, top_labels
@@ -45,16 +47,8 @@ from leakscope.core.studies.attributes.request import AttributeRequest
 from leakscope.core.studies.attributes.rows import anonymise_labels
 
 AUTHORS = ("Ána", "<b>Bob</b>", "Çelik %{x}", "山田")
-WORDS = ("river", "doctor", "garden", "winter")
 
-
-def lines(n: int = 60) -> list[tuple[str, str, str]]:
-    """Return texts of four authors of six books each, each author with a word of their own."""
-    return [
-        (f"The {WORDS[a]} from {i * 7 + a} money and letter {i * 3}", AUTHORS[a], f"{a}/{i // 10}")
-        for a in range(4)
-        for i in range(n)
-    ]
+lines = partial(author_lines, authors=AUTHORS, n_per_book=10)
 
 
 def as_file(rows: list[tuple[str, ...]], head: tuple[str, ...] = ("body", "who", "book")):

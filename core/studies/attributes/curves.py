@@ -214,7 +214,7 @@ def table(rows: Sequence[Row]) -> list[dict[str, object]]:
     ]
 
 
-def _format_accuracies(row: Row) -> dict[str, object]:
+def _format_accuracies(row: Row) -> dict[str, str]:
     """Format each accuracy of a row and its chance level; "" if not measured."""
     measured = {name: row.scores.get(key) for name, key in _ACCURACIES.items()}
     return {n: score.format(3) if score else "" for n, score in measured.items()} | {

@@ -210,12 +210,11 @@ def with_gains(rows: Sequence[Row], reference: str, encoder: str) -> list[Row]:
         The reference attack, and its encoder if it reads vectors.
     """
     against = {
-        key: row
+        _comparison_key(row): row
         for row in rows
-        if (key := _comparison_key(row)) is not None
-        and row["attribute_attack"] == reference
-        and row.get("encoder", encoder) == encoder
+        if row["attribute_attack"] == reference and row.get("encoder", encoder) == encoder
     }
+    against.pop(None, None)
     return [_with_gain(row, against.get(_comparison_key(row))) for row in rows]
 
 

@@ -196,8 +196,13 @@ def _attack_rows(
         """Return the scores of all pairs, overall and by decile, and those of books."""
         attack = find(SENTENCE_ATTACKS, name, "similarity").kind
         scores = cross_fitted_scores(attack, vectors, pairs, members, labelled)
-        twice = (np.tile(each, 2) for each in (scores, members, labelled, pairs.documents))
-        every = Scored(*twice, groups)
+        every = Scored(
+            np.tile(scores, 2),
+            np.tile(members, 2),
+            np.tile(labelled, 2),
+            np.tile(pairs.documents, 2),
+            groups,
+        )
         means, books, of_group, places = mean_by_book(every.scores, every.units, every.groups)
         by_book = Scored(means, every.members[places], every.labelled[places], books, of_group)
         return [every, by_book]
