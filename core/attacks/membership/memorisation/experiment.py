@@ -243,6 +243,7 @@ def _check_lengths(canaries: Sequence[Canary], tokens: Tokens, most: int) -> Non
     """Raise InvalidInputError if a canary or its longest candidate has too many tokens."""
 
     def n_tokens(text: str) -> int:
+        """Return the number of tokens of a text."""
         return len(tokens.encode(text))
 
     for canary in canaries:

@@ -196,6 +196,7 @@ def memorise(
     for i, seed in enumerate(seeds):
 
         def report(done: float, message: str, i: int = i, seed: int = seed) -> None:
+            """Report the progress of one seed as part of that of all seeds."""
             line = f"Seed {seed} ({i + 1} of {len(seeds)}): {message}"
             on_progress((i + done) / len(seeds), line)
 

@@ -192,6 +192,7 @@ def _batch_losses(
     rows = [encode_with_ends(tokens, text, max_length) for text in texts]
 
     def losses(network: Any, chosen: NDArray[np.int64]) -> Tensor:
+        """Return the loss of each text of a batch; set the canaries of the batch."""
         if canaries is not None:
             canaries.set_batch(chosen[chosen >= len(rows)] - len(rows))
         ids = pad_rows([rows[i] for i in chosen if i < len(rows)], torch.device("cpu"))
@@ -205,6 +206,7 @@ def _hook_canaries(optimizer: Any, canaries: GradientCanaries) -> None:
     add_noise = optimizer.add_noise
 
     def joined() -> None:
+        """Add the canaries and the noise to the gradients, then read the canaries."""
         canaries.add_to_gradients(optimizer.params)
         add_noise()
         canaries.read(optimizer.params)

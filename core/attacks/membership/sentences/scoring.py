@@ -134,6 +134,7 @@ def cross_fitted_scores(
     def scores(
         knows: NDArray[np.bool_], asked: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Fit on known pairs; return standardised scores of pairs under attack and asked for."""
         fitted = attack().fit(first[knows], second[knows], members[knows])
         under_attack = fitted.score(first[~labelled], second[~labelled])
         own = fitted.score(first[asked], second[asked]) if asked.any() else under_attack[:0]

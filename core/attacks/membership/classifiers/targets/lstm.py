@@ -75,11 +75,13 @@ class LSTMs:
         ids, lengths = torch.from_numpy(rows).to(pick_device()), (rows != PAD).sum(1)
 
         def make(model: int) -> LSTMClassifier:
+            """Build the untrained network of one model from its own seed."""
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(1000 * batch.seed + model)
                 return LSTMClassifier(n_tokens, batch.n_classes, self.dimension, self.hidden)
 
         def logits(network: nn.Module, chosen: NDArray[np.int64]) -> Tensor:
+            """Return the class logits of the chosen texts."""
             found: Tensor = network(ids[chosen, : int(lengths[chosen].max())])
             return found
 

@@ -84,6 +84,7 @@ def train_in_parallel(
     shares = _CombinedProgress(n_models, on_progress)
 
     def one(model: int) -> NDArray[np.float32]:
+        """Return the probabilities of one model for all texts."""
         place = None if checkpoint_dir is None else Path(checkpoint_dir) / f"model-{model}"
         return _ModelTraining(task, model, place).answers(shares.of(model))
 
@@ -124,6 +125,7 @@ class _CombinedProgress:
         """Return the progress callback of one model."""
 
         def report(fraction: float, message: str) -> None:
+            """Report the mean progress of all models; stop if another model failed."""
             if self.is_stopped:
                 raise _StoppedBesideError
             with self._lock:
@@ -165,11 +167,13 @@ class _ModelTraining:
         labels = torch.from_numpy(self.task.batch.labels).to(pick_device())
 
         def loss(rows: NDArray[np.int64]) -> Tensor:
+            """Return the mean cross-entropy of training rows."""
             network.train()
             chosen = self.rows[rows]
             return F.cross_entropy(self.task.logits(network, chosen), labels[chosen])
 
         def validate() -> float:
+            """Return the accuracy on the validation texts."""
             predicted = self._probabilities(network, self.held).argmax(1)
             return float((predicted == self.task.batch.labels[self.held]).mean())
 

@@ -104,6 +104,7 @@ def _stored_model(
     """Load a finished model's probabilities and privacy; None if not stored."""
 
     def made(arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Any:
+        """Return the stored probabilities and the privacy spent on them."""
         spent, answers = meta["privacy"], batch.answers_in(arrays, of_one=True)
         return answers, None if spent is None else Privacy.from_dict(spent)
 

@@ -72,10 +72,12 @@ class Transformers:
         lengths = np.array([len(text.split()) for text in batch.texts], dtype=np.int64)
 
         def make(model: int) -> _Classifier:
+            """Build the untrained network of one model from its own seed."""
             torch.manual_seed(1000 * batch.seed + model)
             return _Classifier(self._pretrained(), batch.n_classes)
 
         def logits(network: nn.Module, chosen: NDArray[np.int64]) -> Tensor:
+            """Return the class logits of the chosen texts."""
             found: Tensor = network([batch.texts[i] for i in chosen])
             return found
 
