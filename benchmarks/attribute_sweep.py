@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks import Measurement
-from leakscope.core.attacks.attributes.discriminant import fit_discriminant
+from leakscope.core.attacks.attributes.linear import fit_discriminant
 from leakscope.core.attacks.attributes.program import (
     Linear,
     Problem,

@@ -7,7 +7,7 @@ import streamlit as st
 from leakscope.core.errors import CoreError
 from leakscope.core.findings.attributes import TABLES, attribute_at, authors_at
 from leakscope.dashboard import cache
-from leakscope.dashboard.attributes import controls, explain, job, state, views
+from leakscope.dashboard.attributes import controls, state, views
 from leakscope.dashboard.story.pinning import pin_button
 from leakscope.dashboard.ui.errors import show_error
 from leakscope.dashboard.ui.leakage import command_button
@@ -15,7 +15,7 @@ from leakscope.dashboard.ui.toolbar import toolbar
 
 address = state.address(cache.attribute_corpora())
 address.adopt()
-job.adopt_attribute_job()
+state.adopt_attribute_job()
 
 headline = st.container()
 toolbar(address.show_link)
@@ -41,7 +41,7 @@ asked = controls.text_pickers(cache.attribute_corpora())
 address.warn_of_refused()
 found = None
 try:
-    found = job.inference_result(*asked) if asked else None
+    found = state.inference_result(*asked) if asked else None
 except CoreError as error:
     show_error(error, title="These texts cannot be used")
 if found is not None and asked is not None:
@@ -54,5 +54,5 @@ if found is not None and asked is not None:
     st.header("Which labels are confused?", anchor=False)
     views.show_mistakes(found.rows, chosen, "own")
 
-explain.how_it_is_computed()
-explain.caveats()
+views.how_it_is_computed()
+views.caveats()

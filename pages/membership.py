@@ -10,7 +10,7 @@ from leakscope.core.errors import CoreError
 from leakscope.core.findings.finding import UNMEASURED, Finding
 from leakscope.core.findings.membership import QUESTION, members_of, own_members
 from leakscope.dashboard import cache
-from leakscope.dashboard.membership import explain, measured, own, scores, state, verdicts
+from leakscope.dashboard.membership import explain, measured, own, state, verdicts
 from leakscope.dashboard.story.pinning import NOTHING_REPEATS, OWN_FILE, PinnedView, pin_button
 from leakscope.dashboard.ui.errors import show_error
 from leakscope.dashboard.ui.finding import show_finding
@@ -60,14 +60,14 @@ with shipped:
         show_finding(place, answer, "membership", is_title=not is_own)
         measured.curve_captions(place, one)
         with score_tab:
-            scores.score_distributions(one)
+            measured.score_distributions(one)
             measured.save_curve(one)
         with frequency:
             measured.frequency_deciles(found, one)
     elif not is_own:
         measured.nothing_measured(headline)
     pin_button("membership", [] if is_own else address.query(), lambda _: view)
-    command_button("membership", *measured.shown_tables(found))
+    command_button("membership", *dict.fromkeys(each.study for each in found))
     address.warn_of_refused()
 
 with worth:

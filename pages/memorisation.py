@@ -9,7 +9,7 @@ import streamlit as st
 from leakscope.core.errors import CoreError
 from leakscope.core.studies.memorisation.summary import SHIPPED
 from leakscope.dashboard import cache
-from leakscope.dashboard.memorisation import controls, explain, job, measured, state, views
+from leakscope.dashboard.memorisation import controls, measured, state, views
 from leakscope.dashboard.story.pinning import pin_button
 from leakscope.dashboard.ui.errors import show_error
 from leakscope.dashboard.ui.finding import show_finding
@@ -19,7 +19,7 @@ from leakscope.dashboard.ui.toolbar import toolbar
 
 address = state.address()
 address.adopt()
-job.adopt_memorise_job()
+views.adopt_memorise_job()
 
 headline = st.container()
 toolbar(partial(controls.show_link, address))
@@ -39,7 +39,7 @@ with plant, st.container(key="stage" if is_presenting() else "bench"):
     try:
         request, texts = controls.request_controls()
         canary = controls.known_canary(str(state.choice("canary")))
-        found = job.result_or_controls(request, texts, canary) if request else None
+        found = views.result_or_controls(request, texts, canary) if request else None
         if found is not None:
             views.exposure_growth(found)
             st.header("What sampling reveals", anchor=False)
@@ -60,5 +60,5 @@ with audit:
         measured.audit_results(shipped)
     else:
         st.info("This version ships no audit results.", icon=":material/fact_check:")
-explain.how_it_is_computed()
-explain.caveats()
+views.how_it_is_computed()
+views.caveats()

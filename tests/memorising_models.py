@@ -7,31 +7,32 @@ the training data: the split leaks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from toy_attack import ENTRY, EchoAttack
 
-from leakscope.core.attacks.attributes.registry import AttributeEntry
 from leakscope.core.attacks.inversion.prior import PriorAttack
 from leakscope.core.attacks.inversion.registry import AttackEntry
 from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
 from leakscope.core.attacks.membership.classifiers.registry import ClassifierAttackEntry
 from leakscope.core.attacks.membership.classifiers.users import users_of
-from leakscope.core.attacks.membership.entry import MembershipEntry
 from leakscope.core.attacks.membership.words.windows import Windows
 from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
 from leakscope.core.ranges import Uniform
+from leakscope.core.registry import Entry
 from leakscope.core.results import Recovery, Score, Sentence
 from leakscope.core.specs import setting
 from leakscope.core.tasks.examples import Examples
 from leakscope.core.text import words
 from leakscope.core.vectors import unit
+
+AnyEntry = TypeVar("AnyEntry", bound=Entry)
 
 SAME = 0.9995
 """The least cosine of two vectors of the same text."""
@@ -149,17 +150,18 @@ BY_NAME: dict[str, type[MemorisingAttack]] = {
 OF_SETS = {"memory": MemorisingSetAttack, "near": NearMemorisingSetAttack}
 
 
+def memory_entry(
+    entry: Callable[..., AnyEntry], kind: type, title: str = "Memory", **facts: Any
+) -> AnyEntry:
+    """Return the registry entry, of a given class, of a memorising model."""
+    path = f"{__name__}:{kind.__name__}"
+    return entry(title, "Knows its texts by heart.", "a test", path, **facts)
+
+
 def entry_of(name: str, kind: type[MemorisingAttack]) -> AttackEntry:
     """Return the registry entry of a memorising attack."""
-    return AttackEntry(
-        name.title(),
-        "Knows its texts by heart.",
-        "a test",
-        f"{__name__}:{kind.__name__}",
-        access=ENTRY.access,
-        is_live=True,
-        score="one",
-    )
+    more = {"access": ENTRY.access, "is_live": True, "score": "one"}
+    return memory_entry(AttackEntry, kind, name.title(), **more)
 
 
 class AllWords:
@@ -255,17 +257,6 @@ class MemorisingNetwork:
         return [(examples.first[i], second[i]) for i in rows]
 
 
-def attribute_entry_of(kind: type[MemorisingAttributeAttack]) -> AttributeEntry:
-    """Return the registry entry of a memorising attribute attack."""
-    return AttributeEntry(
-        "Memory",
-        "Knows its texts by heart.",
-        "a test",
-        f"{__name__}:{kind.__name__}",
-        reads="texts",
-    )
-
-
 # Members
 
 
@@ -298,15 +289,8 @@ class MemorisingMembershipAttack:
 
 def classifier_entry_of(level: Any, needs: Any) -> ClassifierAttackEntry:
     """Return the registry entry of the memorising membership attack on classifiers."""
-    return ClassifierAttackEntry(
-        "Records",
-        "Knows the attacker's own records by heart.",
-        "a test",
-        f"{__name__}:{MemorisingMembershipAttack.__name__}",
-        level=level,
-        needs=needs,
-        fixed={"level": level},
-    )
+    more = {"level": level, "needs": needs, "fixed": {"level": level}}
+    return memory_entry(ClassifierAttackEntry, MemorisingMembershipAttack, **more)
 
 
 class _MemorisedMembers:
@@ -345,17 +329,6 @@ class MemorisingPairAttack(_MemorisedMembers):
 def _row_bytes(*parts: NDArray[Any]) -> Iterable[bytes]:
     """Return the bytes of each row of the concatenated arrays."""
     return (row.tobytes() for row in np.concatenate(parts, axis=1))
-
-
-def member_entry_of(kind: type[_MemorisedMembers]) -> MembershipEntry:
-    """Return the registry entry of a memorising attack on word or sentence vectors."""
-    return MembershipEntry(
-        "Memory",
-        "Knows by heart what was labelled.",
-        "a test",
-        f"{__name__}:{kind.__name__}",
-        needs="some labelled documents",
-    )
 
 
 # Language

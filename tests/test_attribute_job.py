@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from test_attribute_study import lines as author_lines
 
 from leakscope.core.attacks.attributes.examples import Examples
 from leakscope.core.attacks.attributes.experiment import Guess, top_labels
@@ -45,16 +47,8 @@ from leakscope.core.studies.attributes.request import AttributeRequest
 from leakscope.core.studies.attributes.rows import anonymise_labels
 
 AUTHORS = ("Ána", "<b>Bob</b>", "Çelik %{x}", "山田")
-WORDS = ("river", "doctor", "garden", "winter")
 
-
-def lines(n: int = 60) -> list[tuple[str, str, str]]:
-    """Return texts of four authors of six books each, each author with a word of their own."""
-    return [
-        (f"The {WORDS[a]} from {i * 7 + a} money and letter {i * 3}", AUTHORS[a], f"{a}/{i // 10}")
-        for a in range(4)
-        for i in range(n)
-    ]
+lines = partial(author_lines, authors=AUTHORS, n_per_book=10)
 
 
 def as_file(rows: list[tuple[str, ...]], head: tuple[str, ...] = ("body", "who", "book")):
@@ -128,11 +122,20 @@ def request_for(tiny_bert: Path) -> AttributeRequest:
     )
 
 
-def test_the_job_measures_every_size_and_keeps_targets_apart(
-    request_for: AttributeRequest, leakscope_home: Path
+def test_the_job_measures_every_size_and_names_unseen_texts_of_other_books(
+    request_for: AttributeRequest, leakscope_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[float] = []
-    found = infer_attribute(request_for, read(lines()), lambda done, _: seen.append(done))
+    known: list[tuple[list[str], list[str]]] = []
+    fit = TopicMap.fit
+
+    def noted(self: TopicMap, texts: list[str], vectors: object, groups: list[str]) -> TopicMap:
+        known.append((texts, groups))
+        return fit(self, texts, vectors, groups)
+
+    monkeypatch.setattr(TopicMap, "fit", noted)
+    examples = read(lines())
+    found = infer_attribute(request_for, examples, lambda done, _: seen.append(done))
     assert seen == sorted(seen) and seen[0] == 0
     rows = list(found.rows)
     assert labelled_sources(rows) == ["group"] and views_of(rows, "group") == ([2, 4], [2, 5, 10])
@@ -147,35 +150,15 @@ def test_the_job_measures_every_size_and_keeps_targets_apart(
     assert row_with_confusions(rows, "group", request_for.on.name) is not None
     kept = [p for p in leakscope_home.rglob("*") if p.is_file()]
     assert kept == [], "vectors of an upload are on the disk"
-
-
-def test_what_the_probe_learned_names_an_unseen_text(request_for: AttributeRequest) -> None:
-    found = infer_attribute(request_for, read(lines()))
+    book_of = dict(zip(examples.texts, examples.groups or (), strict=True))
+    topics, groups = known[-1]
+    assert len(topics) > 40 and not {book_of[text] for text, _ in found.unseen} & set(groups)
     texts, truth = zip(*found.unseen, strict=True)
     vectors = shared_encoder(request_for.on).encode(list(texts))
     said = [top_labels(found.linear, found.labels, vector) for vector in vectors]
     assert all(len(g) == 4 and sum(x.probability for x in g) == pytest.approx(1) for g in said)
     assert found.topic is not None
-    right = np.mean([g[0].label == true for g, true in zip(said, truth, strict=True)])
-    assert right > 0.4
-
-
-def test_the_topics_of_unseen_texts_are_learned_from_other_books(
-    request_for: AttributeRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known: list[tuple[list[str], list[str]]] = []
-    fit = TopicMap.fit
-
-    def noted(self: TopicMap, texts: list[str], vectors: object, groups: list[str]) -> TopicMap:
-        known.append((texts, groups))
-        return fit(self, texts, vectors, groups)
-
-    monkeypatch.setattr(TopicMap, "fit", noted)
-    examples = read(lines())
-    found = infer_attribute(request_for, examples)
-    book_of = dict(zip(examples.texts, examples.groups or (), strict=True))
-    texts, groups = known[-1]
-    assert len(texts) > 40 and not {book_of[text] for text, _ in found.unseen} & set(groups)
+    assert np.mean([g[0].label == true for g, true in zip(said, truth, strict=True)]) > 0.4
 
 
 def test_labels_with_too_few_texts_are_left_out(request_for: AttributeRequest) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import SMALL_WORDS
-from memorising_models import MemorisingAttributeAttack, attribute_entry_of
+from memorising_models import MemorisingAttributeAttack, memory_entry
 
 from leakscope.core.attacks.attributes import draw
-from leakscope.core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
+from leakscope.core.attacks.attributes.registry import ATTRIBUTE_ATTACKS, AttributeEntry
 from leakscope.core.results import Score
 from leakscope.core.studies.attributes import study as attributes
 from leakscope.core.studies.attributes.study import AttributeStudy
@@ -46,7 +46,8 @@ Measured = Callable[[str], list[Score]]
 @pytest.fixture
 def measured(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measured:
     """Return the top-1 accuracy of an attack that knows its texts by heart, of each source."""
-    monkeypatch.setitem(ATTRIBUTE_ATTACKS, "memory", attribute_entry_of(MemorisingAttributeAttack))
+    entry = memory_entry(AttributeEntry, MemorisingAttributeAttack, reads="texts")
+    monkeypatch.setitem(ATTRIBUTE_ATTACKS, "memory", entry)
     for cached in (attributes._read_examples, attributes._content_of, attributes._draw_cached):
         cached.cache_clear()
 

@@ -18,9 +18,8 @@ from leakscope.core.errors import InvalidInputError
 from leakscope.core.results import Interval, Score
 from leakscope.core.results.rows import Row
 from leakscope.core.studies.attributes import study as attributes
-from leakscope.core.studies.attributes.compared import with_answers, with_gains
-from leakscope.core.studies.attributes.study import AttributeStudy
-from leakscope.core.studies.attributes.tables import gain_over, markdown
+from leakscope.core.studies.attributes.rows import with_answers, with_gains
+from leakscope.core.studies.attributes.study import AttributeStudy, gain_over, markdown
 from leakscope.core.studies.registry import run_study
 
 AUTHORS = ("Ána", "Bob", "Çelik", "山田")
@@ -33,10 +32,16 @@ def write(path: Path, rows: Sequence[Sequence[object]], head: Sequence[str]) -> 
     return path
 
 
-def lines(n: int = 60) -> list[tuple[str, str, str]]:
-    """Return texts of four authors of three books each, each author with a word of their own."""
+def lines(
+    n: int = 60, authors: Sequence[str] = AUTHORS, n_per_book: int = 20
+) -> list[tuple[str, str, str]]:
+    """Return n texts of each of four authors, each author with a word of their own."""
     return [
-        (f"The {WORDS[a]} from {i * 7 + a} money and letter {i * 3}", AUTHORS[a], f"{a}/{i // 20}")
+        (
+            f"The {WORDS[a]} from {i * 7 + a} money and letter {i * 3}",
+            authors[a],
+            f"{a}/{i // n_per_book}",
+        )
         for a in range(4)
         for i in range(n)
     ]

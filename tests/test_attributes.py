@@ -20,15 +20,15 @@ from leakscope.core.attacks.attributes.answers import (
     topic_share,
 )
 from leakscope.core.attacks.attributes.attack import AttributeAttack, probabilities
-from leakscope.core.attacks.attributes.discriminant import (
-    Discriminant,
-    fit_discriminant,
-    ledoit_wolf_shrinkage,
-)
 from leakscope.core.attacks.attributes.draw import GAP, SPLITS, Draw, Plan, draw
 from leakscope.core.attacks.attributes.examples import Examples
 from leakscope.core.attacks.attributes.experiment import Case, SharedVectors, run_cases, top_labels
-from leakscope.core.attacks.attributes.linear import LinearProbe
+from leakscope.core.attacks.attributes.linear import (
+    Discriminant,
+    LinearProbe,
+    fit_discriminant,
+    ledoit_wolf_shrinkage,
+)
 from leakscope.core.attacks.attributes.parts import TopicMap, cross_fitted, explain_label
 from leakscope.core.attacks.attributes.program import (
     Linear,
@@ -87,11 +87,9 @@ def test_the_first_step_moves_each_weight_by_the_rate_against_its_gradient() -> 
     assert scores[0].tolist() == pytest.approx([2 * 2**0.5 * 0.25, -2 * 2**0.5 * 0.25])
 
 
-def by_pytorch(features: NDArray[np.float32], problem: Problem, recipe: Recipe) -> Any:
-    """Return weights and bias by PyTorch's own gradients and Adam: the oracle."""
-    x, y = torch.from_numpy(features[problem.rows]), torch.from_numpy(problem.labels)
-    centre, scale = centre_and_scale(x.numpy())
-    x = (x - torch.from_numpy(centre)) * scale
+def by_pytorch(x: Any, problem: Problem, recipe: Recipe) -> torch.nn.Linear:
+    """Return a layer trained by PyTorch's own gradients and Adam: the oracle."""
+    x, y = torch.from_numpy(x), torch.from_numpy(problem.labels)
     layer = torch.nn.Linear(x.shape[1], problem.n_labels)
     torch.nn.init.zeros_(layer.weight)
     torch.nn.init.zeros_(layer.bias)
@@ -102,10 +100,13 @@ def by_pytorch(features: NDArray[np.float32], problem: Problem, recipe: Recipe) 
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    return layer.weight.detach().numpy().T, layer.bias.detach().numpy()
+    return layer.requires_grad_(False)
 
 
-def test_many_together_end_where_each_ends_alone_and_where_pytorch_ends() -> None:
+@pytest.mark.parametrize("most_weights", [2**21, 1], ids=["together", "in turn"])
+def test_many_together_end_where_each_ends_alone_and_where_pytorch_ends(
+    most_weights: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((60, 7)).astype(np.float32)
     recipe = Recipe(rate=0.01, epochs=4, batch_size=8)
@@ -113,24 +114,16 @@ def test_many_together_end_where_each_ends_alone_and_where_pytorch_ends() -> Non
         Problem(rng.permutation(60)[:n], labelled(n, n_labels), n_labels, seed)
         for n, n_labels, seed in [(20, 3, 0), (41, 3, 1), (9, 3, 2), (16, 2, 0), (30, 2, 5)]
     ]
+    monkeypatch.setattr("leakscope.core.attacks.attributes.program._MOST_WEIGHTS", most_weights)
     together = train_many(features, problems, recipe)
     for problem, found in zip(problems, together, strict=True):
         (alone,) = train_many(features, [problem], recipe)
-        weights, bias = by_pytorch(features, problem, recipe)
-        for other in (alone.weights, weights):
+        x = features[problem.rows]
+        centre, scale = centre_and_scale(x)
+        theirs = by_pytorch((x - centre) * np.float32(scale), problem, recipe)
+        for other in (alone.weights, theirs.weight.numpy().T):
             np.testing.assert_allclose(found.weights, other, atol=2e-5)
-        np.testing.assert_allclose(found.bias, bias, atol=2e-5)
-
-
-def test_problems_that_do_not_fit_together_are_trained_in_turn(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    features = np.random.default_rng(1).standard_normal((20, 3)).astype(np.float32)
-    problems = [Problem(np.arange(n), labelled(n), 2) for n in (6, 20, 12)]
-    usual = train_many(features, problems, Recipe(epochs=2))
-    monkeypatch.setattr("leakscope.core.attacks.attributes.program._MOST_WEIGHTS", 1)
-    for one, other in zip(train_many(features, problems, Recipe(epochs=2)), usual, strict=True):
-        np.testing.assert_allclose(one.weights, other.weights, atol=1e-6)
+        np.testing.assert_allclose(found.bias, theirs.bias.numpy(), atol=2e-5)
 
 
 def test_sparse_features_are_trained_as_dense_ones_are_but_for_the_centre() -> None:
@@ -143,19 +136,8 @@ def test_sparse_features_are_trained_as_dense_ones_are_but_for_the_centre() -> N
     found = train_sparse(sparse.csr_array(dense), problem, recipe)
     assert found.columns is not None and 5 not in found.columns.tolist()
     assert found.scale == pytest.approx(np.sqrt(11 / ((dense**2).sum() / 30)))
-    layer = torch.nn.Linear(12, 3)
-    torch.nn.init.zeros_(layer.weight)
-    torch.nn.init.zeros_(layer.bias)
-    optimizer = torch.optim.Adam(layer.parameters(), lr=recipe.rate)
-    for places, weights in zip(*batch_schedule(problem, recipe), strict=True):
-        rows = places[weights > 0]
-        x = torch.from_numpy(dense[rows]) * found.scale
-        loss = torch.nn.functional.cross_entropy(layer(x), torch.from_numpy(problem.labels[rows]))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    with torch.no_grad():
-        theirs = layer(torch.from_numpy(dense) * found.scale).numpy()
+    scaled = dense * np.float32(found.scale)
+    theirs = by_pytorch(scaled, problem, recipe)(torch.from_numpy(scaled)).numpy()
     np.testing.assert_allclose(found.scores(sparse.csr_array(dense)), theirs, atol=1e-4)
 
 
@@ -353,13 +335,13 @@ def test_what_is_labelled_and_what_is_attacked_have_the_right_label(split: str) 
     assert found.groups == tuple(known.groups[i] for i in found.targets)  # type: ignore[index]
 
 
+@pytest.mark.parametrize("split", ["group", "contrast"])
 @pytest.mark.parametrize("seed", range(3))
-def test_no_group_stands_on_both_sides(seed: int) -> None:
+def test_no_group_stands_on_both_sides(split: str, seed: int) -> None:
     known = examples()
-    for split in ("group", "contrast"):
-        found = draw(known, plan(split, seed=seed))
-        labelled_groups = {known.groups[i] for i in found.known["group"].ravel()}  # type: ignore[index]
-        assert not labelled_groups & set(found.groups or ())
+    found = draw(known, plan(split, seed=seed))
+    labelled_groups = {known.groups[i] for i in found.known["group"].ravel()}  # type: ignore[index]
+    assert not labelled_groups & set(found.groups or ())
 
 
 @pytest.mark.parametrize("split", ["run", "contrast"])
@@ -431,16 +413,13 @@ def test_targets_that_nearly_repeat_a_labelled_text_are_left_out() -> None:
         ({"n_labels": 1}, "Ask for 2 to 2,000 labels"),
         ({"n_labels": 9}, "4 of 4 labels have 12 labelled texts"),
         ({"n_per_label": 200}, "of two groups"),
+        ({}, "Name a column of groups"),
     ],
 )
 def test_draws_that_cannot_be_made_are_refused(changed: dict[str, Any], told: str) -> None:
+    known = examples() if changed else replace(examples(), groups=None)
     with pytest.raises(InvalidInputError, match=told):
-        draw(examples(), plan(**({"split": "group"} | changed)))
-
-
-def test_a_split_by_group_needs_groups() -> None:
-    with pytest.raises(InvalidInputError, match="Name a column of groups"):
-        draw(replace(examples(), groups=None), plan("group"))
+        draw(known, plan(**({"split": "group"} | changed)))
 
 
 @pytest.mark.parametrize(
@@ -484,8 +463,6 @@ def test_every_attack_keeps_the_contract(name: str) -> None:
     assert scores.shape == (30, 3) and np.isfinite(scores).all()
     right = float((scores.argmax(1) == labels[90:]).mean())
     assert right > 0.8 if name != "majority" else right < 0.5
-    entry = ATTRIBUTE_ATTACKS[name]
-    assert entry.title and entry.summary and entry.reference and entry.cost and entry.formula
     for wrong in (labels[:5], labels[:90] + 9, labels[:90] * 0.5):
         with pytest.raises(InvalidInputError):
             attack.fit(texts[:90], wrong, vectors[:90], n_labels=3)
@@ -580,7 +557,9 @@ def world(by: str, n: int = 900) -> tuple[list[str], NDArray[np.float32], NDArra
 
 
 @pytest.mark.parametrize("by", ["topic", "manner"])
-def test_what_tells_a_planted_label_is_found(by: str) -> None:
+def test_what_tells_a_planted_label_is_found_and_each_part_alone_tells_what_it_holds(
+    by: str,
+) -> None:
     texts, vectors, labels, groups = world(by)
     (linear,) = train_many(vectors, [Problem(np.arange(300), labels[:300], 3)], Recipe(epochs=100))
     fitted = TopicMap().fit(texts[300:], vectors[300:], groups[300:])
@@ -593,16 +572,11 @@ def test_what_tells_a_planted_label_is_found(by: str) -> None:
         told = each.topic + each.rest + each.before
         assert told == pytest.approx(float(row[each.label] - row.mean()), abs=1e-3)
     assert 0.2 < fitted.r2_ < 0.8, "half of each vector is what its text is about"
-
-
-@pytest.mark.parametrize("by", ["topic", "manner"])
-def test_each_part_alone_tells_what_it_holds(by: str) -> None:
-    texts, vectors, labels, groups = world(by)
-    (linear,) = train_many(vectors, [Problem(np.arange(300), labels[:300], 3)], Recipe(epochs=100))
-    predicted, explained = cross_fitted(texts[300:], vectors[300:], groups[300:])
-    topic = (linear.scores(predicted).argmax(1) == labels[300:]).mean()
-    rest = vectors[300:] - predicted + linear.centre
-    manner = (linear.scores(rest).argmax(1) == labels[300:]).mean()
+    crossed, explained = cross_fitted(texts[300:], vectors[300:], groups[300:])
+    rest = vectors[300:] - crossed + linear.centre
+    topic, manner = (
+        (linear.scores(part).argmax(1) == labels[300:]).mean() for part in (crossed, rest)
+    )
     assert 0.2 < explained < 0.8
     right, wrong = (topic, manner) if by == "topic" else (manner, topic)
     assert right > 0.9 and wrong < 0.6

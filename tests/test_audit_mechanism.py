@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leakscope.core.defences.metric_dp.audit import mechanism as audits
-from leakscope.core.defences.metric_dp.audit.by_name import draw_in_processes
+from leakscope.core.defences.metric_dp.audit.by_name import N_CALLS, draw_in_processes
 from leakscope.core.defences.metric_dp.audit.flaws import FLAWS, NUMBER_FLAWS, BrokenMechanism
 from leakscope.core.defences.metric_dp.audit.mechanism import (
     KINDS,
@@ -17,6 +17,7 @@ from leakscope.core.defences.metric_dp.audit.mechanism import (
     audit,
     defence_factory,
     make_plan,
+    run_mechanism,
 )
 from leakscope.core.defences.metric_dp.audit.noise_law import law_tests, link_tests
 from leakscope.core.defences.metric_dp.audit.outputs import Stars
@@ -168,13 +169,9 @@ def test_other_processes_draw_noise_of_their_own() -> None:
         elsewhere=partial(draw_in_processes, "token_representation", 0),
     )
     assert not found.is_refuted and "between processes: no draw twice" in found.p_values
-    one, _ = draw_in_processes("sequence_representation", 0, make_plan("vector", 75.0, 0))
-    stuck = audit(
-        defence_factory("sequence_representation", 75.0),
-        "vector",
-        75.0,
-        elsewhere=lambda _: (one, one),
-    )
+    make = defence_factory("sequence_representation", 75.0)
+    one = run_mechanism(make_plan("vector", 75.0, 0), make, None, n_calls=N_CALLS)
+    stuck = audit(make, "vector", 75.0, elsewhere=lambda _: (one, one))
     assert "between processes: no draw twice" in stuck.refuted_by
 
 

@@ -20,9 +20,12 @@ from test_adaptive import pretraining
 from test_constrained import classifier
 from test_private_training import SMALL, N, _Toy, fitted, problem
 
-from leakscope.core.attacks.membership.memorisation.gradients import GradientCanaries
 from leakscope.core.attacks.membership.memorisation.network import make_network
-from leakscope.core.attacks.membership.memorisation.private import CLIP_NORM, train_model
+from leakscope.core.attacks.membership.memorisation.private import (
+    CLIP_NORM,
+    GradientCanaries,
+    train_model,
+)
 from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
 from leakscope.core.attacks.membership.memorisation.tokens import make_tokens
 from leakscope.core.encoders.transformer import TransformerEncoder
@@ -110,7 +113,6 @@ TRAININGS: dict[str, Train] = {
     "constrained-texts": constrained("bilstm", "text_to_text"),
     "adaptive-denoising": adaptive("denoising", "token_representation"),
     "adaptive-probability": adaptive("probability", "text_to_text"),
-    "private": private,
     "private-language-model": language_model,
 }
 
@@ -118,12 +120,13 @@ KILLED = """
 import json, os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-import test_killed_training as told
-def kill(done, said):
+import test_killed_training as trainings
+def kill(done, message):
     if done > float(sys.argv[6]):
         os.kill(os.getpid(), signal.SIGKILL)
 texts = json.loads(Path(sys.argv[4]).read_text())
-told.TRAININGS[sys.argv[2]](Path(sys.argv[3]), texts, Path(sys.argv[5]), kill)
+train = trainings.TRAININGS.get(sys.argv[2]) or getattr(trainings, sys.argv[2])
+train(Path(sys.argv[3]), texts, Path(sys.argv[5]), kill)
 """
 
 
@@ -166,49 +169,44 @@ def test_a_private_run_that_is_killed_twice_tells_all_that_its_weights_have_cost
 ) -> None:
     """At each kill the accountant holds the steps of the weights beside it, none less."""
     spent = []
-    for at in (0.35, 0.85):
+    for n_resumed, at in enumerate((0.35, 0.85)):
         folder = kill("private", tiny_bert, [], tmp_path, at=at)
         _, meta = load_artifact(folder)
+        assert meta["log"]["n_resumed"] == n_resumed
         steps = [(float(noise), float(rate), int(n)) for noise, rate, n in meta["extra"]["steps"]]
         assert sum(n for _, _, n in steps) == 4 * meta["epoch"] + meta["batch"] > 0
         spent.append(epsilon_spent(steps))
-    ended = private(tiny_bert, [], tmp_path / "run", no_progress)["spent"]
-    whole = private(tiny_bert, [], None, no_progress)["spent"]
-    assert 0 < spent[0] < spent[1] < ended[0] == whole[0] and ended[1] == 20
+    ended = private(tiny_bert, [], folder, no_progress)
+    whole = private(tiny_bert, [], None, no_progress)
+    assert load_artifact(folder)[1]["log"]["n_resumed"] == 2
+    assert 0 < spent[0] < spent[1] < whole["spent"][0] and whole["spent"][1] == 20
+    assert ended.keys() == whole.keys()
+    for part, array in whole.items():
+        assert np.array_equal(ended[part], array), part
 
 
-SEEDLESS = """
-import os, signal, sys
-sys.path.insert(0, sys.argv[1])
-import test_killed_training as told
-def kill(done, said):
-    if done > 0.6:
-        os.kill(os.getpid(), signal.SIGKILL)
-told.seedless(sys.argv[2], on_progress=kill)
-"""
+def seedless(tiny: Path, texts: Sequence[str], folder: Path, on_progress: OnProgress) -> Any:
+    """Train a private classifier with a seed that it draws itself."""
+    return private_classifier(folder, None, on_progress)
 
 
-def seedless(folder: str, seed: int | None = None, **more: Any) -> Any:
+def private_classifier(folder: Path, seed: int | None, on_progress: OnProgress) -> Any:
     from leakscope.core.defences.trained.private import PrivateTraining
 
     texts, labels = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
     made = PrivateTraining(epsilon=4.0, seed=seed, **SMALL)
-    return made.fit(_Toy(), texts, labels, checkpoint_dir=folder, **more)
+    return made.fit(_Toy(), texts, labels, checkpoint_dir=str(folder), on_progress=on_progress)
 
 
 @pytest.mark.slow
 def test_a_killed_private_classifier_goes_on_with_its_unknown_seed_and_then_forgets_it(
-    tmp_path: Path,
+    tiny_bert: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "run"
-    died = subprocess.run(
-        [sys.executable, "-c", SEEDLESS, str(HERE), str(folder)], cwd=HERE.parent, check=False
-    )
-    assert died.returncode == -signal.SIGKILL
+    folder = kill("seedless", tiny_bert, [], tmp_path)
     seed = int(read_record(folder / "seed.json", seed=int)["seed"])
-    again = seedless(str(folder))
+    again = seedless(tiny_bert, [], folder, no_progress)
     assert not (folder / "seed.json").exists()
-    whole = seedless(str(tmp_path / "whole"), seed=seed)
+    whole = private_classifier(tmp_path / "whole", seed, no_progress)
     assert again.privacy_ == whole.privacy_ and again.privacy_.n_steps == 20
     for name, weights in whole.head_.weights.items():
         assert np.array_equal(again.head_.weights[name], weights)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_membership_studies import write_posts
 
 from leakscope.core.attacks.membership.classifiers.evaluation import Plan, evaluate
 from leakscope.core.attacks.membership.classifiers.outputs import Outputs
@@ -16,7 +17,6 @@ from leakscope.core.attacks.membership.classifiers.targets.heads import Solving,
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.results import Interval, Score
 from leakscope.core.results.rows import ResultTable, Row
-from leakscope.core.specs import settings_of
 from leakscope.core.studies import classed_texts
 from leakscope.core.studies.classed_texts import ClassedTexts, parse_classed_texts
 from leakscope.core.studies.membership import classifier_tables as membership_classifier_tables
@@ -42,12 +42,7 @@ def forgotten() -> None:
 
 @pytest.fixture
 def posts(tmp_path: Path, small_texts: list[str]) -> Path:
-    """400 texts of 50 users; the class is dealt by lot, so that it can be learnt by heart alone."""
-    rng = np.random.default_rng(0)
-    path = tmp_path / "posts.csv"
-    rows = [f"u{i % 50},{'abc'[rng.integers(3)]},{text}" for i, text in enumerate(small_texts)]
-    path.write_text("\n".join(["user_id,topic,text", *rows]) + "\n", encoding="utf-8")
-    return path
+    return write_posts(tmp_path / "posts.csv", small_texts)
 
 
 def study(posts: Path, tiny_bert: Path, **more: Any) -> MembershipClassifierStudy:
@@ -245,10 +240,6 @@ def test_texts_are_named_by_file_and_class() -> None:
             ClassedTexts.of(wrong)
     with pytest.raises(InvalidInputError, match="called 'a'"):
         parse_classed_texts(["a=b.csv:c", "a=d.csv:c"])
-
-
-def test_its_settings_say_what_they_are() -> None:
-    assert all(f.metadata["help"] for f in settings_of(MembershipClassifierStudy).values())
 
 
 def test_draws_of_one_corpus_are_one_sample() -> None:

@@ -11,11 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from leakscope.core.attacks.membership import predictability as predictability_module
-from leakscope.core.attacks.membership.baselines import blind_baseline
-from leakscope.core.attacks.membership.classifiers.design import check_design
-from leakscope.core.attacks.membership.classifiers.evaluation import plans, ranked
+from leakscope.core.attacks.membership.classifiers.evaluation import check_design, plans, ranked
 from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
 from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from leakscope.core.attacks.membership.predictability import blind_baseline
 from leakscope.core.attacks.membership.roc import auc
 
 CASES = Path(__file__).parent / "cases"

@@ -19,7 +19,7 @@ from memorising_models import (
     MemorisingWindowAttack,
     classifier_entry_of,
     is_at_chance,
-    member_entry_of,
+    memory_entry,
 )
 from test_membership_studies import (
     N_BOOKS,
@@ -28,13 +28,17 @@ from test_membership_studies import (
     sentences_study,
     words_study,
     write_books,
+    write_posts,
 )
 
 from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
-from leakscope.core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
+from leakscope.core.attacks.membership.registry import (
+    SENTENCE_ATTACKS,
+    WORD_ATTACKS,
+    MembershipEntry,
+)
 from leakscope.core.attacks.membership.sentences.scoring import BookPairs
-from leakscope.core.attacks.membership.words.registry import WORD_ATTACKS
 from leakscope.core.results import Score
 from leakscope.core.results.rows import Row
 from leakscope.core.studies import classed_texts
@@ -63,13 +67,8 @@ class KnowNothing:
 @pytest.fixture
 def posts(tmp_path: Path, small_texts: list[str]) -> Path:
     """Three texts each of a hundred and thirty users."""
-    rng = np.random.default_rng(0)
-    path = tmp_path / "posts.csv"
-    rows = [
-        f"u{i % 130},{'ab'[rng.integers(2)]},{text} {i}" for i, text in enumerate(small_texts[:390])
-    ]
-    path.write_text("\n".join(["user_id,topic,text", *rows]) + "\n", encoding="utf-8")
-    return path
+    texts = [f"{text} {i}" for i, text in enumerate(small_texts[:390])]
+    return write_posts(tmp_path / "posts.csv", texts, n_users=130, classes="ab")
 
 
 Measured = Callable[[str, str, str], dict[str, Score]]
@@ -158,8 +157,12 @@ Documents = Callable[[str], list[Row]]
 @pytest.fixture
 def documents(books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Documents:
     """Measure a study with an attack that knows labelled documents by heart, of blind vectors."""
-    monkeypatch.setitem(WORD_ATTACKS, "memory", member_entry_of(MemorisingWindowAttack))
-    monkeypatch.setitem(SENTENCE_ATTACKS, "memory", member_entry_of(MemorisingPairAttack))
+    for entries, kind in (
+        (WORD_ATTACKS, MemorisingWindowAttack),
+        (SENTENCE_ATTACKS, MemorisingPairAttack),
+    ):
+        entry = memory_entry(MembershipEntry, kind, needs="some labelled documents")
+        monkeypatch.setitem(entries, "memory", entry)
     blind = {"words": Memory(is_blind=True), "sentences": KnowsPairs(is_blind=True)}
     for of, module in STUDIES.items():
         monkeypatch.setattr(

@@ -24,7 +24,6 @@ from leakscope.core.attacks.membership.classifiers.evaluation import (
     plans,
 )
 from leakscope.core.attacks.membership.classifiers.features import FEATURES
-from leakscope.core.attacks.membership.classifiers.in_out_statistics import split_in_out
 from leakscope.core.attacks.membership.classifiers.lira import LiRA, deviation, offline, online
 from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
 from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS, make_attack
@@ -35,6 +34,7 @@ from leakscope.core.attacks.membership.classifiers.rmia import (
     rmia_scores,
     tune_a,
 )
+from leakscope.core.attacks.membership.classifiers.shadow_model_attack import split_in_out
 from leakscope.core.attacks.membership.classifiers.user_likelihood import (
     SummedLikelihood,
     UserInference,
@@ -249,11 +249,6 @@ def test_a_side_alone_is_the_textbook_s_normal_inverse_gamma() -> None:
     assert found.log_odds(np.array([2.0])) == pytest.approx(expected)
 
 
-def test_student_s_density() -> None:
-    found = log_student_t(np.array([0.5]), np.array([4.0]), np.array([1.0]), np.array([2.25]))
-    assert found == pytest.approx(stats.t(4, 1.0, 1.5).logpdf(0.5))
-
-
 @pytest.mark.parametrize("n_in", [0, 1, 3])
 def test_the_prediction_is_the_quotient_of_marginal_likelihoods(n_in: int) -> None:
     """P(φ | shadows) = P(φ, shadows) / P(shadows), each a multivariate t of its own."""
@@ -463,17 +458,3 @@ def test_what_can_be_run_depends_on_what_is_given() -> None:
     every = plans(None, has_users=True, every_statistic=True)
     assert len(every) == len(FEATURES) * 5
     evaluate(target, shadows.models(), chosen=by_needs["shadows"][-1:])
-
-
-@pytest.mark.parametrize("name", CLASSIFIER_ATTACKS)
-def test_an_attack_s_entry_tells_what_a_reader_needs(name: str) -> None:
-    entry = CLASSIFIER_ATTACKS[name]
-    assert entry.title and entry.summary.endswith(".") and entry.reference and entry.formula
-    assert entry.formula.count("{") == entry.formula.count("}")
-    assert callable(make_attack(name).scores)
-
-
-@pytest.mark.parametrize("name", FEATURES)
-def test_a_feature_s_entry_tells_what_a_reader_needs(name: str) -> None:
-    entry = FEATURES[name]
-    assert entry.title and entry.summary.endswith(".") and entry.reference and entry.formula

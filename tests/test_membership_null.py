@@ -15,6 +15,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_membership_classifier_study import NAME
+from test_membership_classifier_study import study as small_study
+from test_membership_studies import write_posts
 
 from leakscope.core.attacks.membership.classifiers import features, thresholds
 from leakscope.core.attacks.membership.classifiers.evaluation import Plan, attack_auc, ranked
@@ -26,7 +29,7 @@ from leakscope.core.studies import classed_texts
 from leakscope.core.studies.membership import classifiers as membership_classifiers
 from leakscope.core.studies.membership import trained_classifiers
 from leakscope.core.studies.membership.classifier_rows import NULL
-from leakscope.core.studies.membership.classifiers import MembershipClassifierStudy, measure
+from leakscope.core.studies.membership.classifiers import measure
 from leakscope.core.studies.membership.compared import LEVEL
 from leakscope.core.studies.membership.stability import KEPT_RATES, VERDICTS, stability
 from leakscope.core.studies.membership.trained_classifiers import (
@@ -37,8 +40,6 @@ from leakscope.core.studies.membership.trained_classifiers import (
 from leakscope.core.studies.registry import cells_of
 from leakscope.core.tasks.classifiers import AuthoredTexts
 
-NAME = "membership-classifiers"
-
 
 @pytest.fixture(scope="module")
 def study(
@@ -48,19 +49,9 @@ def study(
     folder = tmp_path_factory.mktemp("null")
     for cached in (classed_texts.open_classed, membership_classifiers.content_of):
         cached.cache_clear()
-    rng, posts = np.random.default_rng(0), folder / "posts.csv"
-    lines = [f"u{i % 50},{'abc'[rng.integers(3)]},{text}" for i, text in enumerate(small_texts)]
-    lines += [",a,Nobody says who wrote this", "u1,,Nor what this is about"]
-    posts.write_text("\n".join(["user_id,topic,text", *lines]) + "\n", encoding="utf-8")
-    asked = MembershipClassifierStudy(
-        corpora=(f"posts={posts}:topic",),
-        encoder=f"mlm:{tiny_bert}",
-        n_shadows=4,
-        seeds=(0,),
-        least=2,
-        splits=("user",),
-    )
-    yield cells_of(NAME, asked), folder
+    bare = ",a,Nobody says who wrote this", "u1,,Nor what this is about"
+    posts = write_posts(folder / "posts.csv", small_texts, *bare)
+    yield cells_of(NAME, small_study(posts, tiny_bert, splits=("user",))), folder
 
 
 def cell_of(study: tuple[list[Cell], Path], attack: str) -> Cell:

@@ -9,20 +9,21 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from leakscope.core.attacks.membership.registry import SENTENCE_ATTACKS
 from leakscope.core.attacks.membership.roc import Ranking, auc, best_threshold
 from leakscope.core.attacks.membership.sentences.learned import (
     LearnedSimilarity,
     PairSimilarity,
     membership_loss,
+    pair_similarity,
 )
-from leakscope.core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
 from leakscope.core.attacks.membership.sentences.scoring import (
     BookPairs,
     cross_fitted_scores,
     mean_by_book,
+    mean_by_unit,
     rarity,
 )
-from leakscope.core.attacks.membership.sentences.similarity import mean_by_unit, pair_similarity
 from leakscope.core.errors import InvalidInputError, NotFittedError
 
 Vectors = NDArray[np.float32]

@@ -35,8 +35,7 @@ from leakscope.core.studies.membership.halves import (
     group_rows,
     open_documents,
 )
-from leakscope.core.studies.membership.pairs import pairs_by_document
-from leakscope.core.studies.membership.sentences import MembershipSentencesStudy
+from leakscope.core.studies.membership.sentences import MembershipSentencesStudy, pairs_by_document
 from leakscope.core.studies.membership.words import MembershipWordsStudy
 from leakscope.core.studies.registry import run_study
 from leakscope.core.text import words
@@ -57,6 +56,18 @@ def write_books(path: Path) -> Path:
             for _ in range(N_SENTENCES):
                 drawn = rng.choice(every, 7, replace=False, p=share / share.sum())
                 writer.writerow([f"b{book}", f"{' '.join(drawn).capitalize()}."])
+    return path
+
+
+def write_posts(
+    path: Path, texts: Sequence[str], *more: str, n_users: int = 50, classes: str = "abc"
+) -> Path:
+    """Write texts of users; the class is dealt by lot, so that it can be learnt by heart alone."""
+    rng = np.random.default_rng(0)
+    lines = [
+        f"u{i % n_users},{classes[rng.integers(len(classes))]},{t}" for i, t in enumerate(texts)
+    ]
+    path.write_text("\n".join(["user_id,topic,text", *lines, *more]) + "\n", encoding="utf-8")
     return path
 
 
@@ -434,7 +445,7 @@ from test_membership_studies import sentences_study, words_study
 from leakscope.core.studies.registry import run_study
 books, folder = map(Path, sys.argv[1:])
 run_study("membership-words", words_study(books, seeds=(0, 1)), folder)
-run_study("membership-sentences", sentences_study(books, epochs=(3, 60)), folder)
+run_study("membership-sentences", sentences_study(books, epochs=(3, 30)), folder)
 """
 
 
@@ -450,7 +461,7 @@ def test_killed_studies_go_on_where_they_were(books: Path, tmp_path: Path) -> No
     assert len(before) == 4
     studies = {
         "membership-words": words_study(books, seeds=(0, 1)),
-        "membership-sentences": sentences_study(books, epochs=(3, 60)),
+        "membership-sentences": sentences_study(books, epochs=(3, 30)),
     }
     for name, study in studies.items():
         again, apart = (run_study(name, study, folder) for folder in (killed, whole))
@@ -480,6 +491,6 @@ def told(rows: Sequence[Row]) -> list[Any]:
 
 
 def checkpoint_of_the_last(folder: Path) -> bool:
-    """Return whether the checkpoint of the training of 60 epochs is written."""
+    """Return whether the checkpoint of the training of 30 epochs is written."""
     done = len(list((folder / "cells").glob("*.json"))) == 4
     return done and len(list(folder.glob("encoders/*.checkpoint/model.json"))) > 0

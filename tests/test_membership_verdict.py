@@ -12,11 +12,13 @@ from streamlit.testing.v1 import AppTest
 from test_cli_membership import answers
 from test_page_membership import Open, opened, told, upload  # noqa: F401
 
-from leakscope.core.attacks.membership.classifiers.calibration import (
-    calibrated_rates,
+from leakscope.core.attacks.membership.classifiers import evaluation
+from leakscope.core.attacks.membership.classifiers.evaluation import (
+    Plan,
+    evaluate,
+    plans,
     shadow_ranking,
 )
-from leakscope.core.attacks.membership.classifiers.evaluation import Plan, evaluate, plans
 from leakscope.core.attacks.membership.classifiers.outputs import Shadows
 from leakscope.core.attacks.membership.classifiers.own_file import attack_upload, simulated_outputs
 from leakscope.core.attacks.membership.ranking import Ranking
@@ -25,7 +27,6 @@ from leakscope.core.attacks.membership.verdict import verdict_of
 from leakscope.core.corpora.readers.memory_file import MemoryFile
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.results import Interval, Score
-from leakscope.dashboard.membership import state
 
 OWN = simulated_outputs(240, 5, 4, seed=1)
 SHADOWS = OWN.shadows
@@ -71,9 +72,7 @@ def test_a_threshold_of_shadow_models_accuses_about_as_many_of_the_targets_other
 
 
 def test_each_model_is_scored_by_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    from leakscope.core.attacks.membership.classifiers import calibration
-
-    real, seen = calibration.make_attack, []
+    real, seen = evaluation.make_attack, []
 
     def watched(name: str, **settings: Any) -> Any:
         attack = real(name, **settings)
@@ -86,7 +85,7 @@ def test_each_model_is_scored_by_the_others(monkeypatch: pytest.MonkeyPatch) -> 
         attack.fit = noted
         return attack
 
-    monkeypatch.setattr(calibration, "make_attack", watched)
+    monkeypatch.setattr(evaluation, "make_attack", watched)
     assert shadow_ranking(Plan("lira_online"), SHADOWS) is not None
     assert len(seen) == 4
     for number, others in enumerate(seen):
@@ -101,8 +100,7 @@ def test_each_model_is_scored_by_the_others(monkeypatch: pytest.MonkeyPatch) -> 
 def test_one_model_that_is_alone_plays_where_no_models_are_compared() -> None:
     ranking = shadow_ranking(Plan("threshold", {"feature": "loss"}), MODELS[:1])
     assert ranking is not None and np.array_equal(ranking.members, MODELS[0].members)
-    assert calibrated_rates(Plan("lira_online"), Shadows.of(MODELS[:1])) == ()
-    assert calibrated_rates(Plan("feature", {"feature": "loss"}), None) == ()
+    assert shadow_ranking(Plan("lira_online"), Shadows.of(MODELS[:1])) is None
 
 
 def test_samples_of_aligned_models_are_one_unit_and_of_others_are_not() -> None:
@@ -171,7 +169,3 @@ def test_without_shadow_models_the_card_gives_no_verdict(opened: Open) -> None: 
     assert "No verdict" in told(page)
     assert "shadow models that take the classifier's place" in told(page)
     assert "the verdict is" not in told(page) and "According to the table" in told(page)
-    page = upload(opened(), frame.to_csv(index=False).encode(), "more.csv")
-    page.selectbox(key=state.OWN_ATTACK_KEY).set_value("user_inference").run()
-    assert "The threshold comes from shadow models" in told(page)
-    assert "the verdict is" in told(page)

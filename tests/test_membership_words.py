@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from leakscope.core.attacks.membership.registry import WORD_ATTACKS
 from leakscope.core.attacks.membership.roc import GroupThresholds, Ranking, auc
 from leakscope.core.attacks.membership.words.attack import (
+    NO_VECTOR,
     CentredWindows,
     CosineWindows,
     WeighedWindows,
+    WordVectors,
     distance_similarities,
+    remove_frequency,
+    sampling_weights,
     window_similarity,
 )
-from leakscope.core.attacks.membership.words.comparable import (
+from leakscope.core.attacks.membership.words.windows import (
+    Windows,
     balanced_mask,
+    extract_windows,
     frequency_deciles,
     frequent_in_both,
+    number_words,
     windows_in_both,
     word_deciles,
 )
-from leakscope.core.attacks.membership.words.registry import WORD_ATTACKS
-from leakscope.core.attacks.membership.words.vectors import (
-    NO_VECTOR,
-    WordVectors,
-    remove_frequency,
-    sampling_weights,
-)
-from leakscope.core.attacks.membership.words.windows import Windows, extract_windows, number_words
 from leakscope.core.errors import InvalidInputError
 
 Rows = NDArray[np.int64]
@@ -85,14 +86,12 @@ def test_weights_by_distance_find_vectors_that_part_what_stood_together() -> Non
     own = found.take(members)
     near = Windows(own.centres, own.contexts[:, 1:3], own.documents)
     far = Windows(own.centres, own.contexts[:, [0, 3]], own.documents)
-    words = WordVectors(memorising(near, far), np.arange(300))
-    known = found.documents < 60
-    areas = {}
-    for kind in (CentredWindows, WeighedWindows):
-        attack = kind().fit(words, found.take(known), members[known])
-        scores = attack.score(found.take(~known))
-        areas[kind] = auc(Ranking(scores, members[~known]), n_resamples=10).value
-    assert areas[WeighedWindows] > areas[CentredWindows] + 0.1
+    vectors = memorising(near, far)
+    centred, weighed = (
+        auc(ranking(kind, vectors, found, members, 60), n_resamples=10).value
+        for kind in (CentredWindows, WeighedWindows)
+    )
+    assert weighed > centred + 0.1
 
 
 def test_many_windows_are_scored_as_one_by_one() -> None:
@@ -189,7 +188,7 @@ def test_centred_vectors_share_nothing_with_words_of_like_frequency() -> None:
 
 
 def test_the_mean_taken_off_is_that_of_neighbours_by_rank() -> None:
-    from leakscope.core.attacks.membership.words.vectors import _moving_mean
+    from leakscope.core.attacks.membership.words.attack import _moving_mean
 
     table = np.array([[0.0], [3.0], [6.0], [30.0]], np.float32)
     assert _moving_mean(table, 1).ravel().tolist() == [1.5, 3.0, 13.0, 18.0]
@@ -224,16 +223,25 @@ def passages(n_documents: int, seed: int, sides: int = 2) -> tuple[Windows, NDAr
 ATTACKS = {name: entry.kind for name, entry in WORD_ATTACKS.items()}
 
 
+def ranking(
+    kind: Any,
+    vectors: NDArray[np.float32],
+    found: Windows,
+    members: NDArray[np.bool_],
+    n_known: int,
+) -> Ranking:
+    """Return how an attack that knows the first documents ranks the windows of the others."""
+    known = found.documents < n_known
+    words = WordVectors(vectors, np.arange(300))
+    attack = kind().fit(words, found.take(known), members[known])
+    scores = attack.score(found.take(~known))
+    return Ranking(scores, members[~known], found.documents[~known].tolist())
+
+
 @pytest.mark.parametrize("name", ATTACKS)
 def test_vectors_that_were_not_trained_on_anything_tell_nothing(name: str) -> None:
-    found, members = passages(100, 5)
     vectors = np.random.default_rng(6).normal(size=(300, 12)).astype(np.float32)
-    known = found.documents < 20
-    attack = ATTACKS[name]().fit(
-        WordVectors(vectors, np.arange(300)), found.take(known), members[known]
-    )
-    scores = attack.score(found.take(~known))
-    area = auc(Ranking(scores, members[~known], found.documents[~known].tolist()))
+    area = auc(ranking(ATTACKS[name], vectors, *passages(100, 5), 20))
     assert area.ci95.low <= 0.5 <= area.ci95.high and abs(area.value - 0.5) < 0.04
 
 
@@ -241,12 +249,8 @@ def test_vectors_that_were_not_trained_on_anything_tell_nothing(name: str) -> No
 def test_vectors_that_memorise_their_windows_are_found_out(name: str) -> None:
     found, members = passages(100, 7)
     vectors = memorising(found.take(members))
-    known = found.documents < 20
-    attack = ATTACKS[name]().fit(
-        WordVectors(vectors, np.arange(300)), found.take(known), members[known]
-    )
-    scores = attack.score(found.take(~known))
-    assert auc(Ranking(scores, members[~known]), n_resamples=10).value > 0.9
+    area = auc(ranking(ATTACKS[name], vectors, found, members, 20), n_resamples=10)
+    assert area.value > 0.9
 
 
 def memorising(alike: Windows, unlike: Windows | None = None) -> NDArray[np.float32]:

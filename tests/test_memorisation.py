@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from leakscope.core.attacks.membership.memorisation import experiment, extraction, samplers
+from leakscope.core.attacks.membership.memorisation import experiment, extraction
 from leakscope.core.attacks.membership.memorisation.canaries import make_canary
 from leakscope.core.attacks.membership.memorisation.experiment import PlantedRun, plant, run_planted
 from leakscope.core.attacks.membership.memorisation.exposure import mean_chance_exposure
@@ -21,7 +21,6 @@ from leakscope.core.attacks.membership.memorisation.extraction import (
     SAMPLERS,
     contains_canary,
 )
-from leakscope.core.attacks.membership.memorisation.gradients import GradientCanaries
 from leakscope.core.attacks.membership.memorisation.memorise import (
     MemoriseRequest,
     mean_over_seeds,
@@ -30,7 +29,7 @@ from leakscope.core.attacks.membership.memorisation.memorise import (
     run_request,
 )
 from leakscope.core.attacks.membership.memorisation.model_audit import AuditPlan, audit_model
-from leakscope.core.attacks.membership.memorisation.registry import MEMORISATION_ATTACKS
+from leakscope.core.attacks.membership.memorisation.private import GradientCanaries
 from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
 from leakscope.core.attacks.membership.memorisation.tokens import ByteTokens
 from leakscope.core.errors import CoreError, InvalidInputError, MissingDependencyError, StoppedError
@@ -168,12 +167,12 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
 
 
 def test_top_k_keeps_the_k_highest() -> None:
-    kept = samplers.top_k_logits(torch.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    kept = extraction.top_k_logits(torch.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     assert torch.isinf(kept[0, [0, 3]]).all() and kept[0, [1, 2]].tolist() == [3.0, 2.0]
 
 
 def test_the_temperature_falls_from_ten_to_one() -> None:
-    found = [samplers.decaying_temperature(i) for i in (0, 5, 10, 20, 50)]
+    found = [extraction.decaying_temperature(i) for i in (0, 5, 10, 20, 50)]
     assert found == pytest.approx([10.0, 7.75, 5.5, 1.0, 1.0])
 
 
@@ -189,12 +188,6 @@ def test_rankings_by_hand() -> None:
 def test_a_text_holds_a_canary_where_all_of_it_stands() -> None:
     assert contains_canary(ByteTokens(), "so my pin is 42.", "my pin is 42")
     assert not contains_canary(ByteTokens(), "so my pin is 4", "my pin is 42")
-
-
-def test_every_entry_names_what_computes_it() -> None:
-    for name, entry in MEMORISATION_ATTACKS.items():
-        assert callable(entry.kind) and entry.formula and entry.summary.endswith("."), name
-    assert set(RANKINGS) <= set(MEMORISATION_ATTACKS)
 
 
 # What is told

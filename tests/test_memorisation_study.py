@@ -13,8 +13,7 @@ import pytest
 from leakscope.core.intervals import student_interval
 from leakscope.core.results.rows import Row
 from leakscope.core.studies.memorisation import study as memorisation
-from leakscope.core.studies.memorisation.study import MemorisationStudy
-from leakscope.core.studies.memorisation.tables import markdown
+from leakscope.core.studies.memorisation.study import MemorisationStudy, markdown
 from leakscope.core.studies.registry import run_study
 
 

@@ -16,8 +16,7 @@ from leakscope.core.findings.attributes import NOT_MEASURED, authors_at, first_v
 from leakscope.core.findings.prose import plain
 from leakscope.core.results.tables import write_rows
 from leakscope.core.studies.attributes import curves as attribute_curves
-from leakscope.core.studies.attributes.study import AttributeStudy
-from leakscope.core.studies.attributes.tables import markdown
+from leakscope.core.studies.attributes.study import AttributeStudy, markdown
 from leakscope.core.studies.registry import run_study
 from leakscope.dashboard import cache
 from leakscope.dashboard.attributes import views
@@ -166,7 +165,9 @@ def test_damaged_rows_are_told_and_the_rest_stays(opened: Open, shipped: Path) -
 
 
 @pytest.mark.slow
-def test_an_upload_is_inferred_and_a_text_named(opened: Open, leakscope_home: Path) -> None:
+def test_an_upload_is_inferred_and_any_text_has_an_answer_or_a_message(
+    opened: Open, leakscope_home: Path
+) -> None:
     page = inferred(upload(opened(labels="5", each="5"), as_csv(lines())))
     assert not page.error and "labelled texts of each author. It is right for" in told(page)
     assert "Type or paste a text" in told(page)
@@ -179,17 +180,12 @@ def test_an_upload_is_inferred_and_a_text_named(opened: Open, leakscope_home: Pa
     named, shown = (frame.value for frame in page.dataframe[:2])
     assert list(named["Attack"]) == ["Bag of words", "Linear probe"]
     assert set(shown["attack"]) == {"linear", "words"} and shown["shuffled labels"].sum() == 1
-    assert [p for p in leakscope_home.rglob("*") if p.is_file()] == [], "an upload is on the disk"
-
-
-@pytest.mark.slow
-def test_any_text_has_an_answer_or_a_message(opened: Open) -> None:
-    page = inferred(upload(opened(labels="5", each="5"), as_csv(lines(12))))
     for text in ("   ", "🙂", "x\0y", "y" * 100_000, "<b>$x$</b> :red[a]", "ab" * 9):
         page.text_area(key=key_of("text")).set_value(text).run()
         assert not page.exception
         assert page.error or "Likeliest author" in told(page) or not text.strip()
         assert bool(page.error) == (len(text) > 20_000 or "\0" in text)
+    assert [p for p in leakscope_home.rglob("*") if p.is_file()] == [], "an upload is on the disk"
 
 
 def test_a_job_that_fails_says_why(opened: Open) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 from test_cli_membership import answers
-from test_membership_studies import words_study, write_books
+from test_membership_classifier_study import study as small_study
+from test_membership_studies import words_study, write_books, write_posts
 from visiting import Open, open_page
 
 from leakscope.core.assets import RESULTS
@@ -29,7 +30,6 @@ from leakscope.core.findings.membership import QUESTION, members
 from leakscope.core.results import Interval, Score
 from leakscope.core.results.tables import write_rows
 from leakscope.core.studies.membership import shipped as membership_shipped
-from leakscope.core.studies.membership.classifiers import MembershipClassifierStudy
 from leakscope.core.studies.membership.shipped import (
     FILES,
     Measured,
@@ -49,20 +49,12 @@ def rows_of_studies(
 ) -> Iterator[Path]:
     """A folder like results/ with the rows of two small studies."""
     folder = tmp_path_factory.mktemp("membership")
-    rng = np.random.default_rng(0)
-    posts, shipped = folder / "posts.csv", folder / "shipped"
-    lines = [f"u{i % 50},{'abc'[rng.integers(3)]},{text}" for i, text in enumerate(small_texts)]
-    posts.write_text("\n".join(["user_id,topic,text", *lines]) + "\n", encoding="utf-8")
+    posts, shipped = write_posts(folder / "posts.csv", small_texts), folder / "shipped"
     shipped.mkdir()
+    attacks = ("threshold", "user_votes")
     studies = {
-        "membership-classifiers": MembershipClassifierStudy(
-            corpora=(f"posts={posts}:topic",),
-            encoder=f"mlm:{tiny_bert}",
-            n_shadows=4,
-            seeds=(0, 1),
-            least=2,
-            splits=("user",),
-            classifier_attacks=("threshold", "user_votes"),
+        "membership-classifiers": small_study(
+            posts, tiny_bert, seeds=(0, 1), splits=("user",), classifier_attacks=attacks
         ),
         "membership-words": words_study(
             write_books(folder / "books.csv"), similarities=("cosine", "centred")
@@ -204,14 +196,14 @@ def test_what_ships_can_be_read() -> None:
 
 
 @pytest.mark.slow
-def test_an_upload_is_attacked_as_by_the_command_and_stays_in_the_session(
-    opened: Open, leakscope_home: Path
+def test_after_an_upload_the_page_is_about_the_file_as_the_command_is(
+    opened: Open, rows_of_studies: Path, leakscope_home: Path
 ) -> None:
     content = as_csv()
-    page = upload(opened(), content)
+    page = upload(opened(rows_of_studies), content)
     assert not page.error
-    (table,) = [f.value for f in page.dataframe if "permuted labels" in f.value.columns]
     record = attack_upload(MemoryFile("answers.csv", content)).record
+    (table,) = [f.value for f in page.dataframe if "permuted labels" in f.value.columns]
     design = table[table["attack"].str.startswith("Shadow design alone")]
     assert len(design) == 1 and "not above chance" in design["AUC"].iloc[0]
     table = table.drop(design.index)
@@ -220,16 +212,7 @@ def test_an_upload_is_attacked_as_by_the_command_and_stays_in_the_session(
     assert {cell.split()[0] for cell in table["AUC"]} == {f"{100 * auc:.1f}" for auc in aucs}
     assert (table["found at 0.1 %"] == "not resolvable").all()
     assert "Simulated" not in told(page)
-    first = record["verdict"].partition(". ")[0].removesuffix(".")
-    assert f"Your classifier: {first}" in told(page)
     assert [p for p in leakscope_home.rglob("*") if p.is_file()] == []
-
-
-@pytest.mark.slow
-def test_after_an_upload_the_page_is_about_the_file(opened: Open, rows_of_studies: Path) -> None:
-    page = upload(opened(rows_of_studies), as_csv())
-    assert not page.error and not page.exception
-    record = attack_upload(MemoryFile("answers.csv", as_csv())).record
     first = record["verdict"].partition(". ")[0].removesuffix(".")
     assert page.title[0].value.replace("\\", "") == f"Your classifier: {first}"
     assert len(page.title) == 1, "what was measured on other models is no title any more"
@@ -352,7 +335,9 @@ def test_hostile_names_and_texts_are_shown_as_they_are(opened: Open) -> None:
 
 
 @pytest.mark.slow
-def test_a_verdict_means_less_the_rarer_members_are(opened: Open) -> None:
+def test_a_verdict_means_less_the_rarer_members_are_and_nothing_beyond_the_others(
+    opened: Open,
+) -> None:
     page = upload(opened(), as_csv())
     page.selectbox(key=state.OWN_ATTACK_KEY).set_value("user_inference").run()
 
@@ -367,12 +352,9 @@ def test_a_verdict_means_less_the_rarer_members_are(opened: Open) -> None:
     page.select_slider(key=state.PRIOR_KEY).set_value(1001).run()
     assert worth() < often and "one in 1,001" in told(page)
     assert "Called a member" in told(page) or "Not called a member" in told(page)
-    assert "According to the table" in told(page)
-
-
-@pytest.mark.slow
-def test_a_rate_that_the_others_cannot_tell_gives_no_verdict(opened: Open) -> None:
-    page = upload(opened(rate="0.001"), as_csv())
+    assert "The threshold comes from shadow models" in told(page)
+    assert "According to the table" in told(page) and "the verdict is" in told(page)
+    page.segmented_control(key=state.RATE_KEY).set_value(0.001).run()
     assert "No verdict: with" in told(page) and "is not resolvable" in told(page)
 
 

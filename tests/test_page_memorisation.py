@@ -4,11 +4,11 @@ import json
 import shlex
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from test_memorisation_study import make_small, study
 from visiting import Open, open_page
 
 from leakscope.core.assets import ROOT
@@ -19,11 +19,9 @@ from leakscope.core.corpora.readers.memory_file import MemoryFile
 from leakscope.core.errors import ArtifactError, InvalidInputError
 from leakscope.core.figures.memorisation import audit_figure, insertions_figure
 from leakscope.core.results.tables import write_rows
-from leakscope.core.studies.memorisation import study as memorisation
 from leakscope.core.studies.memorisation import summary as memorisation_summary
-from leakscope.core.studies.memorisation.study import MemorisationStudy
+from leakscope.core.studies.memorisation.study import markdown
 from leakscope.core.studies.memorisation.summary import SHIPPED, load_memorisation
-from leakscope.core.studies.memorisation.tables import markdown
 from leakscope.core.studies.registry import run_study
 from leakscope.dashboard import cache
 from leakscope.dashboard.memorisation.measured import MEASURE, QUESTION
@@ -40,29 +38,17 @@ def rows(tmp_path_factory: pytest.TempPathFactory, small_texts: list[str]) -> It
     folder = tmp_path_factory.mktemp("memorisation")
     corpus, path = folder / "corpus.txt", folder / "rows.json"
     corpus.write_text("\n".join(small_texts), encoding="utf-8")
-    small = {"hidden": 16, "max_length": 48, "batch_size": 32}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEAKSCOPE_HOME", str(folder))
-        patch.setattr(memorisation, "_SETTINGS", replace(memorisation._SETTINGS, **small))
-        for access, settings in memorisation._AUDITED.items():
-            patch.setitem(
-                memorisation._AUDITED, access, replace(settings, epochs=1, n_texts=40, **small)
-            )
-            patch.setitem(memorisation._CANARIES, access, (20, 10))
-        patch.setattr(memorisation, "FORMATS", ("my pin is {digits:2}", "code {digits:2}"))
-        study = MemorisationStudy(
-            target=str(corpus),
+        make_small(patch)
+        asked = study(
+            corpus,
             models=("lstm", "transformer"),
-            insertions=(0, 8),
-            epochs=2,
-            n_texts=80,
-            n_canaries=2,
             n_generated=0,
-            seeds=(0, 1),
             audit_epsilons=(0.0, 4.0),
             n_audits=2,
         )
-        found = run_study("memorisation", study, folder)
+        found = run_study("memorisation", asked, folder)
     assert [row.error for row in found if row.error] == []
     write_rows(path, "memorisation", found, markdown(found))
     yield path

@@ -21,7 +21,7 @@ from memorising_models import (
 )
 
 from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
-from leakscope.core.attacks.membership.classifiers.targets import private
+from leakscope.core.attacks.membership.classifiers.targets import heads, private
 from leakscope.core.results import Score
 from leakscope.core.studies.tradeoff import use as tradeoff_use
 from leakscope.core.studies.training import private_training
@@ -62,8 +62,9 @@ def measured(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], dict[str, Score]]:
     """Measure the study's own cell with heads and an attack that know by heart."""
-    for module in (private_training, private):
+    for module in (private_training, heads):
         monkeypatch.setattr(module, "load_encoder", lambda name: MemorisingWordEncoder())
+    for module in (private_training, private):
         monkeypatch.setattr(module, "fit_head", HeadByHeart)
     for cached in (
         private_training._open_task,

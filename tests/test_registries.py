@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import is_dataclass
 from types import SimpleNamespace
 
 import pytest
 
+from leakscope.core.attacks.attributes.registry import ATTRIBUTE_ATTACKS
 from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+from leakscope.core.attacks.membership.classifiers.features import FEATURES
+from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from leakscope.core.attacks.membership.classifiers.targets.registry import TARGETS
-from leakscope.core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
-from leakscope.core.attacks.membership.words.registry import WORD_ATTACKS
+from leakscope.core.attacks.membership.memorisation.extraction import RANKINGS
+from leakscope.core.attacks.membership.memorisation.registry import MEMORISATION_ATTACKS
+from leakscope.core.attacks.membership.registry import SENTENCE_ATTACKS, WORD_ATTACKS
 from leakscope.core.defences.registry import DEFENCES
 from leakscope.core.defences.trained.registry import TRAINED_DEFENCES, make_trained_defence
 from leakscope.core.defences.trained.under_noise.registry import OBJECTIVES, READERS
@@ -18,6 +23,7 @@ from leakscope.core.encoders.registry import ENCODERS
 from leakscope.core.errors import NotFittedError
 from leakscope.core.registry import Entry
 from leakscope.core.specs import settings_of
+from leakscope.core.studies.registry import STUDIES
 
 FAMILIES = (
     INVERSION_ATTACKS,
@@ -44,6 +50,22 @@ def test_an_entry_tells_what_a_reader_needs(name: str) -> None:
     assert entry.formula.count(r"\big(") == entry.formula.count(r"\big)")
     if is_dataclass(entry.kind):
         assert all(field.metadata["help"] for field in settings_of(entry.kind).values())
+
+
+@pytest.mark.parametrize(
+    "family", [ATTRIBUTE_ATTACKS, CLASSIFIER_ATTACKS, FEATURES, MEMORISATION_ATTACKS]
+)
+def test_an_attack_tells_what_it_computes(family: Mapping[str, Entry]) -> None:
+    for name, entry in family.items():
+        assert entry.title and entry.summary.endswith(".") and entry.reference, name
+        assert entry.formula and entry.formula.count("{") == entry.formula.count("}"), name
+        assert callable(entry.kind), name
+    assert set(RANKINGS) <= set(MEMORISATION_ATTACKS)
+
+
+def test_the_settings_of_every_study_have_a_help_text() -> None:
+    for name, entry in STUDIES.items():
+        assert all(field.metadata["help"] for field in settings_of(entry.kind).values()), name
 
 
 @pytest.mark.parametrize("name", TRAINED_DEFENCES)

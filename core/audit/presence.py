@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core import __version__
-from leakscope.core.attacks.membership.baselines import blind_baseline
-from leakscope.core.attacks.membership.predictability import Predictability
+from leakscope.core.attacks.membership.predictability import Predictability, blind_baseline
 from leakscope.core.attacks.membership.ranking import Ranking, shuffled
 from leakscope.core.attacks.membership.rates import PRIORS, AtRate
 from leakscope.core.attacks.membership.roc import auc, tpr_at_fpr

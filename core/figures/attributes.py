@@ -66,10 +66,7 @@ def accuracy_figure(curves: Sequence[Curve], along: str, k: int) -> go.Figure:
     )
     style(figure, height=440)
     sizes = sorted({size for curve in curves for size in curve.sizes})
-    figure.update_layout(
-        legend=BELOW,
-        margin={"l": 0, "r": 12, "t": 16, "b": 10},
-    )
+    figure.update_layout(legend=BELOW, margin={"l": 0, "r": 12, "t": 16, "b": 10})
     figure.update_xaxes(
         title=ALONG[along],
         type="log",
@@ -80,13 +77,8 @@ def accuracy_figure(curves: Sequence[Curve], along: str, k: int) -> go.Figure:
         minor={"ticks": ""},
     )
     correct = "inferred correctly" if k == 1 else f"with the right label in the top {k}"
-    figure.update_yaxes(
-        title=f"texts {correct}",
-        rangemode="tozero",
-        tickformat=".0%",
-        gridcolor=GRID,
-        zeroline=False,
-    )
+    figure.update_yaxes(title=f"texts {correct}", rangemode="tozero", tickformat=".0%")
+    figure.update_yaxes(gridcolor=GRID, zeroline=False)
     return figure
 
 
@@ -165,16 +157,10 @@ def reasons_figure(labels: Sequence[str], reasons: Sequence[LabelEvidence]) -> g
             hovertemplate=f"{name}: %{{x:+.2f}} nats<extra></extra>",
         )
     _style_label_rows(figure, labels)
-    figure.update_layout(
-        barmode="relative",
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1, "x": 0},
-    )
-    figure.update_xaxes(
-        title="evidence for the label →, nats",
-        gridcolor=GRID,
-        zeroline=True,
-        zerolinecolor=BASELINE,
-    )
+    legend = {"orientation": "h", "yanchor": "bottom", "y": 1, "x": 0}
+    figure.update_layout(barmode="relative", legend=legend)
+    figure.update_xaxes(title="evidence for the label →, nats", gridcolor=GRID)
+    figure.update_xaxes(zeroline=True, zerolinecolor=BASELINE)
     return figure
 
 
@@ -227,12 +213,6 @@ def confusion_figure(
     for i in range(len(labels)):
         box = {"x0": i - 0.47, "x1": i + 0.47, "y0": i - 0.47, "y1": i + 0.47}
         figure.add_shape(type="rect", line=line, **box)
-    _style_confusion(figure, labels, columns)
-    return figure
-
-
-def _style_confusion(figure: go.Figure, labels: Sequence[str], columns: Sequence[str]) -> None:
-    """Style the confusion matrix's axes."""
     style(figure, height=160 + 34 * len(labels))
     figure.update_layout(margin={"t": 130, "b": 10, "r": 34, "l": 0}, plot_bgcolor=GRID)
     figure.update_xaxes(
@@ -245,6 +225,7 @@ def _style_confusion(figure: go.Figure, labels: Sequence[str], columns: Sequence
         zeroline=False,
     )
     _name_rows(figure, labels)
+    return figure
 
 
 def _name_rows(figure: go.Figure, labels: Sequence[str], **more: Any) -> None:

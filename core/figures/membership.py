@@ -58,10 +58,7 @@ def roc_figure(points: Sequence[RocPoint], *, has_curve: bool = True) -> go.Figu
         _add_band(figure, points)
     _add_points(figure, points, has_curve=has_curve)
     style(figure, height=440)
-    figure.update_layout(
-        legend=BELOW,
-        margin={"l": 0, "r": 12, "t": 12, "b": 10},
-    )
+    figure.update_layout(legend=BELOW, margin={"l": 0, "r": 12, "t": 12, "b": 10})
     axis = {
         "type": "log",
         "gridcolor": GRID,
@@ -79,13 +76,10 @@ def roc_figure(points: Sequence[RocPoint], *, has_curve: bool = True) -> go.Figu
 def _add_band(figure: go.Figure, points: Sequence[RocPoint]) -> None:
     """Add the intervals of a ROC curve as a band, clipped at the axis."""
     rates = [rate for rate, _ in points]
-    for ends, fill in (
-        ([s.ci95.high for _, s in points], None),
-        ([s.ci95.low for _, s in points], "tonexty"),
-    ):
+    for end, fill in (("high", None), ("low", "tonexty")):
         figure.add_scatter(
             x=rates,
-            y=[max(end, _LEAST / 10) for end in ends],
+            y=[max(getattr(score.ci95, end), _LEAST / 10) for _, score in points],
             mode="lines",
             line={"width": 0, "color": LEAKED},
             fill=fill,
@@ -149,11 +143,8 @@ def score_figure(shares: ScoreShares, *, marked: float | None = None) -> go.Figu
             showarrow=False,
         )
     style(figure, height=320)
-    figure.update_layout(
-        barmode="overlay",
-        legend=BELOW,
-        margin={"l": 0, "r": 8, "t": 26, "b": 10},
-    )
+    margin = {"l": 0, "r": 8, "t": 26, "b": 10}
+    figure.update_layout(barmode="overlay", legend=BELOW, margin=margin)
     figure.update_xaxes(title="attack score, higher for likely members →", gridcolor=GRID)
     figure.update_xaxes(zeroline=False)
     figure.update_yaxes(title="% of each group", gridcolor=GRID, zeroline=False)
@@ -175,11 +166,7 @@ def rank_figure(shares: RankShares) -> go.Figure:
             "<extra></extra>",
         )
     style(figure, height=320)
-    figure.update_layout(
-        barmode="group",
-        legend=BELOW,
-        margin={"l": 0, "r": 8, "t": 12, "b": 10},
-    )
+    figure.update_layout(barmode="group", legend=BELOW, margin={"l": 0, "r": 8, "t": 12, "b": 10})
     figure.update_xaxes(title="percentile among non-members →", type="category")
     figure.update_yaxes(title="% of each group", gridcolor=GRID, zeroline=False)
     return figure
@@ -221,16 +208,8 @@ def decile_figure(lines: Sequence[tuple[str, Look, Sequence[tuple[int, Score]]]]
             hovertemplate=f"{title}<br>decile %{{x}}: advantage %{{y:.2f}}<extra></extra>",
         )
     style(figure, height=380)
-    figure.update_layout(
-        legend=BELOW,
-        margin={"l": 0, "r": 12, "t": 20, "b": 10},
-        showlegend=True,
-    )
-    figure.update_xaxes(
-        title="decile of word frequency, 10 the rarest →",
-        dtick=1,
-        gridcolor=GRID,
-        zeroline=False,
-    )
+    figure.update_layout(legend=BELOW, margin={"l": 0, "r": 12, "t": 20, "b": 10}, showlegend=True)
+    title = "decile of word frequency, 10 the rarest →"
+    figure.update_xaxes(title=title, dtick=1, gridcolor=GRID, zeroline=False)
     figure.update_yaxes(title="advantage (guessing: 0)", gridcolor=GRID, zeroline=False)
     return figure

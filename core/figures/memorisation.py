@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from leakscope.core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, error_bars, style
-from leakscope.core.results import Score
+from leakscope.core.results import Interval, Score
 from leakscope.core.studies.memorisation.summary import (
     ChanceExposure,
     Memorisation,
@@ -34,12 +34,13 @@ _SHADE = "rgba(128,128,128,0.14)"
 def memorisation_headline(found: Memorisation) -> str:
     """Return the headline: the fewest insertions tested, and the model, that leak a secret."""
     fewest = fewest_memorised(found)
+    n = (fewest or found.planted[-1]).exposure.n
+    secrets = f"mean of {n} secrets" if n != 1 else "one secret"
     if fewest is None:
-        n = _describe_n(found.planted[-1])
-        return f"No planted secret was memorised significantly more than by chance ({n})"
+        return f"No planted secret was memorised significantly more than by chance ({secrets})"
     return (
         f"A small language model ({MODELS[fewest.model]}) memorises a secret better than chance if "
-        f"it occurs {describe_times(fewest.insertions)} in training ({_describe_n(fewest)})"
+        f"it occurs {describe_times(fewest.insertions)} in training ({secrets})"
     )
 
 
@@ -47,12 +48,6 @@ def fewest_memorised(found: Memorisation) -> Planted | None:
     """Return the fewest insertions with an exposure significantly above chance, if any."""
     seen = [point for point in found.planted if point.is_above_chance]
     return min(seen, key=lambda point: (point.insertions, -point.exposure.value), default=None)
-
-
-def _describe_n(point: Planted) -> str:
-    """Return how many secrets a mean is over."""
-    n = point.exposure.n
-    return f"mean of {n} secrets" if n != 1 else "one secret"
 
 
 def describe_times(n: int) -> str:
@@ -195,15 +190,12 @@ def _add_bounds(figure: go.Figure, audited: Sequence[ModelAudit], places: Sequen
         mode="markers",
         name=f"auditor sees {ACCESS[access]}",
         marker={"symbol": symbol, "size": 11, "color": colour},
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "color": colour,
-            "thickness": 1.5,
-            "width": 5,
-            "array": [max(each.bounds) - each.median for each in audited],
-            "arrayminus": [each.median - min(each.bounds) for each in audited],
-        },
+        error_y=error_bars(
+            [Score(a.median, Interval(min(a.bounds), max(a.bounds))) for a in audited],
+            colour,
+            thickness=1.5,
+            width=5,
+        ),
         customdata=[[len(each.bounds), min(each.bounds), max(each.bounds)] for each in audited],
         hovertemplate="median of %{customdata[0]} audits: %{y:.2f}<br>from %{customdata[1]:.2f} "
         f"to %{{customdata[2]:.2f}}<extra>{ACCESS[access]}</extra>",
@@ -218,22 +210,16 @@ def _draw_null_law(figure: go.Figure, law: ChanceExposure) -> None:
     _annotate(figure, law.mean, f"their mean, {law.mean:.2f}", "top")
     if law.most is not None:
         figure.add_hline(y=law.most, line=_DOTTED)
-        _annotate(
-            figure,
-            law.most,
-            f"maximum, the secret ranks first: {law.most:.1f} bits",
-            "bottom",
-            left=True,
-        )
+        most = f"maximum, the secret ranks first: {law.most:.1f} bits"
+        _annotate(figure, law.most, most, "bottom", left=True)
 
 
 def _annotate(figure: go.Figure, y: float, text: str, anchor: str, *, left: bool = False) -> None:
     """Annotate a horizontal line."""
-    side = "left" if left else "right"
     figure.add_annotation(
         x=0 if left else 1,
         xref="paper",
-        xanchor=side,
+        xanchor="left" if left else "right",
         y=y,
         yanchor=anchor,
         text=text,

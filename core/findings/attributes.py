@@ -86,9 +86,10 @@ def attribute_at(rows: Sequence[Row], view: attributes.View, along: str, *, data
     """
     what = str(rows[0].get("label", "label"))
     figure = _accuracy_plot(rows, view, along, what)
+    by = f"labelled texts per {what}" if along == "n_per_label" else _plural(what)
     alt = (
-        f"Share of texts whose {what} is inferred correctly{_among_five(view)}, by "
-        f"{_axis_name(along, what)}, one line per attack, with guessing"
+        f"Share of texts whose {what} is inferred correctly{_among_five(view)}, by number of {by}, "
+        "one line per attack, with guessing"
     )
     attack = attributes.strongest(rows, view, ENCODER)
     one = attributes.mean_at(rows, view, attack, "top1", ENCODER)
@@ -99,26 +100,43 @@ def attribute_at(rows: Sequence[Row], view: attributes.View, along: str, *, data
         f"From a vector, an attack names the right one of {view.n_labels} {_plural(what)} for "
         f"{format_percent(one.value)} of the texts"
     )
-    balanced = attributes.mean_at(rows, view, attack, "balanced", ENCODER)
-    if balanced is not None:
-        title += f", {format_percent(balanced.value)} if each {what} counts equally"
-    unseen = _unseen_works(rows, view, attack)
-    baseline = _text_baseline_fact(rows, view, one)
-    if unseen is not None:
-        title += f"; if it never saw the same work, for {format_percent(unseen[0].value)}"
-    sentences = (
+    sentences = [
         f"The attack (the {ATTRIBUTE_ATTACKS[attack].title.lower()}) has {view.n_per_label:,} "
         f"labelled texts of each {plain(what)}. It is right for "
         f"{_format_share(one, is_bold=True)} of {one.n:,} other texts ({plain(data)}, "
-        f"{encoder_title(ENCODER)}); guessing is right for {format_percent(one.chance)}.",
-        _describe_balanced(balanced),
-        _describe_top_five(rows, view, attack, what),
-        _describe_unseen_works(unseen, what),
-        *(told for _, told in baseline),
-    )
+        f"{encoder_title(ENCODER)}); guessing is right for {format_percent(one.chance)}."
+    ]
+    balanced = attributes.mean_at(rows, view, attack, "balanced", ENCODER)
+    if balanced is not None:
+        title += f", {format_percent(balanced.value)} if each {what} counts equally"
+        sentences.append(
+            "Some labels are more frequent than others. Balanced accuracy, the mean over labels, "
+            f"is {_format_share(balanced, is_bold=True)}; guessing reaches "
+            f"{format_percent(balanced.chance)}."
+        )
+    five = attributes.mean_at(rows, view, attack, f"top{_FIVE}", ENCODER)
+    if five is not None and view.k == _FIVE:
+        sentences.append(
+            f"Its five likeliest answers contain the right {plain(what)} for "
+            f"{_format_share(five, is_bold=True)} of the texts; those of guessing, for "
+            f"{format_percent(five.chance)}."
+        )
+    at = _other_works_view(rows, view)
+    unseen = None
+    if at is not None and at is not view:  # else the view itself shows it
+        unseen = attributes.mean_at(rows, at, attack, "top1", ENCODER)
+    if at is not None and unseen is not None:
+        title += f"; if it never saw the same work, for {format_percent(unseen.value)}"
+        sentences.append(
+            f"If it has no other text of the same work (measured with {at.n_labels} "
+            f"{plain(_plural(what))}), it is right for {_format_share(unseen)}; guessing, for "
+            f"{format_percent(unseen.chance)}."
+        )
+    baseline = _text_baseline_fact(rows, view, one)
+    sentences += [told for _, told in baseline]
     return Finding(
         title=title,
-        body=" ".join(filter(None, sentences)),
+        body=" ".join(sentences),
         figure=figure,
         alt=alt,
         table=_accuracy_table(rows, view),
@@ -184,13 +202,6 @@ def _plural(what: str) -> str:
     return f"{what}s" if what.isalpha() and not what.endswith(("s", "x", "y")) else "labels"
 
 
-def _axis_name(along: str, what: str) -> str:
-    """Name the quantity on the figure's axis."""
-    if along == "n_per_label":
-        return f"number of labelled texts per {what}"
-    return f"number of {_plural(what)}"
-
-
 def _among_five(view: attributes.View) -> str:
     """Return the phrase for top-5 accuracy; empty for top-1."""
     return " within the top five" if view.k == _FIVE else ""
@@ -202,33 +213,6 @@ def _format_share(score: Score, *, is_bold: bool = False) -> str:
     mark = "**" if is_bold else ""
     text = f"{mark}{value} %{mark}"
     return f"{text} (95 % CI {interval})" if score.ci95.is_known else text
-
-
-def _describe_balanced(score: Score | None) -> str:
-    """Describe the balanced accuracy for unequal labels; empty if not measured."""
-    if score is None:
-        return ""
-    return (
-        "Some labels are more frequent than others. Balanced accuracy, the mean over labels, is "
-        f"{_format_share(score, is_bold=True)}; guessing reaches {format_percent(score.chance)}."
-    )
-
-
-def _describe_top_five(rows: Sequence[Row], view: attributes.View, attack: str, what: str) -> str:
-    """Describe how often the right label is among the top five; empty for a top-1 view."""
-    five = attributes.mean_at(rows, view, attack, f"top{_FIVE}", ENCODER)
-    if five is None or view.k != _FIVE:
-        return ""
-    return (
-        f"Its five likeliest answers contain the right {plain(what)} for "
-        f"{_format_share(five, is_bold=True)} of the texts; those of guessing, for "
-        f"{format_percent(five.chance)}."
-    )
-
-
-def _format_score(score: Score) -> str:
-    """Format a share as a percentage with its interval, for a table cell."""
-    return f"{score.in_percent().format(0)} %"
 
 
 def _text_baseline_fact(rows: Sequence[Row], view: attributes.View, one: Score) -> tuple[Fact, ...]:
@@ -260,32 +244,6 @@ def _other_works_view(rows: Sequence[Row], view: attributes.View) -> attributes.
         return view
     labels, sizes = attributes.views_of(rows, "group")
     return attributes.View("group", labels[-1], sizes[-1], view.k) if labels else None
-
-
-def _unseen_works(
-    rows: Sequence[Row], view: attributes.View, attack: str
-) -> tuple[Score, attributes.View] | None:
-    """Return the accuracy on works that the attack never saw, with its view.
-
-    None if not measured, or if the view itself shows it.
-    """
-    at = _other_works_view(rows, view)
-    if at is None or at is view:
-        return None
-    score = attributes.mean_at(rows, at, attack, "top1", ENCODER)
-    return None if score is None else (score, at)
-
-
-def _describe_unseen_works(unseen: tuple[Score, attributes.View] | None, what: str) -> str:
-    """Describe the accuracy on works that the attack never saw; empty if not measured."""
-    if unseen is None:
-        return ""
-    score, at = unseen
-    return (
-        "If it has no other text of the same work (measured with "
-        f"{at.n_labels} {plain(_plural(what))}), it is right for {_format_share(score)}; guessing, "
-        f"for {format_percent(score.chance)}."
-    )
 
 
 def _lost_advantage_fact(
@@ -320,7 +278,7 @@ def _accuracy_table(rows: Sequence[Row], view: attributes.View) -> Table:
                 (
                     entry.title,
                     _INPUTS[entry.reads],
-                    *("" if s is None else _format_score(s) for s in found),
+                    *("" if s is None else f"{s.in_percent().format(0)} %" for s in found),
                 )
             )
     columns = ("Attack", "Input", "Top 1", "Top 5")

@@ -22,7 +22,7 @@ from leakscope.core.formatting import format_auc, format_percent
 from leakscope.core.results import Interval, Score
 from leakscope.core.studies.membership import shipped as membership
 from leakscope.core.studies.membership.classifier_rows import describe_class
-from leakscope.core.studies.membership.labels import format_collection
+from leakscope.core.studies.membership.shipped import format_collection
 
 if TYPE_CHECKING:
     from leakscope.core.attacks.membership.classifiers.evaluation import AttackOutcome
@@ -73,19 +73,24 @@ def members_of(found: Sequence[membership.Measured], one: membership.Measured) -
     return Finding(
         title=membership.verdict(one),
         body=f"{_describe_auc(one, len(alike), is_best=is_best)}{_describe_precision(one)}"
-        f"{_describe_year_limit(one)}",
+        f"{_YEAR_LIMIT if one.is_by_year else ''}",
         figure=roc_figure(one.curve, has_curve=has_curve) if one.curve else None,
         alt=_ALT,
         table=Table(
             columns=("Model", "Data", "Attack", "AUC"),
             rows=tuple(
-                (o.model_title, o.data_title, f"{o.attack_title}, on {o.unit}", _auc_cell(o))
+                (
+                    o.model_title,
+                    o.data_title,
+                    f"{o.attack_title}, on {o.unit}",
+                    o.auc.in_percent().format(),
+                )
                 for o in strong
             ),
         ),
         facts=(
             *member_facts(one, n_tried=len(alike)),
-            *_years_fact(shown),
+            *([(YEARS, _NO_HEADLINE)] * any(each.is_by_year for each in shown)),
             *_weaker_fact(weak),
             *provenance_facts(one.provenances),
         ),
@@ -97,8 +102,12 @@ def describe_rates(one: membership.Measured) -> str:
     """Describe the model's training, an attack's rates and its controls, as Markdown."""
     shown = [at for at in one.at if at.is_shown]
     sentences = [_describe_training(one), *map(_describe_rate, shown)]
-    if not one.is_control:
-        sentences += [_describe_lower_precision(at, one.unit) for at in shown[1:]]
+    for at in shown[1:] if not one.is_control else ():
+        value, interval = membership_probability(at, FEW).in_percent().parts(0)
+        sentences.append(
+            f"If 1 of {1 / FEW:.0f} {one.unit} is a member, {value} %{at.mark} of those called "
+            f"members at a rate of {100 * at.fpr:g} % are members (95 % CI {interval})."
+        )
     unseen = [f"{100 * at.fpr:g} %" for at in one.at if not at.is_shown]
     if unseen:
         sentences.append(
@@ -148,15 +157,6 @@ def _describe_rate(at: AtRate) -> str:
     return (
         f"At a false-positive rate of {100 * at.fpr:g} %, the attack finds {value} % of the "
         f"members (95 % CI {interval}){limit}."
-    )
-
-
-def _describe_lower_precision(at: AtRate, unit: str) -> str:
-    """Describe the precision of positive verdicts at a rate below that of the headline."""
-    value, interval = membership_probability(at, FEW).in_percent().parts(0)
-    return (
-        f"If 1 of {1 / FEW:.0f} {unit} is a member, {value} %{at.mark} of those called members at "
-        f"a rate of {100 * at.fpr:g} % are members (95 % CI {interval})."
     )
 
 
@@ -275,14 +275,10 @@ def _describe_auc(one: membership.Measured, n_tried: int, *, is_best: bool) -> s
     )
 
 
-def _describe_year_limit(one: membership.Measured) -> str:
-    """Describe the limit of the finding if classes are years; else empty."""
-    if not one.is_by_year:
-        return ""
-    return (
-        " The classes are years, and a year reveals who wrote then. Part of this result is "
-        "therefore when people wrote, not how, so the page does not open with it."
-    )
+_YEAR_LIMIT = (
+    " The classes are years, and a year reveals who wrote then. Part of this result is therefore "
+    "when people wrote, not how, so the page does not open with it."
+)
 
 
 def member_facts(one: membership.Measured, n_tried: int = 1) -> tuple[Fact, ...]:
@@ -349,11 +345,6 @@ def _describe_cost(one: membership.Measured) -> str:
     return "no shadow models: the score is computed from the model's outputs"
 
 
-def _auc_cell(one: membership.Measured) -> str:
-    """Format an attack's AUC with its interval for a table."""
-    return one.auc.in_percent().format()
-
-
 def _weaker_fact(left_out: Sequence[membership.Measured]) -> tuple[Fact, ...]:
     """Return a fact on how many attacks are not in the table, and the weakest AUC."""
     if not left_out:
@@ -363,9 +354,4 @@ def _weaker_fact(left_out: Sequence[membership.Measured]) -> tuple[Fact, ...]:
     return ((WEAKER, f"{text}: {least.model_title}, {least.data_title}"),)
 
 
-def _years_fact(shown: Sequence[membership.Measured]) -> tuple[Fact, ...]:
-    """Return a fact on why classes that are years make no headline, if any are shown."""
-    if not any(one.is_by_year for one in shown):
-        return ()
-    text = "not in the headline: a year reveals who wrote then, whatever the model memorised"
-    return ((YEARS, text),)
+_NO_HEADLINE = "not in the headline: a year reveals who wrote then, whatever the model memorised"

@@ -30,7 +30,6 @@ def canaries() -> Finding:
 
 def canaries_of(found: Memorisation) -> Finding:
     """Build the finding on the exposure of canaries by how often they were planted."""
-    scores = [(MODELS[p.model], describe_times(p.insertions), p.exposure) for p in found.planted]
     return Finding(
         title=memorisation_headline(found),
         body=f"The model ranks all {found.n_values:,} possible values of a secret (canary) by "
@@ -41,7 +40,10 @@ def canaries_of(found: Memorisation) -> Finding:
         alt="Exposure in bits by the number of times a canary was planted",
         table=Table(
             columns=("Model", "Planted", "Exposure, bits"),
-            rows=tuple((model, times, score.format()) for model, times, score in scores),
+            rows=tuple(
+                (MODELS[p.model], describe_times(p.insertions), p.exposure.format())
+                for p in found.planted
+            ),
         ),
         facts=canary_facts(found),
         commands=(command_of("memorisation"),),

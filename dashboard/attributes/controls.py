@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from leakscope.core.attacks.attributes.examples import MOST_LABELS as MOST_DISTINGUISHED
 from leakscope.core.attacks.attributes.examples import Examples
-from leakscope.core.attacks.attributes.limits import MOST_LABELS as MOST_DISTINGUISHED
 from leakscope.core.attacks.attributes.sources import ATTRIBUTE_CORPORA
 from leakscope.core.corpora.guess import FileFacts
 from leakscope.core.corpora.labels import near_identical_note

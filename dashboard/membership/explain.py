@@ -6,8 +6,7 @@ import streamlit as st
 
 from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from leakscope.core.attacks.membership.rates import COARSE
-from leakscope.core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
-from leakscope.core.attacks.membership.words.registry import WORD_ATTACKS
+from leakscope.core.attacks.membership.registry import SENTENCE_ATTACKS, WORD_ATTACKS
 from leakscope.dashboard.ui.formulas import draw_entries
 
 

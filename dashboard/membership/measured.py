@@ -1,14 +1,20 @@
-"""Results on models trained by the project: choice, captions and word frequency."""
+"""Results on models trained by the project: choice, captions, scores and word frequency."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import streamlit as st
 
 from leakscope.core.attacks.membership.rates import FEWEST_EXPECTED
-from leakscope.core.figures.membership import decile_figure
+from leakscope.core.attacks.membership.score_distribution import (
+    RankShares,
+    ScoreShares,
+    percentile_half_above,
+)
+from leakscope.core.figures.membership import decile_figure, rank_figure, score_figure
 from leakscope.core.findings.membership import (
     FEW_EXPECTED,
     QUESTION,
@@ -16,7 +22,6 @@ from leakscope.core.findings.membership import (
     rare_words_leak_more,
 )
 from leakscope.core.registry import marker_styles
-from leakscope.core.results import Score
 from leakscope.core.spreadsheets import table_csv
 from leakscope.core.studies.membership.shipped import FILES, Measured, strongest
 from leakscope.dashboard.membership import state
@@ -25,6 +30,8 @@ from leakscope.dashboard.ui.downloads import save_csv
 from leakscope.dashboard.ui.finding import how_far
 from leakscope.dashboard.ui.state import keep_choice
 from leakscope.dashboard.ui.terms import new_term_help
+
+_HALF = 0.5
 
 
 def nothing_measured(slot: Any) -> None:
@@ -37,17 +44,13 @@ def nothing_measured(slot: Any) -> None:
         icon=":material/science:",
     )
     for study in FILES:
-        slot.code(_command(study), language="sh", wrap_lines=True)
+        command = (
+            f"leakscope study {study} --spec docs/presets/{study}.spec.json --files DATA "
+            f"--out results/{FILES[study]}"
+        )
+        slot.code(command, language="sh", wrap_lines=True)
     slot.markdown(
         "You can still attack your own classifier, or a made-up one, under *Your own classifier*."
-    )
-
-
-def _command(study: str) -> str:
-    """Return the command that measures a study."""
-    return (
-        f"leakscope study {study} --spec docs/presets/{study}.spec.json --files DATA "
-        f"--out results/{FILES[study]}"
     )
 
 
@@ -163,28 +166,97 @@ def frequency_deciles(found: Sequence[Measured], one: Measured) -> None:
     )
 
 
-def shown_tables(found: Sequence[Measured]) -> list[str]:
-    """Return the names of the shown tables, which commands reproduce."""
-    return list(dict.fromkeys(each.study for each in found))
-
-
 def save_curve(one: Measured) -> None:
     """Draw the button that downloads the curve as CSV."""
     save_csv(
-        lambda: table_csv([_csv_row(one, rate, score) for rate, score in one.curve]),
+        lambda: table_csv(
+            [
+                {
+                    "model": one.model,
+                    "data": one.data,
+                    "attack": one.attack,
+                    "falsely_accused": rate,
+                    "found": score.value,
+                    "found_low": score.ci95.low,
+                    "found_high": score.ci95.high,
+                }
+                for rate, score in one.curve
+            ]
+        ),
         "membership-rates",
         about="The figure's numbers, one row per false-positive rate",
     )
 
 
-def _csv_row(one: Measured, rate: float, score: Score) -> dict[str, Any]:
-    """Return a point of the curve as a CSV row."""
-    return {
-        "model": one.model,
-        "data": one.data,
-        "attack": one.attack,
-        "falsely_accused": rate,
-        "found": score.value,
-        "found_low": score.ci95.low,
-        "found_high": score.ci95.high,
-    }
+def score_distributions(one: Measured) -> None:
+    """Draw the score distributions of members and non-members, or why they are unknown."""
+    st.header("Scores of members and non-members", anchor=False)
+    shares: ScoreShares | RankShares | None = one.shares or one.ranks
+    if shares is None:
+        why = (
+            "Many scores of this attack are equal, and these results do not store their "
+            "distribution."
+            if any(row.facts.get("curve") for row in one.rows)
+            else "These results store the rates above, but not the distribution of the scores."
+        )
+        st.info(f"{why} `leakscope study {one.study}` stores it.", icon=":material/info:")
+        return
+    st.markdown(_describe_overlap(one))
+    st.plotly_chart(
+        rank_figure(shares) if isinstance(shares, RankShares) else score_figure(shares),
+        key="membership-scores",
+        config=chart_config("leakscope-membership-measured-scores"),
+        alt="Percentages of members and non-members by score range: the less they overlap, the "
+        "more leaks; the table below has the same numbers",
+    )
+    lines = list(_bin_rows(shares))
+    with st.expander("The scores as a table", icon=":material/table:"):
+        # Screen readers can navigate a Markdown table.
+        rows = [list(lines[0]), ["---:"] * len(lines[0]), *(line.values() for line in lines)]
+        st.markdown("\n".join(f"| {' | '.join(map(str, row))} |" for row in rows))
+    if isinstance(shares, RankShares):
+        st.caption(
+            "The ranges are percentiles of the non-members' scores: a score in *a*–*b* % is above "
+            f"*a* but not above *b* per cent of them. Means over {one.n_draws} "
+            f"draw{'s' if one.n_draws != 1 else ''} of members."
+        )
+    else:
+        times = "once" if one.n_draws == 1 else f"{one.n_draws} times"
+        st.caption(
+            "These are the attack's own scores; the outermost ranges include all scores beyond "
+            f"them. The members were drawn at random {times}. Only the first draw is shown, "
+            "because scores of different models cannot be compared."
+        )
+    save_csv(
+        lambda: table_csv([{"attack": one.attack, **line} for line in lines]),
+        "membership-scores",
+        about="The score distributions, one row per range of scores",
+    )
+
+
+def _describe_overlap(one: Measured) -> str:
+    """Describe the share of non-members below at least half of the members."""
+    if one.ranks is not None:
+        share = 100 * (1 - next(rate for rate, score in one.curve if score.value >= _HALF))
+    else:
+        share = 0.0 if one.shares is None else percentile_half_above(one.shares)
+    return (
+        f"At least half of the members score above **{share:.0f} %** of the non-members. With "
+        "guessing, half of the members would score above only half of the non-members."
+    )
+
+
+def _bin_rows(shares: ScoreShares | RankShares) -> Iterator[dict[str, object]]:
+    """Yield a table row for each bin: its bounds, and the shares of members and non-members."""
+    if isinstance(shares, RankShares):
+        bounds, of, form = shares.bounds, "percentile of non-members", ".0f"
+    else:
+        bounds, of, form = shares.edges, "score", ".4g"
+    sides = zip(pairwise(bounds.tolist()), shares.members, shares.outsiders, strict=True)
+    for (low, high), inside, outside in sides:
+        yield {
+            f"{of}: from": float(f"{low:{form}}"),
+            f"{of}: to": float(f"{high:{form}}"),
+            "members, %": round(float(inside), 1),
+            "non-members, %": round(float(outside), 1),
+        }

@@ -54,15 +54,15 @@ def accusation_worth(
             help="How cautious the attacker is: at most this share of non-members scores above the "
             "threshold",
         )
-    lines = []
+    lines, rate = [], float(st.session_state[state.RATE_KEY])
     if measured is not None and not measured.is_control:
         lines += [
-            _describe_worth(measured.attack_title, at) for at in measured.at if _is_chosen(at)
+            _describe_worth(measured.attack_title, at) for at in measured.at if at.fpr == rate
         ]
     if own is not None:
         mark = "**Simulated.** " if is_simulated else ""
         title = describe_plan(own.plan)
-        rates = [at for at in own.calibrated or own.at if _is_chosen(at)]
+        rates = [at for at in own.calibrated or own.at if at.fpr == rate]
         if own.is_valid:
             lines += [mark + _describe_worth(title, at) for at in rates]
         else:
@@ -71,16 +71,6 @@ def accusation_worth(
             )
     for line in lines:
         st.markdown(f"- {line}")
-
-
-def _is_chosen(at: AtRate) -> bool:
-    """Return whether a result is at the chosen false-positive rate."""
-    return at.fpr == _rate()
-
-
-def _rate() -> float:
-    """Return the chosen false-positive rate."""
-    return float(st.session_state[state.RATE_KEY])
 
 
 def _describe_worth(attack: str, at: AtRate) -> str:
@@ -110,7 +100,8 @@ def verdict_card(found: AttackedOutputs, one: AttackOutcome) -> None:
     is_user = one.plan.level == "user"
     names = found.user_names if is_user else tuple(_sample_names(found))
     number = _pick(names, "User" if is_user else "Sample")
-    at = next((at for at in one.calibrated if _is_chosen(at) and one.is_valid), None)
+    rate = float(st.session_state[state.RATE_KEY])
+    at = next((at for at in one.calibrated if at.fpr == rate and one.is_valid), None)
     try:
         verdict = None if at is None else verdict_of(one.ranking, number, at)
     except CoreError as error:
@@ -221,6 +212,7 @@ def _sample_table(found: AttackedOutputs, numbers: list[int]) -> None:
     of_samples = [o for o in found.outcomes if o.plan.level == "sample"]
     best = max(of_samples, key=lambda outcome: (outcome.is_valid, outcome.auc.ci95.low))
     scores = best.ranking.scores
+    outside = scores[~best.ranking.members]
     names = _sample_names(found) if not found.texts else found.texts
     st.dataframe(
         [
@@ -229,7 +221,7 @@ def _sample_table(found: AttackedOutputs, numbers: list[int]) -> None:
                 "class": neutral_cell(found.labels[i]),
                 "probability of its class": float(found.confidences[i]),
                 "score": float(scores[i]),
-                "non-members below": format_percent(_share_below(scores[i], best)),
+                "non-members below": format_percent((outside < scores[i]).mean()),
             }
             for i in numbers[:_MOST_TEXTS]
         ],
@@ -245,9 +237,3 @@ def _sample_table(found: AttackedOutputs, numbers: list[int]) -> None:
     )
     if len(numbers) > _MOST_TEXTS:
         st.caption(f"The first {_MOST_TEXTS} of {len(numbers):,} samples are shown.")
-
-
-def _share_below(score: float, one: AttackOutcome) -> float:
-    """Return the share of non-members whose score is below the given one."""
-    outside = one.ranking.scores[~one.ranking.members]
-    return float((outside < score).mean())

@@ -122,31 +122,30 @@ def show_link(address: Address) -> None:
 
 def _more_settings() -> None:
     """Draw the choice of tokens, number of sampled texts and number of models."""
-    st.segmented_control(
-        "Tokens",
-        ("bytes", "words"),
-        key=key_of("tokens"),
-        required=True,
-        persist_state="session",
-        help="Bytes can spell any script. With words, each word or digit is a token.",
-    )
-    st.segmented_control(
-        "Texts per sampler",
-        DRAWN,
-        key=key_of("draw"),
-        required=True,
-        persist_state="session",
-        help="Sampled after training, to see whether the model writes the canary; 0 samples none",
-    )
-    st.segmented_control(
-        "Models",
-        (1, 2, 3, 4, 5),
-        key=key_of("models"),
-        required=True,
-        persist_state="session",
-        help="Each model has its own random seed. Several models give an interval and take "
-        "several times as long.",
-    )
+    for label, options, name, about in (
+        (
+            "Tokens",
+            ("bytes", "words"),
+            "tokens",
+            "Bytes can spell any script. With words, each word or digit is a token.",
+        ),
+        (
+            "Texts per sampler",
+            DRAWN,
+            "draw",
+            "Sampled after training, to see whether the model writes the canary; 0 samples none",
+        ),
+        (
+            "Models",
+            (1, 2, 3, 4, 5),
+            "models",
+            "Each model has its own random seed. Several models give an interval and take several "
+            "times as long.",
+        ),
+    ):
+        st.segmented_control(
+            label, options, key=key_of(name), required=True, persist_state="session", help=about
+        )
 
 
 def _text_pickers() -> tuple[str | None, list[str] | None]:

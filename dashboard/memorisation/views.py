@@ -1,4 +1,4 @@
-"""Results on the visitor's canary: exposure by epoch, and texts sampled from the model."""
+"""The visitor's canary: its training job, its exposure by epoch, and texts that were sampled."""
 
 from __future__ import annotations
 
@@ -6,25 +6,38 @@ import json
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any
 
 import streamlit as st
 
+from leakscope.core.attacks.membership.memorisation.canaries import Canary
 from leakscope.core.attacks.membership.memorisation.experiment import PlantedRun
 from leakscope.core.attacks.membership.memorisation.extraction import RANKINGS, Extraction
-from leakscope.core.attacks.membership.memorisation.memorise import CanaryMemorisation
+from leakscope.core.attacks.membership.memorisation.memorise import (
+    CanaryMemorisation,
+    MemoriseRequest,
+    parse_exposures,
+    run_request,
+)
 from leakscope.core.attacks.membership.memorisation.registry import MEMORISATION_ATTACKS
 from leakscope.core.attacks.membership.memorisation.tokens import split_words
 from leakscope.core.figures.memorisation import describe_times, growth_figure
 from leakscope.core.findings.prose import plain
+from leakscope.core.jobs import Job
+from leakscope.core.results import Score
 from leakscope.core.spreadsheets import table_csv
 from leakscope.core.studies.memorisation.summary import chance_exposure
+from leakscope.dashboard.memorisation import state
 from leakscope.dashboard.memorisation.measured import EXPOSURE
-from leakscope.dashboard.memorisation.state import key_of
-from leakscope.dashboard.ui import markup
+from leakscope.dashboard.ui import markup, work
 from leakscope.dashboard.ui.charts import chart_config
 from leakscope.dashboard.ui.downloads import save_csv, save_json
+from leakscope.dashboard.ui.formulas import draw_entries
+
+_EXPOSURES = re.compile(r",? ?exposure by epoch [\d. ]+ bits")
 
 SAMPLERS = {
     "top_k": ("Top 40", "samples each token from the 40 likeliest"),
@@ -37,7 +50,9 @@ def exposure_growth(found: CanaryMemorisation) -> None:
     """Draw the canary's exposure by epoch, and its table."""
     n_epochs, law = found.settings.epochs, chance_exposure(found.size)
     scores = [found.exposure_at(epoch) for epoch in range(1, n_epochs + 1)]
-    last, controls = scores[-1].value, _controls_by_epoch(found)
+    by_epoch = zip(*(run.epochs for run in found.runs), strict=True)
+    controls = [fmean(bits for each in epochs for bits in each.controls) for epochs in by_epoch]
+    last = scores[-1].value
     comparison = "more than chance" if last > law.high else "no more than chance"
     st.header(
         f"Its exposure is {last:.1f} of {math.log2(found.size):.1f} bits, {comparison}",
@@ -72,12 +87,6 @@ def exposure_growth(found: CanaryMemorisation) -> None:
                 "memorised",
                 about="All results, with the canary and texts sampled from the model",
             )
-
-
-def _controls_by_epoch(found: CanaryMemorisation) -> list[float]:
-    """Return the mean exposure of the control canaries after each epoch."""
-    by_epoch = zip(*(run.epochs for run in found.runs), strict=True)
-    return [fmean(bits for each in epochs for bits in each.controls) for epochs in by_epoch]
 
 
 def _describe_growth(found: CanaryMemorisation) -> str:
@@ -139,7 +148,7 @@ def _chosen_run(found: CanaryMemorisation) -> PlantedRun:
         range(len(found.runs)),
         default=0,
         required=True,
-        key=key_of("shown_run"),
+        key=state.key_of("shown_run"),
         help="The models are trained separately. With a format, each has its own secret.",
     )
     return found.runs[i if i < len(found.runs) else 0]
@@ -162,7 +171,7 @@ def _first_texts(run: PlantedRun) -> None:
         sampler = st.selectbox(
             "Sampled by",
             [each.sampler for each in run.extractions],
-            key=key_of("shown_sampler"),
+            key=state.key_of("shown_sampler"),
             format_func=lambda name: SAMPLERS[name][0],
             width=240,
             help="The sampler whose texts are shown",
@@ -170,7 +179,7 @@ def _first_texts(run: PlantedRun) -> None:
         ranking = st.selectbox(
             "Ranked by",
             RANKINGS,
-            key=key_of("shown_ranking"),
+            key=state.key_of("shown_ranking"),
             format_func=lambda name: MEMORISATION_ATTACKS[name].title,
             width=240,
             help="The order of the texts below",
@@ -200,3 +209,107 @@ def _spans(text: str, canary: str) -> list[tuple[int, int]]:
     words = split_words(_readable(canary))
     pattern = r"\s*".join(map(re.escape, words))
     return [match.span() for match in re.finditer(pattern, text)] if words else []
+
+
+def result_or_controls(
+    request: MemoriseRequest, texts: Sequence[str] | None, canary: Canary | None
+) -> CanaryMemorisation | None:
+    """Return the experiment's result, or draw the controls of its job and return None.
+
+    Parameters
+    ----------
+    texts : sequence of str or None
+        The sentences of an upload; the job itself reads a corpus.
+    canary : Canary or None
+        The canary, if its set of secrets does not depend on the texts.
+    """
+    work.drop_others(MemoriseRequest, lambda other: other == request)
+    known = state.result_of(request)
+    if known is not None:
+        return known
+    offer = work.Offer(
+        label="Plant it and train",
+        key="memorise-start",
+        on_click=partial(_start, texts),
+        failed="The training failed",
+        note=f"{_describe_secret(canary)} The model is trained in the background, and the exposure "
+        "appears after each epoch.",
+        restart_label="Train again",
+        is_primary=True,
+        format_message=lambda message: _EXPOSURES.sub("", message),
+        draw_progress=partial(_show_live_exposure, request, canary),
+        keeps_result=True,
+    )
+    done = work.draw_job(request, offer)
+    return state.remember(request, done.result) if done else None
+
+
+def _describe_secret(canary: Canary | None) -> str:
+    """Describe the random part of a canary and its bits."""
+    if canary is None:
+        return "The secret depends on the texts: the canary's rarest words, or words drawn there."
+    bits = math.log2(canary.size)
+    secret = canary.note.removeprefix("R: ")
+    return plain(f"The secret ({secret}) can reach an exposure of up to {bits:.1f} bits.")
+
+
+def _start(texts: Sequence[str] | None, request: MemoriseRequest) -> None:
+    """Start the job that plants the canary and trains, with the controls' current settings."""
+    # Read the controls again: the button was drawn before the latest change.
+    corpus = str(state.choice("corpus"))
+    request = state.chosen_request(request.corpus if corpus == state.UPLOAD else corpus)
+    if texts is None and state.is_upload(request.corpus):
+        texts = ()  # the file was lost in a reload: the job reports no sentences
+    work.start(request, run_request, request, texts)
+
+
+def _show_live_exposure(request: MemoriseRequest, canary: Canary | None, job: Job) -> None:
+    """Draw the exposure after each epoch of a running job."""
+    so_far = state.live_exposures(job.id, parse_exposures(job.message))
+    if not so_far:
+        return
+    law = chance_exposure(canary.size if canary else None)
+    st.plotly_chart(
+        growth_figure([Score(bits) for bits in so_far], (), law, request.settings.epochs),
+        key="memorise-live",
+        config=chart_config("leakscope-exposure", has_bar=False),
+        alt=f"Exposure of the canary by epoch so far; after epoch {len(so_far)} it is "
+        f"{so_far[-1]:.1f} bits",
+    )
+
+
+def adopt_memorise_job() -> None:
+    """Restore the controls from a job that the URL names, after a reload."""
+    for request in work.adopt_jobs(MemoriseRequest):
+        state.restore_request(request)
+
+
+def how_it_is_computed() -> None:
+    """Draw how exposure is computed, and the formula of each attack."""
+    with st.expander("How this is computed", icon=":material/function:"):
+        st.markdown(
+            "A canary $s[r]$ has a secret $r$ from a set $\\mathcal R$. The model $f$ gives the "
+            "canary a log-perplexity $P$ with each possible secret, and the rank of $r$ is its "
+            "place among all of them. A tenth of the sentences, at most 200, is held out. The "
+            "secrets to compare with are drawn before training. So are 50 controls: canaries of "
+            "the same format that are never planted. The rank of a control is uniform. For a "
+            "large $\\mathcal R$, its exposure is therefore $\\log_2 e = 1.44$ bits on average, "
+            "and one in twenty exceeds $\\log_2 20 = 4.32$."
+        )
+        draw_entries(MEMORISATION_ATTACKS.values())
+
+
+def caveats() -> None:
+    """Draw the limitations of the memorisation page."""
+    with st.expander("What this does not show", icon=":material/info:"):
+        st.markdown(
+            "- The models are small and trained from scratch. Large models were not measured.\n"
+            "- If the model does not memorise this canary, it may still memorise other texts: "
+            "rarer ones, longer ones, or ones that are repeated more often.\n"
+            "- If there are too many secrets to rank, the exposure comes from a distribution "
+            "fitted to a sample. The sample cannot show whether the fit holds in the tail.\n"
+            "- Exposure needs the model's probabilities. An attacker who sees only the model's "
+            "texts has to sample, which reveals less.\n"
+            "- An audit gives a lower bound of ε. A low bound is not a guarantee; only the "
+            "accountant's ε is."
+        )

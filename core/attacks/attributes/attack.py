@@ -1,9 +1,9 @@
-"""The protocol of attribute-inference attacks, and the input checks that they share."""
+"""The base class of attribute-inference attacks, and the input checks that they share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,8 @@ Labels = NDArray[np.int64]
 """The number of each text's label, shape (n,)."""
 
 
-@runtime_checkable
-class AttributeAttack(Protocol):
-    """An attack that learns an attribute from a few labelled texts or from their vectors."""
+class AttributeAttack:
+    """Base class of attacks that learn an attribute from labelled texts or from their vectors."""
 
     def fit(
         self,
@@ -31,11 +30,20 @@ class AttributeAttack(Protocol):
         on_progress: OnProgress = no_progress,
     ) -> Self:
         """Learn from labelled texts; `vectors` are their (n, d) embeddings."""
-        ...
+        labels = check_labelled(texts, labels, n_labels)
+        self.n_labels_, self.seed_ = n_labels, seed
+        self._learn(texts, labels, vectors, on_progress)
+        return self
+
+    def _learn(
+        self, texts: Sequence[str], labels: Labels, vectors: Any, on_progress: OnProgress
+    ) -> None:
+        """Learn from texts whose labels were checked."""
+        raise NotImplementedError
 
     def scores(self, texts: Sequence[str], vectors: Any = None) -> NDArray[np.float32]:
         """Return the label log-probabilities of targets, (n, n_labels), up to a row constant."""
-        ...
+        raise NotImplementedError
 
 
 def check_labelled(texts: Sequence[str], labels: Labels, n_labels: int) -> Labels:

@@ -14,8 +14,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.attacks.attributes.examples import Examples
-from leakscope.core.attacks.attributes.limits import MOST_LABELS
+from leakscope.core.attacks.attributes.examples import MOST_LABELS, Examples
 from leakscope.core.corpora.near_duplicates import THRESHOLD, near_duplicates
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.specs import setting, validate_settings
@@ -108,12 +107,8 @@ class Draw:
         return np.flatnonzero(self.truth < n_labels)
 
 
-@dataclass(frozen=True)
-class _LabelSplit:
-    """The rows of one label: labelled rows by their source, and the targets."""
-
-    known: Mapping[str, Rows]
-    targets: Rows
+_LabelSplit = tuple[Mapping[str, Rows], Rows]
+"""The rows of one label: labelled rows by their source, and the targets."""
 
 
 def draw(examples: Examples, plan: Plan) -> Draw:
@@ -128,7 +123,14 @@ def draw(examples: Examples, plan: Plan) -> Draw:
         No such split; a split by group of texts without groups; fewer labels with enough texts
         than asked for; or more than MOST_LABELS.
     """
-    _check_plan(examples, plan)
+    validate_settings(plan)
+    if plan.split != "row" and examples.groups is None:
+        raise InvalidInputError(
+            f"A split by {plan.split} needs the source of each text. Name a column of groups, or "
+            "split by row."
+        )
+    if plan.n_labels == 1:
+        raise InvalidInputError(f"Ask for 2 to {MOST_LABELS:,} labels, not 1.")
     rng = np.random.default_rng([plan.seed, 11])
     of_label: dict[str, Rows] = {}
     for i, label in enumerate(examples.labels):
@@ -155,17 +157,6 @@ def draw(examples: Examples, plan: Plan) -> Draw:
     n_left_out = n_tried - len(parted)
     _check_enough(examples, plan, n_found=len(parted), n_all=len(names))
     return _without_near_duplicates(examples, plan, parted, n_left_out)
-
-
-def _check_plan(examples: Examples, plan: Plan) -> None:
-    validate_settings(plan)
-    if plan.split != "row" and examples.groups is None:
-        raise InvalidInputError(
-            f"A split by {plan.split} needs the source of each text. Name a column of groups, or "
-            "split by row."
-        )
-    if plan.n_labels == 1:
-        raise InvalidInputError(f"Ask for 2 to {MOST_LABELS:,} labels, not 1.")
 
 
 def _check_enough(examples: Examples, plan: Plan, *, n_found: int, n_all: int) -> None:
@@ -205,7 +196,7 @@ def _split_label(
     if not held or any(len(rows) < n for rows in found.values()):
         return None
     drawn = {source: _sample(rows, n, rng) for source, rows in found.items()}
-    return _LabelSplit(drawn, _sample(held, plan.n_targets, rng))
+    return drawn, _sample(held, plan.n_targets, rng)
 
 
 def _cut_runs(rows: Rows, length: int) -> Iterator[Rows]:
@@ -246,9 +237,11 @@ def _without_near_duplicates(
     Labels with no target left come last, so that the first labels always have targets.
     """
     texts = examples.texts
-    targets = [row for part in parted.values() for row in part.targets]
-    truth = [i for i, part in enumerate(parted.values()) for _ in part.targets]
-    rows = {row for part in parted.values() for known in part.known.values() for row in known}
+    targets = [row for _, own in parted.values() for row in own]
+    truth = [i for i, (_, own) in enumerate(parted.values()) for _ in own]
+    rows = {
+        row for by_source, _ in parted.values() for known in by_source.values() for row in known
+    }
     repeated = near_duplicates(
         [texts[row] for row in targets], (texts[row] for row in sorted(rows)), plan.near
     )
@@ -261,18 +254,17 @@ def _without_near_duplicates(
     has_targets = {truth[i] for i in kept}
     order = sorted(range(len(parted)), key=lambda label: label not in has_targets)
     place = {label: new for new, label in enumerate(order)}
-    names, parts = list(parted), list(parted.values())
-    names, parts = [names[i] for i in order], [parts[i] for i in order]
+    names, parts = list(parted), [list(parted.values())[i] for i in order]
     of_group = examples.groups
     groups = None if of_group is None else tuple(of_group[targets[i]] for i in kept)
     return Draw(
-        tuple(names),
-        {s: np.array([p.known[s] for p in parts], np.int64) for s in parts[0].known},
+        tuple(names[i] for i in order),
+        {s: np.array([known[s] for known, _ in parts], np.int64) for s in parts[0][0]},
         np.array([targets[i] for i in kept], np.int64),
         np.array([place[truth[i]] for i in kept], np.int64),
         groups,
         units_or_none([texts[targets[i]] for i in kept], groups),
-        tuple(len(part.targets) for part in parts),
+        tuple(len(own) for _, own in parts),
         n_left_out,
         len(repeated),
     )

@@ -9,6 +9,9 @@ from pathlib import Path
 from leakscope.core.corpora import Columns, load_corpus
 from leakscope.core.errors import InvalidInputError
 
+MOST_LABELS = 2_000
+"""The most labels that one attack distinguishes; the paper tests up to 800."""
+
 
 @dataclass(frozen=True)
 class Examples:

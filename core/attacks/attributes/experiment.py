@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from leakscope.core.attacks.attributes.answers import Answers, label_ranks
 from leakscope.core.attacks.attributes.attack import AttributeAttack, probabilities
-from leakscope.core.attacks.attributes.discriminant import Discriminant, fit_discriminant
 from leakscope.core.attacks.attributes.draw import Draw
 from leakscope.core.attacks.attributes.examples import Examples
-from leakscope.core.attacks.attributes.linear import LinearProbe, train_all
-from leakscope.core.attacks.attributes.majority import MajorityAttack
+from leakscope.core.attacks.attributes.linear import LinearAttack
 from leakscope.core.attacks.attributes.program import Linear, Problem
+from leakscope.core.attacks.attributes.words import MajorityAttack
 from leakscope.core.protocols import Encoder, OnProgress, no_progress
 
 
@@ -125,7 +124,7 @@ def run_cases(
     shared : SharedVectors, optional
         For an attack that reads vectors.
     """
-    if shared is not None and isinstance(attack, LinearProbe | Discriminant):
+    if shared is not None and isinstance(attack, LinearAttack):
         return _run_linear_cases(attack, cases, draws, shared, on_progress)
     found = []
     for case in cases:
@@ -147,7 +146,7 @@ def _run_case(attack: AttributeAttack, case: Case, examples: Examples, drawn: Dr
 
 
 def _run_linear_cases(
-    probe: LinearProbe | Discriminant,
+    attack: LinearAttack,
     cases: Sequence[Case],
     draws: Mapping[int, Draw],
     shared: SharedVectors,
@@ -158,10 +157,7 @@ def _run_linear_cases(
     for case in cases:
         rows, labels = case.training(draws[case.seed])
         problems.append(Problem(shared.places(rows), labels, case.n_labels, case.seed))
-    if isinstance(probe, Discriminant):
-        fitted = [fit_discriminant(shared.vectors, problem) for problem in problems]
-    else:
-        fitted = train_all(shared.vectors, problems, probe.recipe, on_progress=on_progress)
+    fitted = attack.fit_problems(shared.vectors, problems, on_progress)
     found = []
     for case, linear in zip(cases, fitted, strict=True):
         drawn = draws[case.seed]

@@ -41,7 +41,7 @@ ATTRIBUTE_ATTACKS: dict[str, AttributeEntry] = {
         "Always answers the most frequent labels among the labelled texts.",
         "baseline",
         reads="nothing",
-        path=f"{_HERE}.majority:MajorityAttack",
+        path=f"{_HERE}.words:MajorityAttack",
         formula=r"\text{score}(s) = \log \frac{n_s + 1}{\sum_{s'} (n_{s'} + 1)}",
         colour="#8A8F96",
         symbol="line-ns-open",
@@ -85,7 +85,7 @@ ATTRIBUTE_ATTACKS: dict[str, AttributeEntry] = {
         "A linear classifier in closed form; it fits every size of a sweep in seconds.",
         "ours; Fisher (1936), Ledoit & Wolf (2004)",
         reads="vectors",
-        path=f"{_HERE}.discriminant:Discriminant",
+        path=f"{_HERE}.linear:Discriminant",
         formula=r"\text{score}(s) = m_s^\top \Sigma^{-1} (\Phi(x) - \mu)"
         r" - \tfrac12 m_s^\top \Sigma^{-1} m_s + \log \pi_s",
         colour="#CC79A7",

@@ -22,26 +22,6 @@ _OF_FILE = re.compile(r"^\d+-|(-\d+)?\.txt$")
 Label = Callable[[Sentences, int], str | None]
 
 
-def _by_file_name(found: Sentences, i: int) -> str | None:
-    """Return the president named in the file name of sentence i."""
-    return _OF_FILE.sub("", found.document_ids[i])
-
-
-def _by_document(found: Sentences, i: int) -> str | None:
-    """Return the document of sentence i as its label."""
-    return found.document_ids[i]
-
-
-def _by_label(found: Sentences, i: int) -> str | None:
-    """Return the corpus's own label of sentence i."""
-    return found.labels[i]
-
-
-def _by_author(found: Sentences, i: int) -> str | None:
-    """Return the author of sentence i as its label."""
-    return found.authors[i]
-
-
 @dataclass(frozen=True)
 class AttributeCorpus:
     """A corpus whose sentences have an attribute label.
@@ -75,7 +55,7 @@ ATTRIBUTE_CORPORA = {
         "Speeches: which president",
         "president",
         "nltk:state_union",
-        _by_file_name,
+        lambda found, i: _OF_FILE.sub("", found.document_ids[i]),
         "group",
         "State of the Union addresses, 1945 to 2006; labelled sentences and targets come from "
         "different speeches",
@@ -84,7 +64,7 @@ ATTRIBUTE_CORPORA = {
         "Chat: which user",
         "user",
         "nltk:nps_chat",
-        _by_author,
+        lambda found, i: found.authors[i],
         "row",
         "chat-room messages of 2006, with invented user names",
     ),
@@ -92,7 +72,7 @@ ATTRIBUTE_CORPORA = {
         "Brown corpus: which genre",
         "genre",
         "nltk:brown",
-        _by_label,
+        lambda found, i: found.labels[i],
         "group",
         "American English of 1961; labelled sentences and targets come from different texts",
     ),
@@ -100,7 +80,7 @@ ATTRIBUTE_CORPORA = {
         "Film reviews: which opinion",
         "opinion",
         "nltk:movie_reviews",
-        _by_label,
+        lambda found, i: found.labels[i],
         "group",
         "for or against a film; labelled sentences and targets come from different reviews",
     ),
@@ -108,7 +88,7 @@ ATTRIBUTE_CORPORA = {
         "Encyclopaedia: which article",
         "article",
         "wikipedia",
-        _by_document,
+        lambda found, i: found.document_ids[i],
         "run",
         "Wikipedia articles of 2016; labelled sentences and targets come from different passages. "
         "What distinguishes articles is their topic",
@@ -117,7 +97,7 @@ ATTRIBUTE_CORPORA = {
         "News or encyclopaedia",
         "collection",
         "bundled",
-        _by_label,
+        lambda found, i: found.labels[i],
         "group",
         "the two collections that come with Leakscope; labelled sentences and targets come from "
         "different documents",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,17 +13,37 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from leakscope.core.attacks.attributes.attack import Labels, check_fitted, check_labelled
-from leakscope.core.attacks.attributes.tokens import TokenNumbers
-from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.attacks.attributes.attack import AttributeAttack, Labels, check_fitted
+from leakscope.core.attacks.attributes.words import tokens_of
+from leakscope.core.protocols import OnProgress
 from leakscope.core.specs import setting
 from leakscope.core.training.devices import pick_device
 
 _AT_ONCE = 512
 
 
+class TokenNumbers:
+    """A token vocabulary counted from texts: each token's number, 0 for unknown tokens."""
+
+    def __init__(self, texts: Sequence[str], most: int) -> None:
+        counts = Counter(token for text in texts for token in tokens_of(text))
+        self.numbers = {t: i for i, (t, _) in enumerate(counts.most_common(most), 1)}
+
+    def __len__(self) -> int:
+        """Return the size of the vocabulary, the number 0 included."""
+        return len(self.numbers) + 1
+
+    def read(self, texts: Sequence[str], n: int) -> NDArray[np.int64]:
+        """Return the numbers of the first n tokens of each text, (n_texts, n), padded with 0."""
+        found = np.zeros((len(texts), n), np.int64)
+        for i, text in enumerate(texts):
+            numbers = [self.numbers.get(token, 0) for token in tokens_of(text)[:n]]
+            found[i, : len(numbers)] = numbers
+        return found
+
+
 @dataclass
-class TextCNN:
+class TextCNN(AttributeAttack):
     """A text CNN: filters over 3, 4 and 5 tokens, max-pooled, and a linear layer.
 
     Implements Kim (2014), §2, trained as in Song & Raghunathan (2020), §6.3.
@@ -46,34 +67,23 @@ class TextCNN:
     epochs: int = setting(30, "Passes over all labelled texts", low=1, paper="SR20")
     batch_size: int = setting(128, "Texts per step", low=1, high=2**16, paper="SR20")
 
-    def fit(
-        self,
-        texts: Sequence[str],
-        labels: Labels,
-        vectors: Any = None,
-        *,
-        n_labels: int,
-        seed: int = 0,
-        on_progress: OnProgress = no_progress,
-    ) -> Self:
-        """Learn from labelled texts; their vectors are not read."""
-        labels = check_labelled(texts, labels, n_labels)
+    def _learn(
+        self, texts: Sequence[str], labels: Labels, vectors: Any, on_progress: OnProgress
+    ) -> None:
+        """Train the network on labelled texts."""
         self.device_ = pick_device()
         self.tokens_ = TokenNumbers(texts, self.vocabulary_size)
         with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            self.network_ = _Network(self, len(self.tokens_), n_labels).to(self.device_)
-            self._train(self.tokens_.read(texts, self.max_tokens), labels, seed, on_progress)
-        return self
+            torch.manual_seed(self.seed_)
+            self.network_ = _Network(self, len(self.tokens_), self.n_labels_).to(self.device_)
+            self._train(self.tokens_.read(texts, self.max_tokens), labels, on_progress)
 
-    def _train(
-        self, tokens: NDArray[np.int64], labels: Labels, seed: int, on_progress: OnProgress
-    ) -> None:
+    def _train(self, tokens: NDArray[np.int64], labels: Labels, on_progress: OnProgress) -> None:
         """Train the network by Adam on the cross-entropy of token rows and labels."""
         optimizer = torch.optim.Adam(self.network_.parameters(), lr=self.rate)
         self.network_.train()
         for epoch in range(self.epochs):
-            order = np.random.default_rng([seed, epoch]).permutation(len(labels))
+            order = np.random.default_rng([self.seed_, epoch]).permutation(len(labels))
             for start in range(0, len(order), self.batch_size):
                 rows = order[start : start + self.batch_size]
                 truth = torch.from_numpy(labels[rows]).to(self.device_)

@@ -89,9 +89,11 @@ def melded_interval(
         return 1 - np.searchsorted(members, thresholds, side="right") / len(inside)
 
     def at_least(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the least share of members above a threshold that accuses these shares."""
         return found(np.floor(shares * len(outside) + 1e-9))
 
     def at_most(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the largest share of members above a threshold that accuses these shares."""
         return found(np.ceil(shares * len(outside) - 1e-9))
 
     return _melded_from_bounds(m, n, fpr, at_least, at_most, level)
@@ -120,9 +122,11 @@ def melded_curve_interval(
     false, true = np.array([(0.0, 0.0), *points], dtype=np.float64).T
 
     def at_least(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the least share of members above a threshold that accuses these shares."""
         return true[np.searchsorted(false, shares + 1e-9, side="right") - 1]
 
     def at_most(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the largest share of members above a threshold that accuses these shares."""
         return np.r_[true, 1.0][np.searchsorted(false, shares - 1e-9, side="left")]
 
     return _melded_from_bounds(float(n_members), float(n_outsiders), fpr, at_least, at_most, 0.95)
@@ -150,10 +154,12 @@ def _melded_from_bounds(
     tail = (1 - level) / 2
 
     def share_below_low(rate: float) -> float:
+        """Return the CDF of the lower confidence distribution at a rate."""
         cdf = np.where(low > 0, betainc(np.maximum(low, 1e-9), m - low + 1, rate), 1.0)
         return float(low_weights @ cdf)
 
     def share_below_high(rate: float) -> float:
+        """Return the CDF of the upper confidence distribution at a rate."""
         left = m - high
         cdf = np.where(left > 1e-9, betainc(high + 1, np.maximum(left, 1e-9), rate), 0.0)
         return float(high_weights @ cdf)

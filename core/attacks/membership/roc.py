@@ -15,10 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from leakscope.core.attacks.membership.ranking import Ranking, roc_curve
-from leakscope.core.attacks.membership.rates import (
-    AtRate,
-    melded_interval,
-)
+from leakscope.core.attacks.membership.rates import AtRate, melded_interval
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.results import Interval, Score
 from leakscope.core.units import cluster_ids
@@ -208,7 +205,8 @@ def tpr_at_fpr(ranking: Ranking, fpr: float) -> AtRate:
     if not 0 < fpr < 1:
         raise InvalidInputError(f"A false-positive rate must lie between 0 and 1, got {fpr}.")
     inside, outside = ranking.scores[ranking.members], ranking.scores[~ranking.members]
-    threshold = _threshold(outside, fpr)
+    # The lowest one above which at most a share `fpr` of the non-members lies.
+    threshold = float(np.sort(outside)[::-1][int(fpr * len(outside) + 1e-9)])
     value = float((inside > threshold).mean())
     rows = cluster_ids(ranking.units, len(ranking.scores))
     units = rows[ranking.members], rows[~ranking.members]
@@ -216,12 +214,6 @@ def tpr_at_fpr(ranking: Ranking, fpr: float) -> AtRate:
     interval = melded_interval(inside, outside, fpr, units=units)
     interval = Interval(min(interval.low, value), max(interval.high, value))
     return AtRate(fpr, threshold, Score(value, interval, len(inside), fpr), n_outsiders)
-
-
-def _threshold(outside: NDArray[np.float64], fpr: float) -> float:
-    """Return the lowest threshold above which at most a share `fpr` of the non-members lies."""
-    n_allowed = int(fpr * len(outside) + 1e-9)
-    return float(np.sort(outside)[::-1][n_allowed])
 
 
 def best_threshold(scores: NDArray[np.float64], members: NDArray[np.bool_]) -> float:

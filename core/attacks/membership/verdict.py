@@ -82,7 +82,7 @@ def verdict_of(ranking: Ranking, number: int, at: AtRate) -> Verdict:
     Parameters
     ----------
     at : AtRate
-        Of shadow models in the target's place: `classifiers.calibration.calibrated_rates`.
+        Of shadow models in the target's place: `classifiers.evaluation.shadow_rates`.
 
     Raises
     ------

@@ -214,15 +214,12 @@ def table(rows: Sequence[Row]) -> list[dict[str, object]]:
     ]
 
 
-def _format_accuracies(row: Row) -> dict[str, object]:
+def _format_accuracies(row: Row) -> dict[str, str]:
     """Format each accuracy of a row and its chance level; "" if not measured."""
     measured = {name: row.scores.get(key) for name, key in _ACCURACIES.items()}
-    told: dict[str, object] = {n: score.format(3) if score else "" for n, score in measured.items()}
-    guessed = {
-        f"guessing, {name}": f"{score.chance:.3f}" if score else ""
-        for name, score in measured.items()
+    return {n: score.format(3) if score else "" for n, score in measured.items()} | {
+        f"guessing, {n}": f"{score.chance:.3f}" if score else "" for n, score in measured.items()
     }
-    return told | guessed
 
 
 _ACCURACIES = {"top-1": "top1", "balanced": "balanced", "top-5": "top5"}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +12,11 @@ from leakscope.core.attacks.attributes.draw import Draw, Plan, draw
 from leakscope.core.attacks.attributes.examples import Examples
 from leakscope.core.attacks.attributes.experiment import (
     Case,
-    CaseResult,
     SharedVectors,
     encode_draws,
     run_cases,
 )
 from leakscope.core.attacks.attributes.parts import TopicMap
-from leakscope.core.attacks.attributes.program import Linear
 from leakscope.core.attacks.attributes.registry import make_attribute_attack
 from leakscope.core.attacks.attributes.sources import load_examples
 from leakscope.core.encoders.cache import CachedEncoder
@@ -65,35 +62,32 @@ def infer_attribute(
     if not request.is_upload:  # no vectors of uploads are stored on disk
         encoder = CachedEncoder(encoder)
     draws = {request.seed: drawn}
-    shared = encode_draws(
-        examples, draws, encoder, _scaled_progress(on_progress, 0.05, 0.7, "Encoding")
-    )
+    encoding = _scaled_progress(on_progress, 0.05, 0.7, "Encoding")
+    shared = encode_draws(examples, draws, encoder, encoding)
     cases = _cases(request, drawn)
-    probe = run_cases(
-        make_attribute_attack("linear"),
-        cases,
-        examples,
-        draws,
-        shared,
-        _scaled_progress(on_progress, 0.7, 0.8, "Training the probe"),
-    )
-    words = run_cases(
-        make_attribute_attack("words"),
-        _largest_cases(cases),
-        examples,
-        draws,
-        on_progress=_scaled_progress(on_progress, 0.8, 0.95, "Training the bag of words"),
-    )
+    training = _scaled_progress(on_progress, 0.7, 0.8, "Training the probe")
+    probe = run_cases(make_attribute_attack("linear"), cases, examples, draws, shared, training)
+    *plain, largest = (case for case in cases if not case.is_shuffled)
+    # Only cases with the most labels or the most texts per label: each takes seconds.
+    slow = [
+        case
+        for case in [*plain, largest]
+        if case.n_labels == largest.n_labels or case.n_per_label == largest.n_per_label
+    ]
+    training = _scaled_progress(on_progress, 0.8, 0.95, "Training the bag of words")
+    words = run_cases(make_attribute_attack("words"), slow, examples, draws, on_progress=training)
     on_progress(0.95, "Separating topic and rest")
     rows = [
         *_with_cell(request, "linear", rows_from_cases(probe, examples, draws, shared)),
         *_with_cell(request, "words", rows_from_cases(words, examples, draws)),
     ]
+    (linear,) = (each.linear for each in probe if each.case == largest)
+    assert linear is not None
     unseen = _unseen_texts(examples, drawn, request)
     return InferenceResult(
         rows=tuple(rows),
         labels=drawn.labels,
-        linear=_largest_probe(probe),
+        linear=linear,
         topic=_topic_map(examples, shared, unseen, request.split),
         unseen=tuple((examples.texts[i], examples.labels[i]) for i in unseen),
     )
@@ -130,34 +124,12 @@ def _cases(request: AttributeRequest, drawn: Draw) -> list[Case]:
     return [*plain, replace(plain[-1], is_shuffled=True)]
 
 
-def _largest_cases(cases: Sequence[Case]) -> list[Case]:
-    """Return the cases with the most labels or the most texts per label: each takes seconds."""
-    most = cases[-1]
-    return [
-        case
-        for case in cases
-        if not case.is_shuffled
-        and (case.n_labels == most.n_labels or case.n_per_label == most.n_per_label)
-    ]
-
-
 def _with_cell(request: AttributeRequest, attack: str, rows: Sequence[Row]) -> list[Row]:
     """Give rows the cell entries that those of the study have: attack, split, label, encoder."""
-    cell: Mapping[str, Any] = {
-        "attribute_attack": attack,
-        "split": request.split,
-        "label": request.attribute,
-        **({"encoder": request.on.name} if attack == "linear" else {}),
-    }
+    cell = {"attribute_attack": attack, "split": request.split, "label": request.attribute}
+    if attack == "linear":
+        cell["encoder"] = request.on.name
     return [replace(row, cell=dict(cell)) for row in rows]
-
-
-def _largest_probe(found: Sequence[CaseResult]) -> Linear:
-    """Return the linear probe that was trained on the most labelled texts."""
-    plain = [each for each in found if not each.case.is_shuffled]
-    linear = max(plain, key=lambda each: (each.case.n_labels, each.case.n_per_label)).linear
-    assert linear is not None
-    return linear
 
 
 def _unseen_texts(examples: Examples, drawn: Draw, request: AttributeRequest) -> NDArray[np.int64]:

@@ -1,18 +1,28 @@
-"""Result rows of attribute attacks: accuracy, its topic share, and confused labels."""
+"""Result rows of attribute attacks: accuracy, its topic share, and confused labels.
+
+Attacks are compared with a reference attack on the same targets: each is measured by itself, and
+its row stores its answers, target by target. Once all are measured, they are compared; the written
+rows omit the answers.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.core.attacks.attributes.answers import (
     Answers,
     difference,
     label_ranks,
     most_confused,
+    ratio,
     topic_share,
 )
 from leakscope.core.attacks.attributes.draw import Draw
@@ -22,8 +32,12 @@ from leakscope.core.attacks.attributes.parts import cross_fitted
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.results import Score
 from leakscope.core.results.rows import Row
-from leakscope.core.studies.attributes.curves import tops
+from leakscope.core.studies.attributes.curves import TOP, tops
+from leakscope.core.units import TextUnit, cluster_ids
 from leakscope.core.vectors import is_sparse
+
+_KEPT = "answers"
+"""The fact of a row that holds its answers, until attacks are compared."""
 
 N_MIXED = 10
 """How many confused labels and pairs of labels a row lists."""
@@ -41,7 +55,8 @@ def rows_from_cases(
     part and on the rest; at the first seed, its confused labels are listed.
     """
     by_case = {each.case: each for each in found}
-    largest = _largest_case([each.case for each in found])
+    plain = [each.case for each in found if not each.case.is_shuffled]
+    largest = max(plain, key=lambda case: (case.n_labels, case.n_per_label))
     first = min(draws)
     rows = []
     for each in found:
@@ -62,12 +77,6 @@ def rows_from_cases(
                 facts |= _confusions(each, drawn)
         rows.append(Row(scores=scores, facts=facts))
     return rows
-
-
-def _largest_case(cases: Sequence[Case]) -> Case:
-    """Return the unshuffled case with the most labels and texts per label."""
-    plain = [case for case in cases if not case.is_shuffled]
-    return max(plain, key=lambda case: (case.n_labels, case.n_per_label))
 
 
 def _facts(each: CaseResult, drawn: Draw) -> dict[str, Any]:
@@ -133,21 +142,100 @@ def _confusions(each: CaseResult, drawn: Draw) -> dict[str, Any]:
 
 
 def anonymise_labels(rows: Sequence[Row]) -> list[Row]:
-    """Replace the confused labels in rows by `label 1`, `label 2`, …."""
-    return [_anonymise_row(row) for row in rows]
+    """Replace the confused labels in rows by `label 1`, `label 2`, …; and shorten their errors."""
+    found = []
+    for row in rows:
+        facts = row.facts
+        if "mixed_labels" in facts:
+            labels, pairs = facts["mixed_labels"], facts["mixed_pairs"]
+            known = dict.fromkeys([*labels, *(name for pair in pairs for name in pair[:2])])
+            named = {name: f"label {i}" for i, name in enumerate(known, 1)}
+            facts = {
+                **facts,
+                "mixed_labels": [named[name] for name in labels],
+                "mixed_pairs": [[named[true], named[said], share] for true, said, share in pairs],
+            }
+        # A message may quote a label.
+        found.append(replace(row, facts=facts, error=row.error.partition(":")[0]))
+    return found
 
 
-def _anonymise_row(row: Row) -> Row:
-    """Replace the confused labels of one row by numbered ones, and shorten its error."""
-    facts = row.facts
-    if "mixed_labels" in facts:
-        labels, pairs = facts["mixed_labels"], facts["mixed_pairs"]
-        known = dict.fromkeys([*labels, *(name for pair in pairs for name in pair[:2])])
-        named = {name: f"label {i}" for i, name in enumerate(known, 1)}
-        facts = {
-            **facts,
-            "mixed_labels": [named[name] for name in labels],
-            "mixed_pairs": [[named[true], named[said], share] for true, said, share in pairs],
-        }
-    # A message may quote a label.
-    return replace(row, facts=facts, error=row.error.partition(":")[0])
+def with_answers(row: Row, found: CaseResult, drawn: Draw) -> Row:
+    """Store a case's answers and target digest in its row, for a later paired comparison."""
+    targets = drawn.targets[drawn.target_indices(found.case.n_labels)]
+    answers = found.answers
+    kept = {
+        "targets": hashlib.sha256(targets.tobytes()).hexdigest()[:16],
+        "ranks": _pack(np.minimum(answers.ranks, max(TOP)).astype(np.uint8)),
+        "truth": _pack(answers.truth.astype(np.int32)),
+        "groups": None
+        if answers.groups is None
+        else _pack(cluster_ids(answers.groups, len(targets)).astype(np.int32)),
+        "are_texts": answers.groups is not None
+        and all(isinstance(unit, TextUnit) for unit in answers.groups),
+    }
+    return replace(row, facts={**row.facts, _KEPT: kept})
+
+
+def _pack(numbers: NDArray[Any]) -> str:
+    """Compress an array to a base64 string."""
+    return base64.b64encode(zlib.compress(numbers.tobytes(), 9)).decode()
+
+
+def _unpack(kept: Mapping[str, Any]) -> Answers:
+    """Restore the answers that `with_answers` stored."""
+
+    def numbers(name: str, kind: type) -> NDArray[np.int64]:
+        """Decompress one stored array to integers."""
+        return np.frombuffer(zlib.decompress(base64.b64decode(kept[name])), kind).astype(np.int64)
+
+    groups = None if kept["groups"] is None else numbers("groups", np.int32).tolist()
+    if groups is not None and kept["are_texts"]:
+        groups = [TextUnit(number) for number in groups]
+    return Answers(numbers("ranks", np.uint8), numbers("truth", np.int32), groups)
+
+
+def with_gains(rows: Sequence[Row], reference: str, encoder: str) -> list[Row]:
+    """Add each attack's gain over the reference attack, paired by target; drop the stored answers.
+
+    Measures `top1_gain` and `top5_gain`: the difference to the reference, paired target by target;
+    `top5_ratio`: the ratio to its share (top-5 if there are more than five labels). The fact
+    `reference` names it and its encoder. Controls are not compared.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        Of `with_answers`.
+    reference, encoder : str
+        The reference attack, and its encoder if it reads vectors.
+    """
+    against = {
+        _comparison_key(row): row
+        for row in rows
+        if row["attribute_attack"] == reference and row.get("encoder", encoder) == encoder
+    }
+    against.pop(None, None)
+    return [_with_gain(row, against.get(_comparison_key(row))) for row in rows]
+
+
+def _comparison_key(row: Row) -> tuple[Any, ...] | None:
+    """Return what two rows must share to be compared; None if a row stores no answers."""
+    if _KEPT not in row.facts or row["is_shuffled"]:
+        return None
+    names = ("split", "labelled_from", "n_labels", "n_per_label", "seed")
+    return (*(row[name] for name in names), row.facts[_KEPT]["targets"])
+
+
+def _with_gain(row: Row, other: Row | None) -> Row:
+    """Return a row with its paired gain over the reference row, without its stored answers."""
+    facts = {name: value for name, value in row.facts.items() if name != _KEPT}
+    if other is None or other is row:
+        return replace(row, facts=facts)
+    one, two = (_unpack(each.facts[_KEPT]) for each in (row, other))
+    seed = int(row["seed"])
+    ks = tops(int(row["n_labels"]))
+    told: dict[str, Score] = {f"top{k}_gain": difference(one, two, k, seed) for k in ks}
+    if 5 in ks:
+        told["top5_ratio"] = ratio(one, two, 5, seed)
+    facts["reference"] = [str(other.get(name, "")) for name in ("attribute_attack", "encoder")]
+    return replace(row, facts=facts, scores={**row.scores, **told})

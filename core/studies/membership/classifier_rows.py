@@ -29,7 +29,7 @@ not a leak, and about one half if members and non-members do not differ otherwis
 
 BLIND = "blind_auc"
 """The measure of the AUC of the texts alone, without any model; see
-`leakscope.core.attacks.membership.baselines`:
+`leakscope.core.attacks.membership.predictability`:
 above chance, the split into members and non-members itself leaks."""
 
 RATE_NAMES = {0.1: "tpr_at_10", 0.01: "tpr_at_1", 0.001: "tpr_at_0_1"}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from leakscope.core.attacks.membership.classifiers.features import FEATURES
 from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
@@ -87,13 +86,10 @@ def markdown(rows: Sequence[Row]) -> str:
     lines += _entropy_table(usual.where(lambda row: "bucket" in row.facts))
     lines += _ablations(table.measured)
     lines += ["AUC in Shejwalkar et al. (2021), Table 1:", "", *_paper_figures(), ""]
-    lines += [f"- failed: {_cell_name(row)}: {row.error}" for row in table.failed]
+    for row in table.failed:
+        name = ", ".join(str(row[name]) for name in (*_GROUP, "classifier_attack", "seed"))
+        lines.append(f"- failed: {name}: {row.error}")
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _cell_name(row: Row) -> str:
-    """Return corpus, class, classifier, split, attack and seed of a row as one string."""
-    return ", ".join(str(row[name]) for name in (*_GROUP, "classifier_attack", "seed"))
 
 
 def _heading(group: tuple[str, ...], rows: ResultTable) -> str:
@@ -101,6 +97,9 @@ def _heading(group: tuple[str, ...], rows: ResultTable) -> str:
     corpus, label, classifier, split = group
     first = rows[0]
     drawn = "users" if split == "user" else "texts one by one"
+    blind = describe_blind_baseline(rows)
+    n = first["n_unlabelled"]
+    left_out = f" {n:,} rows of the file have no user or no class and are left out." if n else ""
     return (
         f"**{corpus}**, class `{describe_class(label)}`, {classifier}, members drawn by {drawn}: "
         f"{_mean_fact(rows, 'n_members'):,.0f} members of "
@@ -108,7 +107,7 @@ def _heading(group: tuple[str, ...], rows: ResultTable) -> str:
         f"{_mean_fact(rows, 'train_accuracy'):.3f} on members "
         f"and {_mean_fact(rows, 'test_accuracy'):.3f} on non-members, a gap of "
         f"{_mean_fact(rows, 'generalisation_error'):.3f}"
-        f"{_describe_null(rows)}.{_describe_blind(rows)}{_describe_left_out(first)}"
+        f"{_describe_null(rows)}.{f' {blind}' if blind else ''}{left_out}"
         f"{_YEARS if is_by_year(label) else ''}"
     )
 
@@ -120,12 +119,6 @@ def _describe_null(rows: ResultTable) -> str:
         return ""
     null = strongest.mean(NULL, is_same_sample=True)
     return f"; {_describe_attack(strongest[0])} on a model trained on neither: AUC {null.format(3)}"
-
-
-def _describe_blind(rows: ResultTable) -> str:
-    """Return the sentence on the blind baseline after a space; "" if not measured."""
-    found = describe_blind_baseline(rows)
-    return f" {found}" if found else ""
 
 
 def _describe_verdicts(rows: ResultTable) -> list[str]:
@@ -166,12 +159,6 @@ def _describe_settings(row: Row) -> str:
     return f" ({', '.join(told)})" if told else ""
 
 
-def _describe_left_out(row: Row) -> str:
-    """Describe how many rows of the file lack a user or class; "" if none."""
-    n = row["n_unlabelled"]
-    return f" {n:,} rows of the file have no user or no class and are left out." if n else ""
-
-
 _YEARS = " A year reveals who wrote then: part of this result is when people wrote, not how."
 
 
@@ -202,22 +189,19 @@ def _algorithm_table(rows: ResultTable) -> list[str]:
         (
             (
                 feature,
-                *(_format_mean(rows.where(_has_feature(name, feature))) for name in ALGORITHMS),
+                *(_format_mean(_with_feature(rows, name, feature)) for name in ALGORITHMS),
             )
             for feature in FEATURES
         ),
     )
 
 
-def _has_feature(attack: str, feature: str) -> Callable[[Row], bool]:
-    """Return a predicate for rows of an attack with a feature and the mean statistic."""
-
-    def chosen(row: Row) -> bool:
-        """Return whether a row has that attack, feature and statistic."""
-        named = row["attack"], row.get("feature", ""), row.get("statistic", "mean")
-        return named == (attack, feature, "mean")
-
-    return chosen
+def _with_feature(rows: ResultTable, attack: str, feature: str) -> ResultTable:
+    """Return the rows of an attack with a feature and the mean statistic."""
+    asked = attack, feature, "mean"
+    return rows.where(
+        lambda row: (row["attack"], row.get("feature", ""), row.get("statistic", "mean")) == asked
+    )
 
 
 def _attack_table(rows: ResultTable) -> list[str]:
@@ -287,7 +271,10 @@ def _ablations(rows: ResultTable) -> list[str]:
     for group, those in varied.group_by(*_GROUP, "varied").items():
         usual = rows.where(varied="", **dict(zip(_GROUP, group, strict=False)))
         values = ResultTable([*usual, *those]).group_by(partial(_varied_value, varied=group[4]))
-        for (value,), same in sorted(values.items(), key=_sort_key):
+        # Numbers first, then strings.
+        for (value,), same in sorted(
+            values.items(), key=lambda each: (isinstance(each[0][0], str), each[0][0])
+        ):
             found.append(
                 (
                     group[0],
@@ -296,8 +283,8 @@ def _ablations(rows: ResultTable) -> list[str]:
                     value or "all",
                     f"{_mean_fact(same, 'test_accuracy'):.3f}",
                     f"{_mean_fact(same, 'generalisation_error'):.3f}",
-                    _format_mean(same.where(_has_feature("threshold", "loss"))),
-                    _format_mean(same.where(_has_feature("user_votes", "loss"))),
+                    _format_mean(_with_feature(same, "threshold", "loss")),
+                    _format_mean(_with_feature(same, "user_votes", "loss")),
                 )
             )
     head = (
@@ -320,16 +307,9 @@ def _ablations(rows: ResultTable) -> list[str]:
     ]
 
 
-def _sort_key(of_value: tuple[tuple[Any, ...], ResultTable]) -> tuple[bool, Any]:
-    """Return a sort key for groups by value: numbers first, then strings."""
-    ((value,), _) = of_value
-    return isinstance(value, str), value
-
-
 def _varied_value(row: Row, varied: str) -> int | str:
     """Return the value of the varied setting in a row."""
-    chosen = row["selection"] if varied in row["selection"] else row["classifier_settings"]
-    value: int | str = chosen[varied]
+    value: int | str = {**row["classifier_settings"], **row["selection"]}[varied]
     return value
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.core.attacks.membership.baselines import blind_baseline
 from leakscope.core.attacks.membership.classifiers.evaluation import (
     AttackOutcome,
     attack_auc,
@@ -22,6 +21,7 @@ from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_AT
 from leakscope.core.attacks.membership.classifiers.targets.registry import TARGETS
 from leakscope.core.attacks.membership.classifiers.targets.tokens import TOKENISATIONS
 from leakscope.core.attacks.membership.classifiers.users import users_of
+from leakscope.core.attacks.membership.predictability import blind_baseline
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.results.rows import Cell, Row
 from leakscope.core.specs import REQUIRED, setting, settings_of

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.attacks.membership.baselines import blind_baseline
+from leakscope.core.attacks.membership.predictability import blind_baseline
 from leakscope.core.attacks.membership.ranking import Ranking, shuffled
 from leakscope.core.attacks.membership.rates import RATES
 from leakscope.core.attacks.membership.roc import (

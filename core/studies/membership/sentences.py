@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.attacks.membership.sentences.registry import PAPERS_OWN, SENTENCE_ATTACKS
+from leakscope.core.attacks.membership.registry import SENTENCE_ATTACKS, SENTENCES_OWN
 from leakscope.core.attacks.membership.sentences.scoring import (
     BookPairs,
     cross_fitted_scores,
     mean_by_book,
     rarity,
 )
-from leakscope.core.attacks.membership.words.comparable import frequency_deciles
-from leakscope.core.encoders.dual.context_pairs import ContextPairs
+from leakscope.core.attacks.membership.words.windows import frequency_deciles
+from leakscope.core.corpora import Corpus
+from leakscope.core.encoders.dual.context_pairs import ContextPairs, pairs_of
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.registry import find
 from leakscope.core.results.rows import Cell, Row
@@ -45,7 +46,6 @@ from leakscope.core.studies.membership.halves import (
     trained_encoder,
     with_document_baseline,
 )
-from leakscope.core.studies.membership.pairs import pairs_by_document
 from leakscope.core.studies.membership.tables import sentences_markdown
 
 markdown = sentences_markdown
@@ -203,22 +203,18 @@ def _attack_rows(
             np.tile(pairs.documents, 2),
             groups,
         )
-        return [every, _book_scores(every)]
+        means, books, of_group, places = mean_by_book(every.scores, every.units, every.groups)
+        by_book = Scored(means, every.members[places], every.labelled[places], books, of_group)
+        return [every, by_book]
 
-    own = [ReferenceScores(PAPERS_OWN, each.scores) for each in levels(PAPERS_OWN)]
+    own = [ReferenceScores(SENTENCES_OWN, each.scores) for each in levels(SENTENCES_OWN)]
     rows = []
     for name in cell["similarities"]:
         for level, scored, beside in zip(LEVELS, levels(name), own, strict=True):
             told = {"level": level, "similarity": name, **shared}
-            other = None if name == PAPERS_OWN else beside
+            other = None if name == SENTENCES_OWN else beside
             rows += group_rows(scored, {}, cell["seed"], beside=other, **told)
     return rows
-
-
-def _book_scores(scored: Scored) -> Scored:
-    """Return the mean score of each book within each group."""
-    means, documents, groups, places = mean_by_book(scored.scores, scored.units, scored.groups)
-    return Scored(means, scored.members[places], scored.labelled[places], documents, groups)
 
 
 def _trained_encoder(
@@ -274,3 +270,22 @@ def _comparable_pairs(
         )
     found = BookPairs.of(chosen, owners)
     return found, halves.members[found.documents]
+
+
+def pairs_by_document(corpus: Corpus) -> list[list[tuple[str, str]]]:
+    """Return each document's pairs of consecutive sentences; a single sentence has none.
+
+    Raises
+    ------
+    InvalidInputError
+        No document has two sentences in a row.
+    """
+    found = []
+    for document in corpus.documents:
+        try:
+            found.append(pairs_of(replace(corpus, documents=(document,))))
+        except InvalidInputError:
+            found.append([])
+    if not any(found):
+        pairs_of(corpus)  # raises an error that says what is wrong
+    return found

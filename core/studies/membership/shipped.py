@@ -13,6 +13,7 @@ from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_AT
 from leakscope.core.attacks.membership.classifiers.report import describe_setting
 from leakscope.core.attacks.membership.classifiers.targets.registry import TARGETS
 from leakscope.core.attacks.membership.rates import RATES, AtRate, melded_curve_interval
+from leakscope.core.attacks.membership.registry import SENTENCE_ATTACKS, WORD_ATTACKS
 from leakscope.core.attacks.membership.score_distribution import (
     RankShares,
     RocPoint,
@@ -20,8 +21,6 @@ from leakscope.core.attacks.membership.score_distribution import (
     rank_shares,
     shares_from_counts,
 )
-from leakscope.core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
-from leakscope.core.attacks.membership.words.registry import WORD_ATTACKS
 from leakscope.core.encoders.registry import ENCODERS
 from leakscope.core.errors import ArtifactError
 from leakscope.core.registry import Entry
@@ -36,7 +35,6 @@ from leakscope.core.studies.membership.classifier_rows import (
     describe_class,
     is_by_year,
 )
-from leakscope.core.studies.membership.labels import describe_epochs, file_of, format_collection
 
 SHIPPED = RESULTS
 
@@ -46,6 +44,14 @@ FILES = {
     "membership-sentences": "membership-sentences.json",
 }
 """The file of each study's rows."""
+
+_CALLED = {
+    "irc": "chats (IRC)",
+    "newsgroups": "newsgroup posts",
+    "novels_en": "English novels",
+    "topics": "texts by topic",
+}
+"""Titles of collections whose file name is not self-explanatory."""
 
 Decile = tuple[int, Score]
 """A tenth of the words or pairs by frequency (1 is the most frequent), with its score."""
@@ -128,9 +134,10 @@ class Measured:
     @cached_property
     def at(self) -> tuple[AtRate, ...]:
         """The true-positive rates at fixed FPRs; rates missing in a draw are not resolvable."""
-        names = {rate: self._rate_name(rate) for rate in RATES}
+        is_classifier = self.study == "membership-classifiers"
         found = []
-        for rate, name in names.items():
+        for rate in RATES:
+            name = RATE_NAMES[rate] if is_classifier else f"tpr_at_{rate:g}"
             is_told = all(name in row.scores for row in self.rows)
             score = self._mean(self.rows, name) if is_told else Score(float("nan"))
             found.append(AtRate(rate, float("nan"), score, self.n_outsiders if is_told else 0))
@@ -184,11 +191,6 @@ class Measured:
     def provenances(self) -> list[Provenance | None]:
         """The provenance of each row."""
         return [row.provenance for row in self.rows]
-
-    def _rate_name(self, rate: float) -> str:
-        """Return the study's measure of the true-positive rate at a false-positive rate."""
-        is_classifier = self.study == "membership-classifiers"
-        return RATE_NAMES[rate] if is_classifier else f"tpr_at_{rate:g}"
 
     def _mean(self, rows: Sequence[Row], measure: str) -> Score:
         """Return a measure's mean over draws."""
@@ -359,3 +361,19 @@ _READERS = {
 def _attack_title(entry: Entry, told: Sequence[str]) -> str:
     """Return the title of an attack with its settings."""
     return f"{entry.title}: {', '.join(told)}".replace(": of ", " of ") if told else entry.title
+
+
+def format_collection(row: Row) -> str:
+    """Return the display name of the collection that a row's model was trained on."""
+    name = str(row.get("corpus") or file_of(row))
+    return _CALLED.get(name, name)
+
+
+def file_of(row: Row) -> str:
+    """Return the name of a row's file without folder and extension."""
+    return Path(str(row["target"]).partition("#")[0]).stem
+
+
+def describe_epochs(row: Row) -> str:
+    """Return a row's number of epochs in words."""
+    return "1 epoch" if row["epochs"] == 1 else f"{row['epochs']} epochs"

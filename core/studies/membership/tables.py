@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 
 from leakscope.core.attacks.membership.rates import COARSE, AtRate
-from leakscope.core.attacks.membership.sentences.registry import PAPERS_OWN as SENTENCES_OWN
-from leakscope.core.attacks.membership.sentences.registry import SENTENCE_ATTACKS
-from leakscope.core.attacks.membership.words.registry import PAPERS_OWN as WORDS_OWN
-from leakscope.core.attacks.membership.words.registry import WORD_ATTACKS
+from leakscope.core.attacks.membership.registry import (
+    SENTENCE_ATTACKS,
+    SENTENCES_OWN,
+    WORD_ATTACKS,
+    WORDS_OWN,
+)
 from leakscope.core.encoders.registry import ENCODERS
 from leakscope.core.results.rows import ResultTable, Row
 from leakscope.core.results.tables import markdown_table
@@ -46,7 +48,7 @@ def words_markdown(rows: Sequence[Row]) -> str:
                 WORD_ATTACKS[row["similarity"]].title,
                 row["window"],
                 _describe_decile(row),
-                _frequency_range(own),
+                f"{min(own.column('rarest')):,}–{max(own.column('most_frequent')):,}",
                 *_score_cells(own),
                 *(_describe_gain(own, measure) for measure in beside),
             )
@@ -99,12 +101,6 @@ def _describe_decile(row: Row) -> str:
     if row["labels"] == "shuffled":
         return "all, permuted labels"
     return "all" if row["decile"] == _ALL else str(row["decile"])
-
-
-def _frequency_range(rows: ResultTable) -> str:
-    """Return the range of word frequencies of a decile."""
-    low, high = min(rows.column("rarest")), max(rows.column("most_frequent"))
-    return f"{low:,}–{high:,}"
 
 
 def _score_cells(rows: ResultTable) -> list[str]:

@@ -153,28 +153,21 @@ def load_or_train_models(cell: Cell, folder: Path) -> TrainedModels:
     texts = texts_of(cell)
     units = units_of(texts, cell["split"])
     lesson, parts = training_batch_of(texts, units, cell["n_shadows"], cell["seed"])
-    key = _training_key(cell)
-    answers = _load_answers(folder / "classifiers" / key, lesson)
+    aside = ("classifier_attack", "versions", "defaults")
+    told = {name: value for name, value in cell.items() if name not in aside}
+    key = cell_key({**told, "version": TARGETS[cell["classifier"]].version})
+    answers = load_finished(
+        folder / "classifiers" / key,
+        "lesson",
+        lesson.digest,
+        lambda arrays, _: lesson.answers_in(arrays),
+    )
     if answers is None:
         checkpoint = folder / "training" / key
         settings = cell["classifier_settings"]
         kind = make_classifiers(cell["classifier"], settings)
         answers = kind.fit(lesson, checkpoint_dir=str(checkpoint)).answers_
-        told = {"lesson": lesson.digest, "classifier": cell["classifier"], "settings": settings}
-        save_artifact(folder / "classifiers" / key, {"answers": answers}, told)
+        made_by = {"lesson": lesson.digest, "classifier": cell["classifier"], "settings": settings}
+        save_artifact(folder / "classifiers" / key, {"answers": answers}, made_by)
         shutil.rmtree(checkpoint, ignore_errors=True)
     return TrainedModels(texts, parts, answers, lesson.trained[_HALVES:])
-
-
-def _training_key(cell: Cell) -> str:
-    """Return the hash of the cell entries that training depends on."""
-    aside = ("classifier_attack", "versions", "defaults")
-    told = {name: value for name, value in cell.items() if name not in aside}
-    return cell_key({**told, "version": TARGETS[cell["classifier"]].version})
-
-
-def _load_answers(place: Path, lesson: TrainingBatch) -> NDArray[np.float32] | None:
-    """Load the stored answers of models trained on a batch; None if there are none."""
-    return load_finished(
-        place, "lesson", lesson.digest, lambda arrays, _: lesson.answers_in(arrays)
-    )

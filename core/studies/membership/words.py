@@ -16,19 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.attacks.membership.words.comparable import (
-    balanced_mask,
-    frequent_in_both,
-    windows_in_both,
-    word_deciles,
-)
-from leakscope.core.attacks.membership.words.registry import PAPERS_OWN, WORD_ATTACKS
-from leakscope.core.attacks.membership.words.vectors import NO_VECTOR, WordVectors
+from leakscope.core.attacks.membership.registry import WORD_ATTACKS, WORDS_OWN
+from leakscope.core.attacks.membership.words.attack import NO_VECTOR, WordVectors
 from leakscope.core.attacks.membership.words.windows import (
     NumberedWords,
     Windows,
+    balanced_mask,
     extract_windows,
+    frequent_in_both,
     number_words,
+    windows_in_both,
+    word_deciles,
 )
 from leakscope.core.corpora import split_sentences
 from leakscope.core.registry import find
@@ -204,8 +202,9 @@ def _attack_rows(
     chosen = windows.take(drawn)
     members, labelled = halves.members[chosen.documents], halves.labelled[chosen.documents]
     facts = {
-        group: _frequency_facts(counts[chosen.centres[groups == group]])
+        group: {"rarest": int(own.min()), "most_frequent": int(own.max())}
         for group in np.unique(groups).tolist()
+        for own in [counts[chosen.centres[groups == group]]]
     }
     learns = labelled & (groups > 0)
 
@@ -216,26 +215,18 @@ def _attack_rows(
         attack.fit(vectors, chosen.take(learns), members[learns])
         return attack, attack.score(chosen)
 
-    own = ReferenceScores(PAPERS_OWN, scored(PAPERS_OWN)[1])
+    own = ReferenceScores(WORDS_OWN, scored(WORDS_OWN)[1])
     rows = []
     for name in cell["similarities"]:
         attack, scores = scored(name)
         found = Scored(scores, members, labelled, chosen.documents, groups)
-        shared = {"similarity": name, "window": n_words, **_fitted_choices(attack)}
-        beside = None if name == PAPERS_OWN else own
+        learned = ("n_directions_", "sampling_")
+        shared = {"similarity": name, "window": n_words} | {
+            each.rstrip("_"): getattr(attack, each) for each in learned if hasattr(attack, each)
+        }
+        beside = None if name == WORDS_OWN else own
         rows += group_rows(found, facts, seed, beside=beside, **shared)
     return rows
-
-
-def _fitted_choices(attack: Any) -> dict[str, Any]:
-    """Return the parameters that an attack chose on labelled windows."""
-    names = ("n_directions_", "sampling_")
-    return {name.rstrip("_"): getattr(attack, name) for name in names if hasattr(attack, name)}
-
-
-def _frequency_facts(counts: NDArray[np.int64]) -> dict[str, int]:
-    """Return the lowest and highest corpus frequency of a decile's centre words."""
-    return {"rarest": int(counts.min()), "most_frequent": int(counts.max())}
 
 
 def _sample_windows(

@@ -26,13 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from leakscope.core.attacks.membership.classifiers.in_out_statistics import (
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from leakscope.core.attacks.membership.classifiers.shadow_model_attack import (
     InOutStatistics,
+    ShadowModelAttack,
     Sides,
     split_in_out,
 )
-from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from leakscope.core.attacks.membership.classifiers.shadow_model_attack import ShadowModelAttack
 from leakscope.core.specs import setting, validate_settings
 
 _NOISE_SHARE = 0.2

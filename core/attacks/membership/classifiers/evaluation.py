@@ -1,19 +1,18 @@
-"""Run and score membership attacks on one classifier."""
+"""Run and score membership attacks on one classifier.
+
+The thresholds of verdicts come from shadow models that take the target's place: they depend neither
+on the attacked samples' scores nor on their membership.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.attacks.membership.classifiers.calibration import (
-    calibrated_threshold,
-    shadow_ranking,
-    shadow_rates,
-)
-from leakscope.core.attacks.membership.classifiers.design import check_design
 from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
 from leakscope.core.attacks.membership.classifiers.plans import (
     Plan,
@@ -27,16 +26,25 @@ from leakscope.core.attacks.membership.classifiers.registry import (
     ClassifierAttack,
     make_attack,
 )
-from leakscope.core.attacks.membership.predictability import Predictability
+from leakscope.core.attacks.membership.classifiers.users import users_of
+from leakscope.core.attacks.membership.predictability import Predictability, predictability
 from leakscope.core.attacks.membership.ranking import Ranking, shuffled, units_are_pure
 from leakscope.core.attacks.membership.rates import RATES, AtRate
-from leakscope.core.attacks.membership.roc import advantage, auc, tpr_at_fpr
+from leakscope.core.attacks.membership.roc import advantage, auc, best_threshold, tpr_at_fpr
+from leakscope.core.errors import InvalidInputError
 from leakscope.core.intervals import bootstrap_interval
 from leakscope.core.protocols import OnProgress
 from leakscope.core.results import Interval, Score
 from leakscope.core.units import cluster_ids
 
 N_SHUFFLES = 40
+_MOST_TESTED = 4
+
+_FEWEST_ALIKE = 5
+"""The number of samples from which a pattern of shadow models gets its own feature."""
+
+_MOST_PATTERNS = 256
+_MOST_COUNTS = 65
 
 
 @dataclass(frozen=True)
@@ -165,9 +173,8 @@ def _fit_and_rank(
 ) -> tuple[ClassifierAttack, Shadows | Sequence[Outputs] | None, Ranking]:
     """Fit an attack on usable shadow models and rank the target; return all three."""
     attack = make_attack(plan.attack, **plan.settings)
-    if (
-        CLASSIFIER_ATTACKS[plan.attack].needs == "nothing"
-    ):  # other attacks raise an error that says what is missing
+    # Other attacks raise an error that says what is missing.
+    if CLASSIFIER_ATTACKS[plan.attack].needs == "nothing":
         shadows = usable_shadows(plan.attack, shadows)
     if shadows is not None:
         attack.fit(shadows)
@@ -224,9 +231,7 @@ def control(ranking: Ranking, seed: int = 0) -> Score:
     The mean of 40 permutations, with the range of 95 % of them. Users are permuted as a whole if
     each is of one kind.
     """
-    from scipy.stats import (
-        rankdata,
-    )  # slow to import, and pages that only show results do not need it
+    from scipy.stats import rankdata  # slow to import; pages that show results do not need it
 
     ranks = rankdata(ranking.scores)
     rows = cluster_ids(ranking.units, len(ranking.members))
@@ -257,3 +262,127 @@ def _decisions(
         return decided
     threshold = calibrated_threshold(plan, shadows, game) if isinstance(shadows, Shadows) else None
     return None if threshold is None else scores > threshold
+
+
+def shadow_ranking(plan: Plan, shadows: Shadows | Sequence[Outputs]) -> Ranking | None:
+    """Rank the samples of shadow models by an attack in which each takes the target's place.
+
+    Up to four do, each scored by the others; their scores are pooled, with users or samples as
+    units. With few models, the others hold a sample less often if the tested one does, so that
+    thresholds are approximate. A single model is tested against itself if the attack compares no
+    models, as in Algorithms 1 to 4 of Shejwalkar et al. (2021). None where the others are too few
+    for the attack.
+    """
+    found = []
+    for number, (model, others) in enumerate(_leave_one_out(plan, shadows)):
+        attack = make_attack(plan.attack, **plan.settings)
+        try:
+            ranking = ranking_of(attack.fit(others).scores(model), model, plan.level)
+        except InvalidInputError:  # the other models or the tested model lack a side
+            continue
+        found.append((ranking, _units(plan, model, shadows, number)))
+    if not found:
+        return None
+    return Ranking(
+        np.concatenate([ranking.scores for ranking, _ in found]),
+        np.concatenate([ranking.members for ranking, _ in found]),
+        [unit for _, units in found for unit in units],
+    )
+
+
+def _leave_one_out(
+    plan: Plan, shadows: Shadows | Sequence[Outputs]
+) -> Iterator[tuple[Outputs, Any]]:
+    """Yield each shadow model that takes the target's place, with the others."""
+    n = shadows.n_models if isinstance(shadows, Shadows) else len(shadows)
+    if n == 1:
+        if CLASSIFIER_ATTACKS[plan.attack].needs != "the same samples":
+            yield (shadows.model(0) if isinstance(shadows, Shadows) else shadows[0]), shadows
+        return
+    for number in range(min(n, _MOST_TESTED)):
+        if isinstance(shadows, Shadows):
+            yield shadows.model(number), shadows.without(number)
+        else:
+            yield shadows[number], [m for i, m in enumerate(shadows) if i != number]
+
+
+def _units(
+    plan: Plan, model: Outputs, shadows: Shadows | Sequence[Outputs], number: int
+) -> Sequence[Hashable]:
+    """Return the independent unit of each sample: its user, or the sample itself."""
+    if plan.level == "user":
+        return users_of(model).names
+    if model.users is not None:
+        return model.users
+    first = 0 if isinstance(shadows, Shadows) else number
+    return [(first, i) for i in range(len(model))]
+
+
+def calibrated_threshold(plan: Plan, shadows: Shadows, game: Ranking | None = None) -> float | None:
+    """Return the score threshold of the largest advantage on shadow models in the target's place.
+
+    None for a single model, or where the others are too few for the attack. `game` is the result
+    of `shadow_ranking` for the same arguments, if known.
+    """
+    if shadows.n_models == 1:
+        return None
+    ranking = shadow_ranking(plan, shadows) if game is None else game
+    return None if ranking is None else best_threshold(ranking.scores, ranking.members)
+
+
+def shadow_rates(game: Ranking | None) -> tuple[AtRate, ...]:
+    """Return threshold and true-positive rate at each false-positive rate of a shadow ranking."""
+    if game is None:
+        return ()
+    return tuple(tpr_at_fpr(game, rate) for rate in RATES)
+
+
+def check_design(target: Outputs, shadows: Shadows, *, seed: int = 0) -> Predictability:
+    """Test how well a sample's shadow-model memberships predict its membership in the target.
+
+    Features of a sample are the shadow models that hold it, how many they are, and, where several
+    samples share it, the pattern as a whole. Units are users where every model holds all samples
+    of a user or none, else samples.
+
+    Parameters
+    ----------
+    target : Outputs
+        n samples.
+    shadows : Shadows
+        Of the same samples, in the same order.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> inside = rng.random((5, 90)) < 0.5
+    >>> answers = np.full((5, 90, 2), 0.5)
+    >>> labels = np.zeros(90, dtype=int)
+    >>> target = Outputs(answers[0], labels, inside[0])
+    >>> check_design(target, Shadows(answers[1:], labels, inside[1:])).is_above_chance
+    False
+    >>> of_members = Shadows(answers[1:], labels, inside[1:] & inside[0])
+    >>> check_design(target, of_members).is_above_chance
+    True
+    """
+    members, inside = target.members, shadows.members
+    rows = cluster_ids(target.users, len(target))
+    if all(units_are_pure(rows, held) for held in (members, *inside)):
+        first = np.unique(rows, return_index=True)[1]
+        members, inside = members[first], inside[:, first]
+    return predictability(_membership_features(inside), members, seed=seed)
+
+
+def _membership_features(inside: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the non-constant features of units from their memberships in shadow models."""
+    counts = inside.sum(axis=0)
+    found = [inside.T.astype(np.float64)]
+    values = np.unique(counts)
+    if len(values) <= _MOST_COUNTS:
+        found.append((counts[:, None] == values).astype(np.float64))
+    _, which, n_alike = np.unique(inside.T, axis=0, return_inverse=True, return_counts=True)
+    common = np.flatnonzero(n_alike >= _FEWEST_ALIKE)
+    common = common[np.argsort(-n_alike[common], kind="stable")][:_MOST_PATTERNS]
+    found.append((which.ravel()[:, None] == common).astype(np.float64))
+    features = np.concatenate(found, axis=1)
+    kept: NDArray[np.float64] = features[:, features.std(axis=0) > 0]
+    return kept

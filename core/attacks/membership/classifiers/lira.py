@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from leakscope.core.attacks.membership.classifiers.in_out_statistics import (
+from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
+from leakscope.core.attacks.membership.classifiers.shadow_model_attack import (
     InOutStatistics,
+    ShadowModelAttack,
     Sides,
     split_in_out,
 )
-from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from leakscope.core.attacks.membership.classifiers.shadow_model_attack import ShadowModelAttack
 from leakscope.core.specs import setting
 
 FEWEST_FOR_OWN = 32

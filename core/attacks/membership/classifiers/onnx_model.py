@@ -88,25 +88,25 @@ class OnnxClassifier:
                 enable_fallback=0,  # otherwise onnxruntime prints that it retries
             )
         except Exception as error:  # its errors share no other base
-            raise _memory_refusal(path, error) or refusal(
-                path,
-                "",
+            raise _memory_refusal(path, error) or self._refusal(
                 f"is no model that onnxruntime opens ({_first_line(error)}). Export it again, "
-                "with its weights within the file.",
+                "with its weights within the file."
             ) from error
         self._input = self._checked_input()
         self._output = self._checked_output()
+
+    def _refusal(self, problem: str) -> InvalidInputError:
+        """Build the error that names the model's file and a problem."""
+        return refusal(self.path, "", problem)
 
     def _checked_input(self) -> Any:
         """Return the model's only input after checking that it takes a matrix of floats."""
         inputs = self._session.get_inputs()
         if len(inputs) != 1 or inputs[0].type not in _FLOATS or len(inputs[0].shape) != 2:
             described = ", ".join(f"{i.name}: {i.type} {list(i.shape)}" for i in inputs)
-            raise refusal(
-                self.path,
-                "",
-                f"takes {described or 'nothing'}; it must take one matrix of "
-                "floating-point numbers, one row per vector.",
+            raise self._refusal(
+                f"takes {described or 'nothing'}; it must take one matrix of floating-point "
+                "numbers, one row per vector."
             )
         return inputs[0]
 
@@ -118,11 +118,9 @@ class OnnxClassifier:
         named = [o for o in fits if "prob" in o.name.lower()]
         if not fits:
             described = ", ".join(f"{o.name}: {o.type}" for o in outputs)
-            raise refusal(
-                self.path,
-                "",
-                f"outputs {described or 'nothing'}, but no probabilities. Export "
-                "it with probabilities (predict_proba).",
+            raise self._refusal(
+                f"outputs {described or 'nothing'}, but no probabilities. Export it with "
+                "probabilities (predict_proba)."
             )
         return (named or fits)[0]
 
@@ -138,9 +136,7 @@ class OnnxClassifier:
         """
         rows, dimension = self._input.shape
         if isinstance(dimension, int) and dimension != vectors.shape[1]:
-            raise refusal(
-                self.path, "", f"takes vectors of {dimension} dimensions, got {vectors.shape[1]}."
-            )
+            raise self._refusal(f"takes vectors of {dimension} dimensions, got {vectors.shape[1]}.")
         step = rows if isinstance(rows, int) and rows > 0 else BATCH_ROWS
         parts: list[NDArray[np.float64]] = []
         classes: tuple[str, ...] | None = None
@@ -151,7 +147,7 @@ class OnnxClassifier:
                 batch = np.concatenate([batch, np.repeat(batch[-1:], step - n, axis=0)])
             found, classes = self._answer(batch, classes)
             if len(found) != len(batch) or (parts and found.shape[1:] != parts[0].shape[1:]):
-                raise refusal(self.path, "", f"gives {found.shape} for {len(batch)} vectors.")
+                raise self._refusal(f"gives {found.shape} for {len(batch)} vectors.")
             parts.append(found[:n])
             on_progress((first + n) / len(vectors), f"{self.path.name}: {first + n:,} vectors")
         return np.concatenate(parts), classes
@@ -163,8 +159,8 @@ class OnnxClassifier:
         try:
             (found,) = self._session.run([self._output.name], {self._input.name: batch})
         except Exception as error:
-            raise _memory_refusal(self.path, error) or refusal(
-                self.path, "", f"fails on these vectors ({_first_line(error)})."
+            raise _memory_refusal(self.path, error) or self._refusal(
+                f"fails on these vectors ({_first_line(error)})."
             ) from error
         if isinstance(found, list):
             keys = list(found[0])
@@ -223,12 +219,10 @@ def read_vectors(path: Path) -> NDArray[Any]:
     InvalidInputError
         It is no such file, or holds NaN or infinity.
     """
+    if not path.is_file():
+        raise refusal(path, "", "does not exist or is not an ordinary file. Check the path.")
     try:
-        if path.is_file() is False:
-            raise refusal(path, "", "does not exist or is not an ordinary file. Check the path.")
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except InvalidInputError:
-        raise
     except Exception as error:  # the header's parser has its own errors
         raise refusal(
             path,
@@ -286,7 +280,11 @@ def outputs_of_models(
     notes: tuple[str, ...] = ()
     names: tuple[str, ...] | None = None
     for i, path in enumerate(models):
-        values, own = _query_model(path, array, on_progress)
+        try:
+            with bounded_memory(_memory_limit(path)):
+                values, own = OnnxClassifier(path).probabilities(array, on_progress)
+        except MemoryError as error:
+            raise _memory_refusal(path, error) or error from error
         if i == 0:
             names = own or _guess_classes(labels, table["label"], values.shape[1])
             if own is None:
@@ -296,36 +294,14 @@ def outputs_of_models(
             raise refusal(path, "", f"has other classes than {models[0]}, or a different order.")
         numbers = _class_numbers(labels, table["label"], names or ())
         members = np.array(table["member" if i == 0 else f"member_{i}"])
-        found.append(_outputs(path, values, numbers, members, users))
+        try:
+            found.append(Outputs(values, numbers, members, users))
+        except InvalidInputError as error:
+            raise refusal(path, "", str(error)) from error
     notes = (*notes, *alike_notes(names or (), table["written"], table.get("user", ())))
     texts = tuple(table.get(TEXT, ()))
     shadows = Shadows.of(found[1:]) if found[1:] else None
     return OwnOutputs(found[0], shadows, names or (), notes, texts)
-
-
-def _query_model(
-    path: Path, vectors: NDArray[Any], on_progress: OnProgress
-) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
-    """Open a model and query it with vectors, within its memory limit."""
-    try:
-        with bounded_memory(_memory_limit(path)):
-            return OnnxClassifier(path).probabilities(vectors, on_progress)
-    except MemoryError as error:
-        raise _memory_refusal(path, error) or error from error
-
-
-def _outputs(
-    path: Path,
-    values: NDArray[np.float64],
-    numbers: NDArray[np.int64],
-    members: NDArray[np.bool_],
-    users: tuple[str, ...] | None,
-) -> Outputs:
-    """Build Outputs from a model's probabilities; errors name the model file."""
-    try:
-        return Outputs(values, numbers, members, users)
-    except InvalidInputError as error:
-        raise refusal(path, "", str(error)) from error
 
 
 def _read_labels(path: Path, n_shadows: int) -> dict[str, list[Any]]:
@@ -373,7 +349,10 @@ def _read_labels(path: Path, n_shadows: int) -> dict[str, list[Any]]:
 def _guess_classes(path: Path, labels: Sequence[str], n_classes: int) -> tuple[str, ...]:
     """Guess the class names of a model without any: numbers, or the labels in order."""
     numbers = [str(i) for i in range(n_classes)]
-    known = sorted(set(labels), key=_sort_key)
+    known = sorted(
+        set(labels),  # numbers by their size, then words
+        key=lambda label: (int(label) if label.isdecimal() and len(label) < 20 else 10**20, label),
+    )
     if set(known) <= set(numbers):
         return tuple(numbers)
     if len(known) == n_classes:
@@ -384,11 +363,6 @@ def _guess_classes(path: Path, labels: Sequence[str], n_classes: int) -> tuple[s
         f"has {len(known):,} labels for a model of {n_classes:,} classes that "
         "names none. Use class numbers as labels, from 0.",
     )
-
-
-def _sort_key(label: str) -> tuple[int, str]:
-    """Return a sort key that orders numbers by size, then words alphabetically."""
-    return (int(label), "") if label.isdecimal() and len(label) < 20 else (10**20, label)
 
 
 def _class_numbers(path: Path, labels: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:

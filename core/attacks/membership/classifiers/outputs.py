@@ -46,7 +46,16 @@ def checked_probabilities(probabilities: Any, first_model: int = 0) -> NDArray[n
             "need two columns."
         )
     for is_wrong, what in probability_faults(array):
-        _refuse_samples(is_wrong, what, first_model)
+        if not is_wrong.any():
+            continue
+        rows = np.argwhere(is_wrong)
+        rows[:, :-1] += first_model
+        shown = ", ".join(
+            f"{row[-1]}" if len(row) == 1 else f"{row[-1]} of model {row[0]}"
+            for row in rows[:_SHOWN]
+        )
+        more = "" if len(rows) <= _SHOWN else f" and {len(rows) - _SHOWN:,} more"
+        raise InvalidInputError(f"the probabilities of sample {shown}{more} {what}")
     return array
 
 
@@ -60,22 +69,6 @@ def probability_faults(array: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.
         f"do not sum to 1 within {MOST_OFF_ONE:g}. Give the probabilities of all classes, after "
         "the softmax.",
     )
-
-
-def _refuse_samples(is_wrong: NDArray[np.bool_], what: str, first_model: int) -> None:
-    """Raise InvalidInputError that names the first faulty samples, if there are any."""
-    if not is_wrong.any():
-        return
-    rows = np.argwhere(is_wrong)
-    rows[:, :-1] += first_model
-    shown = ", ".join(_describe_row(row) for row in rows[:_SHOWN])
-    more = "" if len(rows) <= _SHOWN else f" and {len(rows) - _SHOWN:,} more"
-    raise InvalidInputError(f"the probabilities of sample {shown}{more} {what}")
-
-
-def _describe_row(row: NDArray[np.intp]) -> str:
-    """Describe a sample by its number, and by its model's number if there are several."""
-    return f"{row[-1]}" if len(row) == 1 else f"{row[-1]} of model {row[0]}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -141,6 +141,7 @@ def _attack_outputs(
     left = 1 - _SHARE_OF_READING
 
     def tell(done: float, attack: str) -> None:
+        """Report the progress of the attacks, after that of reading."""
         on_progress(_SHARE_OF_READING + left * done, f"Attack: {attack}")
 
     outcomes = evaluate(

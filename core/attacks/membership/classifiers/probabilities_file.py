@@ -121,8 +121,12 @@ def read_outputs(file: File, *, most_cells: int = MOST_CELLS) -> OwnOutputs:
         rows.labels.append(_parse_label(file, place, row["label"], numbers))
         rows.members.append(parse_member(file, place, row["member"]))
         for name, kept in (("user", rows.users), ("sample", rows.samples)):
+            if name in columns and _is_blank(row[name]):
+                raise refusal(
+                    file, place, f"has no {name}. Fill it in for each row, or remove the column."
+                )
             if name in columns:
-                kept.append(_parse_name(file, place, name, row[name]))
+                kept.append(label_name(row[name]))
         if TEXT in columns and number == -1:
             rows.texts.append("" if _is_blank(row[TEXT]) else str(row[TEXT]))
         for name, seen in written.items():
@@ -274,20 +278,16 @@ def _parse_probabilities(
     file: File, place: str, classes: Sequence[str], cells: Sequence[Any]
 ) -> NDArray[np.float64]:
     """Parse the probabilities of one row."""
+    found: list[float] = []
     try:
-        return np.array([float(cell) for cell in cells])
+        found.extend(float(cell) for cell in cells)
     except (OverflowError, TypeError, ValueError) as error:
-        for name, cell in zip(classes, cells, strict=True):
-            try:
-                float(cell)
-            except (OverflowError, TypeError, ValueError):
-                what = (
-                    "is blank" if _is_blank(cell) else f"is {_shorten(cell)}, which is not a number"
-                )
-                raise refusal(
-                    file, place, f"p_{name} {what}. Write a probability with a decimal point."
-                ) from error
-        raise
+        name, cell = classes[len(found)], cells[len(found)]
+        what = "is blank" if _is_blank(cell) else f"is {_shorten(cell)}, which is not a number"
+        raise refusal(
+            file, place, f"p_{name} {what}. Write a probability with a decimal point."
+        ) from error
+    return np.array(found)
 
 
 def _parse_label(file: File, place: str, cell: Any, numbers: dict[str, int]) -> int:
@@ -307,15 +307,6 @@ def _parse_label(file: File, place: str, cell: Any, numbers: dict[str, int]) -> 
             f"p_{label_name(cell)[:40]}.{near}",
         )
     return number
-
-
-def _parse_name(file: File, place: str, column: str, cell: Any) -> str:
-    """Parse a cell that must hold a name: a user or a sample."""
-    if _is_blank(cell):
-        raise refusal(
-            file, place, f"has no {column}. Fill it in for each row, or remove the column."
-        )
-    return label_name(cell)
 
 
 def _shorten(cell: Any) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr, ndtri
 
-from leakscope.core.attacks.membership.baselines import blind_baseline
 from leakscope.core.attacks.membership.classifiers.evaluation import AttackOutcome
 from leakscope.core.attacks.membership.classifiers.features import FEATURES
 from leakscope.core.attacks.membership.classifiers.outputs import Shadows
@@ -17,7 +16,7 @@ from leakscope.core.attacks.membership.classifiers.plans import (
     has_both_kinds_of_users,
 )
 from leakscope.core.attacks.membership.classifiers.probabilities_file import OwnOutputs
-from leakscope.core.attacks.membership.predictability import Predictability
+from leakscope.core.attacks.membership.predictability import Predictability, blind_baseline
 from leakscope.core.attacks.membership.rates import AtRate
 from leakscope.core.attacks.membership.verdict import membership_probability
 from leakscope.core.formatting import format_auc

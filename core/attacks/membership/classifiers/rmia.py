@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.attacks.membership.classifiers.features import FLOOR, confidence
-from leakscope.core.attacks.membership.classifiers.in_out_statistics import Sides, split_in_out
 from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from leakscope.core.attacks.membership.classifiers.shadow_model_attack import ShadowModelAttack
+from leakscope.core.attacks.membership.classifiers.shadow_model_attack import (
+    ShadowModelAttack,
+    Sides,
+    split_in_out,
+)
 from leakscope.core.attacks.membership.ranking import Ranking
 from leakscope.core.attacks.membership.roc import auc
 from leakscope.core.errors import InvalidInputError

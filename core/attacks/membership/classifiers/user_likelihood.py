@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.attacks.membership.classifiers.bavaria import BaVarIA
 from leakscope.core.attacks.membership.classifiers.features import loss
-from leakscope.core.attacks.membership.classifiers.in_out_statistics import split_in_out
 from leakscope.core.attacks.membership.classifiers.lira import LiRA
 from leakscope.core.attacks.membership.classifiers.outputs import Outputs, Shadows
-from leakscope.core.attacks.membership.classifiers.shadow_model_attack import ShadowModelAttack
+from leakscope.core.attacks.membership.classifiers.shadow_model_attack import (
+    ShadowModelAttack,
+    split_in_out,
+)
 from leakscope.core.attacks.membership.classifiers.users import users_of
 from leakscope.core.errors import NotFittedError
 from leakscope.core.specs import setting, validate_settings
@@ -22,19 +23,7 @@ from leakscope.core.specs import setting, validate_settings
 _Array = NDArray[np.float64]
 
 
-class _SampleAttack(Protocol):
-    """A sample-level attack whose scores are log-likelihood ratios."""
-
-    def fit(self, shadows: Shadows) -> _SampleAttack:
-        """Learn from shadow models on the target's samples."""
-        ...
-
-    def scores(self, target: Outputs) -> _Array:
-        """Return the log-likelihood ratio of each sample."""
-        ...
-
-
-_KINDS: Mapping[str, Callable[[], _SampleAttack]] = {"bavaria": BaVarIA, "lira": LiRA}
+_KINDS: Mapping[str, type[BaVarIA | LiRA]] = {"bavaria": BaVarIA, "lira": LiRA}
 
 
 @dataclass

@@ -252,6 +252,7 @@ def _substitutes(counts: Counter[str], word: str, seed: int) -> Part:
     """Return substitutes for a word: words of similar frequency, with the same capitalisation."""
 
     def cased(other: str) -> str:
+        """Return a word with the capitalisation of the word that it replaces."""
         return other.capitalize() if word[:1].isupper() else other.lower()
 
     others = sorted({cased(w) for w in counts if len(w) >= 3 and w.isalpha()} - {word, cased(word)})

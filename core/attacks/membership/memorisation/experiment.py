@@ -6,8 +6,9 @@ canaries of the same format that are not inserted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,21 @@ def run_planted(
             checkpoint_dir=checkpoint_dir and checkpoint_dir / "smaller",
             on_progress=_subprogress(on_progress, share, 0.95),
         )
-        drawn = _extract_all((network, smaller), tokens, canaries, settings, seed, on_progress)
+        found_by: list[Extraction] = []
+        for i, sampler in enumerate(SAMPLERS):
+            on_progress(0.95 + 0.05 * i / len(SAMPLERS), f"Sampling texts: {sampler}")
+            found_by.append(
+                extract(
+                    (network, smaller),
+                    tokens,
+                    canaries,
+                    sampler=sampler,
+                    n=n_drawn,
+                    max_length=settings.max_length,
+                    seed=seed,
+                )
+            )
+        drawn = tuple(found_by)
     epochs = tuple(_epoch_from_record(i, stored) for i, stored in enumerate(found, 1))
     return PlantedRun(seed, len(known), tuple(canaries), epochs, drawn)
 
@@ -213,12 +228,12 @@ def _prepare(
     """Return training texts, held-out texts, the tokens, and the exposure measurement."""
     check_settings(settings)
     known, held_out = split_held_out(check_sentences(list(texts)), seed)
-    compared = [canary.others(_n_compared(canary, settings), seed) for canary in canaries]
-    also = (
-        text
-        for canary, others in zip(canaries, compared, strict=True)
-        for text in (canary.text, *others)
-    )
+    compared = []
+    for canary in canaries:  # with all candidates, or a sample of them
+        sampled = min(settings.n_sampled, canary.size - 1)
+        n = canary.size if canary.size <= settings.exact_up_to else sampled
+        compared.append(canary.others(n, seed))
+    also = chain((canary.text for canary in canaries), *compared)
     tokens = make_tokens(settings.tokens, known, also, settings.vocabulary_size)
     _check_lengths(canaries, tokens, settings.max_length)
     return known, held_out, tokens, _ExposureMeter(canaries, compared, tokens, seed)
@@ -228,6 +243,7 @@ def _check_lengths(canaries: Sequence[Canary], tokens: Tokens, most: int) -> Non
     """Raise InvalidInputError if a canary or its longest candidate has too many tokens."""
 
     def n_tokens(text: str) -> int:
+        """Return the number of tokens of a text."""
         return len(tokens.encode(text))
 
     for canary in canaries:
@@ -238,39 +254,6 @@ def _check_lengths(canaries: Sequence[Canary], tokens: Tokens, most: int) -> Non
                 f"The canary, or a text that could stand in its place, has {longest} tokens, but "
                 f"the model reads only {most} per text. Shorten it, or raise max_length."
             )
-
-
-def _n_compared(canary: Canary, settings: MemorisationSettings) -> int:
-    """Return the number of candidates to compare a canary with: all, or a sample."""
-    if canary.size <= settings.exact_up_to:
-        return canary.size
-    return min(settings.n_sampled, canary.size - 1)
-
-
-def _extract_all(
-    models: tuple[Network, Network],
-    tokens: Tokens,
-    canaries: Sequence[Canary],
-    settings: MemorisationSettings,
-    seed: int,
-    on_progress: OnProgress,
-) -> tuple[Extraction, ...]:
-    """Draw and rank texts by every sampler."""
-    found = []
-    for i, sampler in enumerate(SAMPLERS):
-        on_progress(0.95 + 0.05 * i / len(SAMPLERS), f"Sampling texts: {sampler}")
-        found.append(
-            extract(
-                models,
-                tokens,
-                canaries,
-                sampler=sampler,
-                n=settings.n_generated,
-                max_length=settings.max_length,
-                seed=seed,
-            )
-        )
-    return tuple(found)
 
 
 class _ExposureMeter:
@@ -301,15 +284,13 @@ class _ExposureMeter:
 def _epoch_from_record(epoch: int, stored: dict[str, Any]) -> EpochFound:
     """Build an epoch's result from its stored record."""
     canaries = tuple(
-        CanaryExposure(**{**each, "exposure": _score_from_record(each["exposure"])})
+        CanaryExposure(
+            **{**each, "exposure": Score(**{**score, "ci95": Interval(**score["ci95"])})}
+        )
         for each in stored["canaries"]
+        for score in [each["exposure"]]
     )
     return EpochFound(epoch, stored["bits_a_token"], canaries, tuple(stored["controls"]))
-
-
-def _score_from_record(stored: dict[str, Any]) -> Score:
-    """Build a Score from its stored record."""
-    return Score(**{**stored, "ci95": Interval(**stored["ci95"])})
 
 
 def _describe(epochs: Sequence[dict[str, Any]]) -> str:
@@ -323,10 +304,6 @@ def _describe(epochs: Sequence[dict[str, Any]]) -> str:
     return f"exposure by epoch {' '.join(f'{mean:.1f}' for mean in means)} bits"
 
 
-def _subprogress(on_progress: OnProgress, low: float, high: float) -> Callable[[float, str], None]:
+def _subprogress(on_progress: OnProgress, low: float, high: float) -> OnProgress:
     """Return a progress callback that maps a step's 0 to 1 into [low, high] of the whole."""
-
-    def report(done: float, message: str) -> None:
-        on_progress(low + (high - low) * done, message)
-
-    return report
+    return lambda done, message: on_progress(low + (high - low) * done, message)

@@ -14,7 +14,6 @@ import numpy as np
 from leakscope.core.attacks.membership.memorisation.canaries import make_canary
 from leakscope.core.attacks.membership.memorisation.experiment import PlantedRun, run_planted
 from leakscope.core.attacks.membership.memorisation.exposure import mean_chance_exposure
-from leakscope.core.attacks.membership.memorisation.extraction import Extraction
 from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
 from leakscope.core.attacks.membership.memorisation.texts import (
     MOST_DOCUMENTS,
@@ -133,17 +132,15 @@ def _seed_record(run: PlantedRun) -> dict[str, Any]:
         **last.exposure.to_record("exposure"),
         "rank": last.rank,
         "exposure_by_epoch": [epoch.canaries[0].exposure.value for epoch in run.epochs],
-        "extraction": [_extraction_record(each) for each in run.extractions],
-    }
-
-
-def _extraction_record(found: Extraction) -> dict[str, Any]:
-    """Return the record of one seed's extraction by one sampler."""
-    return {
-        "sampler": found.sampler,
-        "n_found": found.found[0],
-        "places": {name: places[0] for name, places in found.places.items()},
-        "first": {name: list(texts) for name, texts in found.first.items()},
+        "extraction": [
+            {
+                "sampler": found.sampler,
+                "n_found": found.found[0],
+                "places": {name: places[0] for name, places in found.places.items()},
+                "first": {name: list(texts) for name, texts in found.first.items()},
+            }
+            for found in run.extractions
+        ],
     }
 
 
@@ -199,6 +196,7 @@ def memorise(
     for i, seed in enumerate(seeds):
 
         def report(done: float, message: str, i: int = i, seed: int = seed) -> None:
+            """Report the progress of one seed as part of that of all seeds."""
             line = f"Seed {seed} ({i + 1} of {len(seeds)}): {message}"
             on_progress((i + done) / len(seeds), line)
 

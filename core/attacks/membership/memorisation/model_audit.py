@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.attacks.membership.memorisation.canaries import make_canary
-from leakscope.core.attacks.membership.memorisation.gradients import GradientCanaries
 from leakscope.core.attacks.membership.memorisation.network import make_network
 from leakscope.core.attacks.membership.memorisation.one_run import OneRunAudit, audit
 from leakscope.core.attacks.membership.memorisation.perplexity import log_perplexities
-from leakscope.core.attacks.membership.memorisation.private import CLIP_NORM, train_model
+from leakscope.core.attacks.membership.memorisation.private import (
+    CLIP_NORM,
+    GradientCanaries,
+    train_model,
+)
 from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
 from leakscope.core.attacks.membership.memorisation.texts import (
     check_private_tokens,

@@ -95,6 +95,7 @@ def lower_bound(
         )
 
     def is_refuted(epsilon: float) -> bool:
+        """Return whether so many right guesses are too unlikely under this ε."""
         return p_value(epsilon, n_right, n_guesses, n_canaries, delta) <= alpha
 
     if not is_refuted(0.0):

@@ -1,18 +1,17 @@
-"""Train a language model by DP-SGD, with the accountant's ε."""
+"""Train a language model by DP-SGD, with the accountant's ε, and with gradient canaries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from leakscope.core.attacks.membership.memorisation.gradients import GradientCanaries
 from leakscope.core.attacks.membership.memorisation.network import Network, make_network
 from leakscope.core.attacks.membership.memorisation.settings import MemorisationSettings
 from leakscope.core.attacks.membership.memorisation.tokens import Tokens
@@ -27,6 +26,84 @@ from leakscope.core.protocols import OnProgress, no_progress
 from leakscope.core.training.accounting import Guarantee, Privacy
 from leakscope.core.training.noise_source import seed_digest
 from leakscope.core.training.private import DPSettings, PoissonLoop, poisson_rate, train_private
+
+_Rows = NDArray[np.int64]
+
+
+class GradientCanaries:
+    """Canary gradients of one weight each, of the maximum clipped length.
+
+    Implements the gradient-space canaries of Steinke, Nasr & Jagielski (2023): the gradient of
+    canary i is C·e_j, j drawn for it, and its score is the sum over the steps of the noisy gradient
+    at j.
+    Differs from the paper: the texts' own gradient at j is subtracted, since the auditor knows it;
+    in a model of few weights it would hide the canaries.
+
+    Parameters
+    ----------
+    n : int
+        Canaries, m.
+    n_weights : int
+        Weights of the model; no two canaries share one.
+    is_in : ndarray of bool, shape (n,)
+        Which of them are included.
+    length : float
+        C.
+    """
+
+    def __init__(
+        self, n: int, n_weights: int, is_in: NDArray[np.bool_], length: float, seed: int
+    ) -> None:
+        rng = np.random.default_rng([seed, 43])
+        self.places: _Rows = rng.choice(n_weights, n, replace=False).astype(np.int64)
+        self.planted: _Rows = np.flatnonzero(is_in)
+        self.length = length
+        self.scores = np.zeros(n)
+        self.waiting: _Rows = np.zeros(0, dtype=np.int64)
+        self._of_texts = np.zeros(n)
+
+    def __len__(self) -> int:
+        """Return the number of included canaries."""
+        return len(self.planted)
+
+    def set_batch(self, rows: _Rows) -> None:
+        """Set the included canaries that are in the batch of the next step."""
+        self.waiting = self.planted[rows]
+
+    def add_to_gradients(self, weights: Sequence[Any]) -> None:
+        """Add the batch's canaries to the summed clipped gradients, before the noise."""
+        for weight, rows, places in self._by_weight(weights, np.arange(len(self.places))):
+            self._of_texts[rows] = weight.summed_grad.view(-1)[places].double().numpy()
+        for weight, _, places in self._by_weight(weights, self.waiting):
+            weight.summed_grad.view(-1)[places] += self.length
+
+    def read(self, weights: Sequence[Any]) -> None:
+        """Add the noisy gradients of a step, less the texts' own, to the scores."""
+        for weight, rows, places in self._by_weight(weights, np.arange(len(self.places))):
+            self.scores[rows] += weight.grad.view(-1)[places].double().numpy()
+        self.scores -= self._of_texts
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the scores so far, for a checkpoint."""
+        return {"scores": self.scores}, {}
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore what `state` returned."""
+        self.scores = np.array(arrays["scores"])
+        return self
+
+    def _by_weight(
+        self, weights: Sequence[Any], rows: _Rows
+    ) -> Iterator[tuple[Any, _Rows, torch.Tensor]]:
+        """Yield each weight array with the canaries in it and their positions."""
+        start = 0
+        for weight in weights:
+            places = self.places[rows] - start
+            is_here = (places >= 0) & (places < weight.numel())
+            if is_here.any():
+                yield weight, rows[is_here], torch.from_numpy(places[is_here])
+            start += weight.numel()
+
 
 CLIP_NORM = 1.0
 
@@ -115,6 +192,7 @@ def _batch_losses(
     rows = [encode_with_ends(tokens, text, max_length) for text in texts]
 
     def losses(network: Any, chosen: NDArray[np.int64]) -> Tensor:
+        """Return the loss of each text of a batch; set the canaries of the batch."""
         if canaries is not None:
             canaries.set_batch(chosen[chosen >= len(rows)] - len(rows))
         ids = pad_rows([rows[i] for i in chosen if i < len(rows)], torch.device("cpu"))
@@ -128,6 +206,7 @@ def _hook_canaries(optimizer: Any, canaries: GradientCanaries) -> None:
     add_noise = optimizer.add_noise
 
     def joined() -> None:
+        """Add the canaries and the noise to the gradients, then read the canaries."""
         canaries.add_to_gradients(optimizer.params)
         add_noise()
         canaries.read(optimizer.params)

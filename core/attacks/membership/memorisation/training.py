@@ -80,15 +80,18 @@ def train_network(
     record = EpochRecord()
 
     def loss_of(chosen: NDArray[np.int64]) -> Tensor:
+        """Return the mean loss of a batch of texts."""
         network.train()
         return loss_of_texts(network, pad_rows([rows[i] for i in chosen], device))
 
     def validate() -> float:
+        """Record the measurements of an epoch; return the score, higher for better models."""
         bits = bits_a_token(network, tokens, held_out, settings.max_length)
         record.epochs.append({"bits_a_token": bits, **measure(network)})
         return -bits
 
     def format_score(score: float) -> str:
+        """Describe the latest epoch, or else its bits per token, for progress messages."""
         return (describe and describe(record.epochs)) or f"{-score:.2f} bits a token held out"
 
     apart = {"seed": seed, "texts": digest_texts(texts), "size": tokens.size}

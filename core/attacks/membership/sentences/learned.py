@@ -12,9 +12,31 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from leakscope.core.attacks.membership.ranking import Ranking
-from leakscope.core.attacks.membership.sentences.similarity import pair_similarity
-from leakscope.core.errors import NotFittedError
+from leakscope.core.errors import InvalidInputError, NotFittedError
 from leakscope.core.specs import setting
+
+
+def pair_similarity(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the dot product Φ(x_a)·Φ(x_b) of each pair of sentence vectors.
+
+    Implements Song & Raghunathan (2020), §5.2, δ being the dot product (§6.4). Differs from the
+    paper: nothing.
+
+    Parameters
+    ----------
+    first, second : ndarray of float32, shape (n, d)
+
+    Examples
+    --------
+    >>> one = np.array([[1, 2], [0, 3]], dtype=np.float32)
+    >>> pair_similarity(one, one[::-1]).tolist()
+    [6.0, 6.0]
+    """
+    if first.shape != second.shape or first.ndim != 2:
+        raise InvalidInputError(
+            f"Pairs are two rows of vectors of one shape, got {first.shape} and {second.shape}."
+        )
+    return np.einsum("nd,nd->n", first, second, dtype=np.float64)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.attacks.membership.sentences.similarity import mean_by_unit
+from leakscope.core.errors import InvalidInputError
 from leakscope.core.text import words
 
 N_FOLDS = 4
@@ -68,6 +68,27 @@ def rarity(texts: Sequence[str], first: _Rows, second: _Rows) -> NDArray[np.floa
     return total / np.maximum(1, lengths[first] + lengths[second])
 
 
+def mean_by_unit(
+    scores: NDArray[np.float64], units: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the mean score of each unit, such as a book, and the units in ascending order.
+
+    Implements Song & Raghunathan (2020), Alg. 5, step 11: (1/|Δ|) Σ_{δ_i ∈ Δ} δ_i, Δ being the
+    similarities of a book's consecutive sentences. Differs from the paper: nothing.
+
+    Examples
+    --------
+    >>> means, books = mean_by_unit(np.array([1.0, 2.0, 5.0]), np.array([7, 7, 3]))
+    >>> means.tolist(), books.tolist()
+    ([5.0, 1.5], [3, 7])
+    """
+    if scores.shape != units.shape:
+        raise InvalidInputError(f"{len(units)} units for {len(scores)} scores.")
+    books, places = np.unique(units, return_inverse=True)
+    sums = np.bincount(places, weights=scores, minlength=len(books))
+    return sums / np.bincount(places, minlength=len(books)), books
+
+
 def mean_by_book(
     scores: NDArray[np.float64], documents: _Rows, groups: _Rows
 ) -> tuple[NDArray[np.float64], _Rows, _Rows, _Rows]:
@@ -113,6 +134,7 @@ def cross_fitted_scores(
     def scores(
         knows: NDArray[np.bool_], asked: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Fit on known pairs; return standardised scores of pairs under attack and asked for."""
         fitted = attack().fit(first[knows], second[knows], members[knows])
         under_attack = fitted.score(first[~labelled], second[~labelled])
         own = fitted.score(first[asked], second[asked]) if asked.any() else under_attack[:0]

@@ -1,5 +1,5 @@
 """Classifiers to attack, and their shadow models: several of one kind are trained at once.
 
-Reading order: training_batch, linear with heads, networks (training in parallel), lstm with
+Reading order: training_batch, heads, networks (training in parallel), lstm with
 tokens, transformer.
 """

@@ -1,17 +1,24 @@
-"""Many multinomial logistic regressions on the same features, solved together."""
+"""Linear heads on frozen vectors: the fast target, of which hundreds are solved together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
+from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.cache import CachedEncoder
 from leakscope.core.errors import InvalidInputError
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.specs import setting, validate_settings
 from leakscope.core.training.devices import fast_dtype, pick_device
+from leakscope.core.vectors import is_sparse
 
 _MOST_CELLS = 2**20
 """Rows × models × classes in memory at once, to fit a processor's cache."""
@@ -292,3 +299,71 @@ def _select_by_model(chosen: Tensor, old: Tensor, new: Tensor) -> Tensor:
     Models are the second of three axes, or the first of two.
     """
     return torch.where(chosen[:, None], old, new)
+
+
+def frozen_vectors(
+    encoder: str, texts: Sequence[str], max_length: int, on_progress: OnProgress
+) -> NDArray[np.float32]:
+    """Return the encoder's cached vectors of the first `max_length` words of each text.
+
+    Raises
+    ------
+    InvalidInputError
+        They are sparse.
+    """
+    cut = [" ".join(text.split()[:max_length]) for text in texts]
+    return check_dense(encoder, CachedEncoder(load_encoder(encoder)).encode(cut, on_progress))
+
+
+def check_dense(encoder: str, vectors: Vectors) -> NDArray[np.float32]:
+    """Return an encoder's vectors; raise InvalidInputError if they are sparse."""
+    if is_sparse(vectors):
+        raise InvalidInputError(
+            f"{encoder} makes sparse vectors, but heads need dense ones. Choose another encoder."
+        )
+    return vectors
+
+
+@dataclass
+class LinearHeads:
+    """Target classifiers: multinomial logistic regression on the vectors of a frozen encoder.
+
+    Differs from Shejwalkar et al. (2021): they fine-tune all of BERT; here the encoder is frozen,
+    so that members are in the head alone.
+    """
+
+    encoder: str = setting("minilm", "encoder of the vectors, by name")
+    max_length: int = setting(128, "words read per text", low=1)
+    c: float = setting(10.0, "inverse strength of the penalty, as scikit-learn's C", low=1e-6)
+    patience: int = setting(
+        3, "steps without better validation accuracy before stopping; 0: solve", low=0
+    )
+    most_steps: int = setting(200, "passes over the vectors at most", low=2)
+    answers_: NDArray[np.float32] = field(init=False, repr=False, compare=False)
+    heads_: Heads = field(init=False, repr=False, compare=False)
+
+    def fit(
+        self,
+        batch: TrainingBatch,
+        *,
+        on_progress: OnProgress = no_progress,
+        checkpoint_dir: str | None = None,
+    ) -> Self:
+        """Encode the texts (cached) and solve all models at once, in seconds."""
+        del checkpoint_dir
+        validate_settings(self)
+        vectors = frozen_vectors(
+            self.encoder, batch.texts, self.max_length, lambda done, m: on_progress(0.8 * done, m)
+        )
+        solving = Solving(c=self.c, patience=self.patience, most_steps=self.most_steps)
+        self.heads_ = fit_heads(
+            vectors,
+            batch.labels,
+            batch.n_classes,
+            batch.trained,
+            batch.validated,
+            solving,
+            lambda done: on_progress(0.8 + 0.2 * min(done, 1.0), "Solving the heads"),
+        )
+        self.answers_ = self.heads_.probabilities(vectors)
+        return self

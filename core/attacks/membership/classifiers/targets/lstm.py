@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from leakscope.core.attacks.membership.classifiers.targets.networks import (
-    Recipe,
     TrainingTask,
     train_in_parallel,
 )
@@ -21,7 +19,7 @@ from leakscope.core.attacks.membership.classifiers.targets.training_batch import
 from leakscope.core.encoders.dual.network import pool
 from leakscope.core.encoders.dual.word_tokens import PAD
 from leakscope.core.protocols import OnProgress, no_progress
-from leakscope.core.specs import setting, settings_of, validate_settings
+from leakscope.core.specs import setting, validate_settings
 from leakscope.core.training.devices import pick_device
 
 
@@ -77,23 +75,17 @@ class LSTMs:
         ids, lengths = torch.from_numpy(rows).to(pick_device()), (rows != PAD).sum(1)
 
         def make(model: int) -> LSTMClassifier:
+            """Build the untrained network of one model from its own seed."""
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(1000 * batch.seed + model)
                 return LSTMClassifier(n_tokens, batch.n_classes, self.dimension, self.hidden)
 
         def logits(network: nn.Module, chosen: NDArray[np.int64]) -> Tensor:
+            """Return the class logits of the chosen texts."""
             found: Tensor = network(ids[chosen, : int(lengths[chosen].max())])
             return found
 
         networks = [make(model) for model in range(batch.n_models)]  # before threads: one RNG
-        recipe = Recipe(
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            patience=self.patience,
-            identity={name: getattr(self, name) for name in settings_of(type(self))},
-        )
-        task = TrainingTask(batch, networks.__getitem__, logits, lengths)
-        folder = None if checkpoint_dir is None else Path(checkpoint_dir)
-        self.answers_ = train_in_parallel(task, recipe, folder, on_progress)
+        task = TrainingTask(self, batch, networks.__getitem__, logits, lengths)
+        self.answers_ = train_in_parallel(task, checkpoint_dir, on_progress)
         return self

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from torch.nn import functional as F
 
 from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
 from leakscope.core.protocols import OnProgress
+from leakscope.core.specs import settings_of
 from leakscope.core.storage.artifacts import save_artifact
 from leakscope.core.training.checkpoint import load_finished
 from leakscope.core.training.devices import pick_device
@@ -31,33 +31,15 @@ from leakscope.core.training.loop import LengthBatchedLoop, train
 _ANSWER_ROWS = 256
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """Training settings of each network.
-
-    Parameters
-    ----------
-    identity : dict
-        The settings; a checkpoint with other settings is refused.
-    side_by_side : bool
-        Whether several are trained at the same time, one on each processor.
-    """
-
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    patience: int
-    identity: dict[str, Any]
-    clip_norm: float = 1.0
-    side_by_side: bool = True
-
-
 @dataclass(frozen=True, eq=False)
 class TrainingTask:
     """The networks to train: one for each model, all over the same texts.
 
     Attributes
     ----------
+    settings : object
+        The dataclass of settings: epochs, batch_size, learning_rate and patience. A checkpoint with
+        other settings is refused.
     make : callable
         Returns the untrained network of a model number, with seeded weights.
     logits : callable
@@ -66,6 +48,7 @@ class TrainingTask:
         Of the texts, in tokens.
     """
 
+    settings: Any
     batch: TrainingBatch
     make: Callable[[int], nn.Module]
     logits: Callable[[nn.Module, NDArray[np.int64]], Tensor]
@@ -73,12 +56,21 @@ class TrainingTask:
 
 
 def train_in_parallel(
-    task: TrainingTask, recipe: Recipe, folder: Path | None, on_progress: OnProgress
+    task: TrainingTask,
+    checkpoint_dir: str | None,
+    on_progress: OnProgress,
+    *,
+    side_by_side: bool = True,
 ) -> NDArray[np.float32]:
     """Train all models and return their probabilities for all texts, (n_models, n, n_classes).
 
     Where several are trained at the same time, each uses one thread: a step of a small network is
     too short to be split over threads.
+
+    Parameters
+    ----------
+    side_by_side : bool
+        Whether several are trained at the same time, one on each processor.
 
     Raises
     ------
@@ -92,37 +84,29 @@ def train_in_parallel(
     shares = _CombinedProgress(n_models, on_progress)
 
     def one(model: int) -> NDArray[np.float32]:
-        place = None if folder is None else folder / f"model-{model}"
-        return _ModelTraining(task, recipe, model, place).answers(shares.of(model))
+        """Return the probabilities of one model for all texts."""
+        place = None if checkpoint_dir is None else Path(checkpoint_dir) / f"model-{model}"
+        return _ModelTraining(task, model, place).answers(shares.of(model))
 
-    if not recipe.side_by_side:
+    if not side_by_side:
         return np.stack([one(model) for model in range(n_models)])
-    with _threads_restored(), ThreadPoolExecutor(n_threads, initializer=_use_one_thread) as pool:
-        futures = [pool.submit(one, model) for model in range(n_models)]
-        wait(futures, return_when=FIRST_EXCEPTION)
-        shares.is_stopped = True  # stop those still running if one failed
-        for future in futures:
-            future.cancel()
-        faults = [f.exception() for f in futures if not f.cancelled()]
+    before = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(
+            n_threads, initializer=torch.set_num_threads, initargs=(1,)
+        ) as pool:
+            futures = [pool.submit(one, model) for model in range(n_models)]
+            wait(futures, return_when=FIRST_EXCEPTION)
+            shares.is_stopped = True  # stop those still running if one failed
+            for future in futures:
+                future.cancel()
+            faults = [f.exception() for f in futures if not f.cancelled()]
+    finally:
+        torch.set_num_threads(before)
     for fault in faults:
         if fault is not None and not isinstance(fault, _StoppedBesideError):
             raise fault
     return np.stack([future.result() for future in futures])
-
-
-def _use_one_thread() -> None:
-    """Limit this worker thread to one PyTorch thread."""
-    torch.set_num_threads(1)
-
-
-@contextmanager
-def _threads_restored() -> Iterator[None]:
-    """Restore the number of PyTorch threads after parallel training."""
-    before = torch.get_num_threads()
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class _StoppedBesideError(Exception):
@@ -141,6 +125,7 @@ class _CombinedProgress:
         """Return the progress callback of one model."""
 
         def report(fraction: float, message: str) -> None:
+            """Report the mean progress of all models; stop if another model failed."""
             if self.is_stopped:
                 raise _StoppedBesideError
             with self._lock:
@@ -154,16 +139,20 @@ class _CombinedProgress:
 class _ModelTraining:
     """The training of one model: its rows, checkpoint and stored outputs."""
 
-    def __init__(self, task: TrainingTask, recipe: Recipe, model: int, folder: Path | None) -> None:
-        self.task, self.recipe, self.model, self.folder = task, recipe, model, folder
+    def __init__(self, task: TrainingTask, model: int, folder: Path | None) -> None:
+        self.task, self.model, self.folder = task, model, folder
         batch = task.batch
         self.rows = np.flatnonzero(batch.trained[model])
         self.held = np.flatnonzero(batch.validated[model])
-        self.identity = {"lesson": batch.digest, "model": model, **recipe.identity}
+        settings = {name: getattr(task.settings, name) for name in settings_of(type(task.settings))}
+        self.identity = {"lesson": batch.digest, "model": model, **settings}
 
     def answers(self, on_progress: OnProgress) -> NDArray[np.float32]:
         """Return the model's probabilities for all texts, trained now or loaded if stored."""
-        kept = self._stored_answers()
+        batch = self.task.batch
+        kept = load_finished(
+            self.folder, "identity", self.identity, lambda a, _: batch.answers_in(a, of_one=True)
+        )
         if kept is None:
             kept = self._train(on_progress)
             if self.folder is not None:
@@ -172,52 +161,44 @@ class _ModelTraining:
         on_progress(1.0, "trained")
         return kept
 
-    def _stored_answers(self) -> NDArray[np.float32] | None:
-        """Load the stored outputs of a finished run; None if there are none."""
-        batch = self.task.batch
-        return load_finished(
-            self.folder, "identity", self.identity, lambda a, _: batch.answers_in(a, of_one=True)
-        )
-
     def _train(self, on_progress: OnProgress) -> NDArray[np.float32]:
         """Train the network with early stopping and return its probabilities for all texts."""
         network = self.task.make(self.model).to(pick_device())
         labels = torch.from_numpy(self.task.batch.labels).to(pick_device())
 
         def loss(rows: NDArray[np.int64]) -> Tensor:
+            """Return the mean cross-entropy of training rows."""
             network.train()
             chosen = self.rows[rows]
             return F.cross_entropy(self.task.logits(network, chosen), labels[chosen])
 
         def validate() -> float:
+            """Return the accuracy on the validation texts."""
             predicted = self._probabilities(network, self.held).argmax(1)
             return float((predicted == self.task.batch.labels[self.held]).mean())
 
         fused = pick_device().type in ("cpu", "cuda")
         optimizer = torch.optim.AdamW(
-            network.parameters(), lr=self.recipe.learning_rate, weight_decay=0.0, fused=fused
+            network.parameters(), lr=self.task.settings.learning_rate, weight_decay=0.0, fused=fused
         )
-        train(network, optimizer, loss, validate, self._loop(), on_progress)
-        return self._probabilities(network, np.arange(len(labels)))
-
-    def _loop(self) -> LengthBatchedLoop:
-        """Return the training loop of this model."""
-        recipe, seed = self.recipe, self.task.batch.seed
-        return LengthBatchedLoop(
+        settings = self.task.settings
+        loop = LengthBatchedLoop(
             n=len(self.rows),
-            epochs=recipe.epochs,
-            batch_size=recipe.batch_size,
-            seed=1000 * seed + self.model,
+            epochs=settings.epochs,
+            batch_size=settings.batch_size,
+            seed=1000 * self.task.batch.seed + self.model,
             identity=self.identity,
-            clip_norm=recipe.clip_norm,
-            patience=recipe.patience or recipe.epochs,
-            keep_best=bool(recipe.patience),
+            clip_norm=1.0,
+            patience=settings.patience or settings.epochs,
+            keep_best=bool(settings.patience),
             is_half=False,
             say_score="best validation accuracy {:.3f}".format,
             unit="texts",
             checkpoint_dir=None if self.folder is None else self.folder / "run",
             lengths=self.task.lengths[self.rows],
         )
+        train(network, optimizer, loss, validate, loop, on_progress)
+        return self._probabilities(network, np.arange(len(labels)))
 
     @torch.inference_mode()
     def _probabilities(self, network: nn.Module, rows: NDArray[np.int64]) -> NDArray[np.float32]:

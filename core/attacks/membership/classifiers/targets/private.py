@@ -9,17 +9,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.attacks.membership.classifiers.targets.heads import check_dense, frozen_vectors
 from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
-from leakscope.core.encoders import load_encoder
-from leakscope.core.encoders.cache import CachedEncoder
-from leakscope.core.errors import InvalidInputError
 from leakscope.core.protocols import OnProgress, Vectors, no_progress
 from leakscope.core.specs import setting, settings_of, validate_settings
 from leakscope.core.storage.artifacts import save_artifact
 from leakscope.core.training.accounting import Privacy
 from leakscope.core.training.checkpoint import load_finished
 from leakscope.core.training.private_heads import HeadSettings, fit_head
-from leakscope.core.vectors import is_sparse
 
 
 @dataclass
@@ -45,9 +42,9 @@ class PrivateHeads(HeadSettings):
     ) -> Self:
         """Encode the texts and train all models in turn; finished models are loaded."""
         validate_settings(self)
-        encoder = CachedEncoder(load_encoder(self.encoder))
-        cut = [" ".join(text.split()[: self.max_length]) for text in batch.texts]
-        vectors = encoder.encode(cut, lambda done, message: on_progress(0.5 * done, message))
+        vectors = frozen_vectors(
+            self.encoder, batch.texts, self.max_length, lambda done, m: on_progress(0.5 * done, m)
+        )
         return self.fit_vectors(
             batch, vectors, on_progress=on_progress, checkpoint_dir=checkpoint_dir
         )
@@ -67,17 +64,13 @@ class PrivateHeads(HeadSettings):
         InvalidInputError
             They are sparse.
         """
-        if is_sparse(vectors):
-            raise InvalidInputError(
-                f"{self.encoder} makes sparse vectors, but heads need dense ones. Choose "
-                "another encoder."
-            )
+        dense = check_dense(self.encoder, vectors)
         folder = None if checkpoint_dir is None else Path(checkpoint_dir)
         found = []
         for model in range(batch.n_models):
             on_progress(0.5 + 0.5 * model / batch.n_models, f"Training model {model + 1}")
             place = None if folder is None else folder / f"model-{model}"
-            found.append(self._train_model(batch, model, vectors, place))
+            found.append(self._train_model(batch, model, dense, place))
         self.answers_ = np.stack([answers for answers, _ in found])
         self.privacy_ = [privacy for _, privacy in found]
         return self
@@ -111,6 +104,7 @@ def _stored_model(
     """Load a finished model's probabilities and privacy; None if not stored."""
 
     def made(arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Any:
+        """Return the stored probabilities and the privacy spent on them."""
         spent, answers = meta["privacy"], batch.answers_in(arrays, of_one=True)
         return answers, None if spent is None else Privacy.from_dict(spent)
 

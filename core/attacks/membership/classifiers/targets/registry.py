@@ -38,7 +38,7 @@ TARGETS: Mapping[str, TargetEntry] = {
         "Linear head",
         "Logistic regression on the vectors of a frozen encoder.",
         "baseline",
-        f"{_HERE}.linear:LinearHeads",
+        f"{_HERE}.heads:LinearHeads",
         formula=r"p(y \mid x) = \text{softmax}(W^\top \Phi(x) + b)_y",
         stands_on="encoder",
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from leakscope.core.attacks.membership.classifiers.targets.networks import (
-    Recipe,
     TrainingTask,
     train_in_parallel,
 )
@@ -21,7 +19,7 @@ from leakscope.core.encoders.dual.training import seed_device
 from leakscope.core.encoders.minilm import minilm_folder
 from leakscope.core.encoders.sbert.trainable import TrainableTransformer
 from leakscope.core.protocols import OnProgress, no_progress
-from leakscope.core.specs import setting, settings_of, validate_settings
+from leakscope.core.specs import setting, validate_settings
 from leakscope.core.training.devices import fast_dtype
 
 
@@ -74,24 +72,17 @@ class Transformers:
         lengths = np.array([len(text.split()) for text in batch.texts], dtype=np.int64)
 
         def make(model: int) -> _Classifier:
+            """Build the untrained network of one model from its own seed."""
             torch.manual_seed(1000 * batch.seed + model)
             return _Classifier(self._pretrained(), batch.n_classes)
 
         def logits(network: nn.Module, chosen: NDArray[np.int64]) -> Tensor:
+            """Return the class logits of the chosen texts."""
             found: Tensor = network([batch.texts[i] for i in chosen])
             return found
 
-        recipe = Recipe(
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            patience=self.patience,
-            identity={name: getattr(self, name) for name in settings_of(type(self))},
-            side_by_side=False,
-        )
-        task = TrainingTask(batch, make, logits, lengths)
-        folder = None if checkpoint_dir is None else Path(checkpoint_dir)
-        self.answers_ = train_in_parallel(task, recipe, folder, on_progress)
+        task = TrainingTask(self, batch, make, logits, lengths)
+        self.answers_ = train_in_parallel(task, checkpoint_dir, on_progress, side_by_side=False)
         return self
 
     def _pretrained(self) -> TrainableTransformer:
