@@ -1,11 +1,10 @@
-"""One sentence behind a defence or chain: the released text and the stored vector.
+"""One sentence behind a defence or chain: the released text, the stored vector, and an attacker.
 
 Both come from the same draw: the vector is that of the shown text. If only vectors change, an
-attacker maps them back by a linear map learned on other protected texts; for released tokens see
-`leakscope.core.defences.tried`. Trained defences are used as they ship.
-
-It recovers the most likely original tokens instead of taking the released ones; see
-`leakscope.core.attacks.inversion.released_tokens.posterior`.
+attacker maps them back by a linear map learned on other protected texts; for released tokens,
+`fit_posterior_attack` recovers the most likely original tokens instead of taking the released ones
+(`leakscope.core.attacks.inversion.released_tokens.posterior`). Trained defences are used as they
+ship.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ distribution; means over the vocabulary vary more than independent draws would l
 several draw sets show. Shared draws are for statistics: `metric_dp` draws new noise for every
 token.
 
-No pruning: a GPU reads all lines of a token and 1,000 draws (118 MB for MiniLM) faster than it
-would decide which to skip. Slower than the compiled walk on a CPU.
+On a GPU nothing is pruned: it reads all lines of a token and 1,000 draws (118 MB for MiniLM) faster
+than it would decide which to skip. On a CPU that is slower than the compiled walk.
 """
 
 from __future__ import annotations

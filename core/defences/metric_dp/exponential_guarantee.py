@@ -7,7 +7,8 @@ For tokens x and x' and every output y: P[M(x) = y] ≤ exp(E)·P[M(x') = y] wit
 - SanText+: E = ε·d(x, x') + ln(1/p) for outputs y that are sensitive; no bound for the others;
 - CusText: E = ε where x and x' share their output set; no bound else.
 
-`scripts/deniability_distances.py` writes them.
+`scripts/deniability_distances.py` writes the distances that ship, so that guarantees are shown
+without loading the encoder.
 """
 
 from __future__ import annotations

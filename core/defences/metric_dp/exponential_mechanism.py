@@ -7,20 +7,20 @@ occurrences of a token, in blocks; each occurrence is drawn independently.
 Numbers are float64 throughout. A draw inverts the cumulative distribution at a uniform number of 53
 bits, so an outcome rarer than about 2⁻⁵³ may never come out: the guarantees hold as far as that.
 
-The chances of a token's replacements cost a product with all candidates; a further draw from them
-costs next to nothing. Draws are independent of each other whenever they are made, so those that a
-call leaves over serve the calls that follow. None is used twice.
+`SampleBuffer`: the chances of a token's replacements cost a product with all candidates; a further
+draw from them costs next to nothing. Draws are independent of each other whenever they are made, so
+those that a call leaves over serve the calls that follow. None is used twice.
 
-Implements Yue et al. (2021), "Differential privacy for text analytics via natural text
-sanitization": P[M(x) = y] ∝ exp(−½·ε·d(x, y)) over the vocabulary. For all x, x', y it holds that
-P[M(x) = y] ≤ exp(ε·d(x, x'))·P[M(x') = y]: half of that by the numerator, half by the sum over y.
-SanText+ takes some tokens to be sensitive. These are replaced as in SanText, by sensitive ones; the
-others so with probability p, and are left as they are otherwise.
+`SanText` and `SanTextPlus` implement Yue et al. (2021), "Differential privacy for text analytics
+via natural text sanitization": P[M(x) = y] ∝ exp(−½·ε·d(x, y)) over the vocabulary. For all x, x',
+y it holds that P[M(x) = y] ≤ exp(ε·d(x, x'))·P[M(x') = y]: half of that by the numerator, half by
+the sum over y. SanText+ takes some tokens to be sensitive. These are replaced as in SanText, by
+sensitive ones; the others so with probability p, and are left as they are otherwise.
 Differs from the papers: word pieces in the place of words, so that none is out of vocabulary. What
 is sensitive is judged by the sentences that ship, never by the texts that are to be protected.
 
-Implements Carvalho et al. (2023), "TEM: high utility metric differential privacy on text". The
-candidates within γ of x compete with the score −d(x, y), all others together as one candidate ⊥
+`TEM` implements Carvalho et al. (2023), "TEM: high utility metric differential privacy on text".
+The candidates within γ of x compete with the score −d(x, y), all others together as one candidate ⊥
 with the score −γ + (2/ε)·ln n_others; Gumbel noise of scale 2/ε is added to each, the greatest
 wins, and where that is ⊥, one of the others is drawn evenly. γ = (2/ε)·ln((1−β)(|V|−1)/β), so that
 with probability 1−β at least, the replacement lies within γ.
@@ -28,7 +28,7 @@ Differs from the paper: it is drawn in one step. The greatest of n_others Gumbel
 location −γ is one of location −γ + (2/ε)·ln n_others, and each is the greatest equally often, so
 that the above is P[M(x) = y] ∝ exp(−½·ε·min(d(x, y), γ)) exactly.
 
-The guarantee: min(d, γ) differs between x and x' by min(d(x, x'), γ) at most, hence
+The guarantee of TEM: min(d, γ) differs between x and x' by min(d(x, x'), γ) at most, hence
 P[M(x) = y] ≤ exp(ε·min(d(x, x'), γ))·P[M(x') = y]: the paper's bound, and for far tokens a better.
 """
 

@@ -1,4 +1,4 @@
-"""The mechanisms of d_χ-privacy: text to text, token representation, sequence representation.
+"""Mechanisms of d_χ-privacy: text to text (also ranked), token and sequence representation.
 
 Implements Qu et al. (2021), §3 and §4: a mechanism M is η·d_χ-private where
 P[M(x) = y] ≤ exp(η·d(x, x'))·P[M(x') = y] for all x, x', y (Eq. 2). Here d is the Euclidean
@@ -8,12 +8,12 @@ Every word piece of a text is replaced or perturbed, including unknown tokens an
 typed by hand. Not covered: the *number* of word pieces is visible, and [CLS] and [SEP], which the
 encoder adds to every text, stay unchanged.
 
-After Asghar et al. (2024), "d_χ-privacy for text and the curse of dimensionality"
-(arXiv 2411.13784): in many dimensions noise returns either the very token or one unrelated to it,
-hardly ever a near one. Their remedy is a post-processing: all candidates are ranked by their
-distance to the noisy vector, and that of rank i = 0, 1, … is released with probability
-∝ exp(−c·ε·i). As neither rank nor draw depends on the input, the noise's d_χ-privacy guarantee (Qu
-et al. 2021, Eq. 2) still holds.
+Ranked text to text is after Asghar et al. (2024), "d_χ-privacy for text and the curse of
+dimensionality" (arXiv 2411.13784): in many dimensions noise returns either the very token or one
+unrelated to it, hardly ever a near one. Their remedy is a post-processing: all candidates are
+ranked by their distance to the noisy vector, and that of rank i = 0, 1, … is released with
+probability ∝ exp(−c·ε·i). As neither rank nor draw depends on the input, the noise's d_χ-privacy
+guarantee (Qu et al. 2021, Eq. 2) still holds.
 Differs from the paper: η is its ε, and c has a default of our own. The form of the probability is
 that of code which its authors published with later work: docs/decisions/0024 says so.
 """

@@ -4,10 +4,9 @@ The score of a candidate u for a query q is q·u − ½‖u‖²: the greatest i
 product has a bounded error, so that no excluded candidate can be the nearest, and the few remaining
 candidates are compared exactly.
 
-It reads a few numbers of large arrays, which would cost more to gather than to read.
-
-A piece of many small steps, some of them sequential, would otherwise make processors wait for each
-other at every step.
+The compiled loop that does so reads a few numbers of large arrays, which would cost more to gather
+than to read. Pieces of queries are mapped over threads, one processor each: a piece has many small
+steps, at each of which processors would otherwise wait for each other.
 """
 
 from __future__ import annotations
