@@ -27,9 +27,9 @@ CHAINS = (
 )
 TEXT = "the minister and the river"
 ELSEWHERE = {"audit", "study tradeoff", "study reconstruct", "study listed", "study replacements"}
-"""Whose chains tests/test_audit_options.py, tests/test_contract_defences.py, tests/test_reconstruct.py and
-tests/test_listed.py measure; the last one counts token for token, and refuses them
-(tests/test_deniability_study.py)."""
+"""Whose chains tests/test_audit_options.py, tests/test_contract_defences.py,
+tests/test_reconstruct.py and tests/test_listed.py measure; the last one counts token for token, and
+refuses them (tests/test_deniability_study.py)."""
 
 
 @pytest.fixture(autouse=True)
