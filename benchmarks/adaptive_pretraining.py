@@ -21,8 +21,7 @@ from torch import Tensor, nn
 
 from benchmarks import Measurement
 from leakscope.core.corpora import bundled_sentences
-from leakscope.core.defences.trained.adaptive import AdaptivePretraining
-from leakscope.core.defences.trained.under_noise.masked_network import MaskedHead
+from leakscope.core.defences.trained.adaptive import AdaptivePretraining, MaskedHead
 from leakscope.core.defences.trained.under_noise.masking import Masking
 from leakscope.core.defences.trained.under_noise.pieces import Pieces
 from leakscope.core.defences.trained.under_noise.readers import Received

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from benchmarks import Measurement
-from leakscope.core.defences.metric_dp.neighbours.quantized_nearest import fast_format
+from leakscope.core.defences.metric_dp.neighbours.nearest import fast_format
 from leakscope.core.protocols import Vectors, WhiteBoxEncoder
 from leakscope.core.training.devices import fast_dtype
 

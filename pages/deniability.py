@@ -12,8 +12,7 @@ from leakscope.core.findings.prose import plain
 from leakscope.core.text import check_text
 from leakscope.dashboard import cache
 from leakscope.dashboard.address import Address
-from leakscope.dashboard.deniability import choice, explain, state, views
-from leakscope.dashboard.deniability.eta import draw_again_button, eta_slider
+from leakscope.dashboard.deniability import state, views
 from leakscope.dashboard.inversion.pinned import is_typed
 from leakscope.dashboard.server import compiling
 from leakscope.dashboard.story.pinning import PinnedView, pin_button
@@ -47,9 +46,9 @@ if not is_presenting():
     controls.sentence_input()
     encoded = st.container()
     samples = controls.sample_buttons()
-eta = eta_slider(encoder.dimension)
+eta = views.eta_slider(encoder.dimension)
 with st.container() if is_presenting() else samples:
-    draw_again_button()
+    views.draw_again_button()
 if not is_presenting():
     with samples.popover(
         "Encoder", icon=":material/memory:", help="The encoder whose tokens are protected"
@@ -127,12 +126,12 @@ if statistics is None:
 else:
     vocabulary, geometry = statistics
     with which:
-        choice.eta_choice_card(vocabulary, on, steps, typed)
+        views.eta_choice_card(vocabulary, on, steps, typed)
     with whole:
         views.vocabulary_cards(vocabulary, geometry, eta)
 with words:
     views.replacements_card()
 views.downloads(typed, on, eta, found, sentence.n_draws)
 command_button("deniability", *finding.commands, "replacements")
-explain.how_it_is_computed(guarantees_of(MECHANISM, eta, typed, on), eta)
-explain.caveats()
+views.how_it_is_computed(guarantees_of(MECHANISM, eta, typed, on), eta)
+views.caveats()

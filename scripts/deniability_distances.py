@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from leakscope.core.defences.metric_dp.distances import TokenDistances
-from leakscope.core.defences.metric_dp.encoder_guarantee import (
+from leakscope.core.defences.metric_dp.distances import (
     EXAMPLE,
+    TokenDistances,
     bundled_distances,
     measured_distances,
 )
-from leakscope.core.defences.metric_dp.shipped_distances import SHIPPED, ShippedDistances
+from leakscope.core.defences.metric_dp.exponential_guarantee import SHIPPED, ShippedDistances
 from leakscope.core.encoders import load_encoder
 from leakscope.core.protocols import Encoder
 from leakscope.core.storage.artifacts import write_json

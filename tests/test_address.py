@@ -20,7 +20,7 @@ from leakscope.dashboard.address import Address, NotOffered, Parameter
 from leakscope.dashboard.attributes import state as attributes
 from leakscope.dashboard.audit import state as audit
 from leakscope.dashboard.deniability import state as deniability
-from leakscope.dashboard.deniability.eta import eta_steps
+from leakscope.dashboard.deniability.views import eta_steps
 from leakscope.dashboard.inversion import state as inversion
 from leakscope.dashboard.membership import state as membership
 from leakscope.dashboard.memorisation import state as memorisation

@@ -23,9 +23,8 @@ from leakscope.core.defences.trained.adversarial import (
     similarity_loss,
 )
 from leakscope.core.defences.trained.adversarial_dual import AdversarialLSTM
-from leakscope.core.defences.trained.adversarial_game import AdversarialGame
+from leakscope.core.defences.trained.adversarial_game import AdversarialGame, WordAdversary
 from leakscope.core.defences.trained.leace import Leace, fit_eraser
-from leakscope.core.defences.trained.word_adversary import WordAdversary
 from leakscope.core.encoders import load_encoder
 from leakscope.core.errors import (
     ArtifactError,
@@ -217,21 +216,14 @@ def test_the_loss_that_keeps_usefulness_by_hand() -> None:
     frozen = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
     own = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
 
-    def expected() -> float:
-        losses = []
-        for a in range(3):
-            others = [b for b in range(3) if b != a]
-            wanted = [math.exp(float(frozen[a] @ frozen[b]) / 0.5) for b in others]
-            found = [math.exp(float(own[a] @ own[b]) / 0.5) for b in others]
-            losses.append(
-                -sum(
-                    w / sum(wanted) * math.log(f / sum(found))
-                    for w, f in zip(wanted, found, strict=True)
-                )
-            )
-        return sum(losses) / 3
-
-    assert similarity_loss(own, frozen, 0.5).item() == pytest.approx(expected(), rel=1e-5)
+    losses = []
+    for a in range(3):
+        others = [b for b in range(3) if b != a]
+        wanted = np.array([math.exp(float(frozen[a] @ frozen[b]) / 0.5) for b in others])
+        found = np.array([math.exp(float(own[a] @ own[b]) / 0.5) for b in others])
+        losses.append(-(wanted / wanted.sum() * np.log(found / found.sum())).sum())
+    expected = pytest.approx(sum(losses) / 3, rel=1e-5)
+    assert similarity_loss(own, frozen, 0.5).item() == expected
 
 
 # The trap, and the defence
@@ -460,22 +452,12 @@ def test_a_defence_is_trained_and_used_from_the_command_line(
     core: Any, table: Path, tiny_bert: Path, tmp_path: Path, defence: str
 ) -> None:
     out = tmp_path / "d"
-    more = ["--set", "epochs=2"] if defence == "adversarial" else []
-    given = [
-        "defend",
-        "--defence",
-        defence,
-        "--encoder",
-        f"mlm:{tiny_bert}",
-        "--texts",
-        table,
-        "--label-column",
-        "mood",
-        "--out",
-        out,
-        *more,
-    ]
-    told = core(*given, "--json").json()
+    more = "--set epochs=2" if defence == "adversarial" else ""
+    given = (
+        f"defend --defence {defence} --encoder mlm:{tiny_bert} --texts {table} "
+        f"--label-column mood --out {out} {more}"
+    )
+    told = core(f"{given} --json").json()
     assert told["encoder"] == f"defended:{out}" and told["trained_for"] == f"mlm:{tiny_bert}"
     assert told["n_texts"] == 120 and len(told["during"]) == (2 if more else 0)
     assert told["nearest_kept"]["n"] == 120 and told["nearest_kept"]["value"] > 20
@@ -484,7 +466,7 @@ def test_a_defence_is_trained_and_used_from_the_command_line(
         f"attributes --texts {table} --label-column mood --encoder defended:{out} --json"
     ).json()
     assert found["encoder"] == f"defended:{out}"
-    assert "already contains a defence" in core(*given).refusal()
+    assert "already contains a defence" in core(given).refusal()
     assert defence in core("list", "--defence", defence).out
 
 
@@ -505,17 +487,10 @@ def books(tmp_path: Path) -> Path:
     """Running text by two authors."""
     texts, _ = planted_texts(300, 7)
     path = tmp_path / "books.jsonl"
-    path.write_text(
-        "\n".join(
-            json.dumps(
-                {
-                    "text": " ".join(f"The {t.rstrip('!')} is here." for t in texts[i : i + 10]),
-                    "author": "ab"[i // 10 % 2],
-                }
-            )
-            for i in range(0, 300, 10)
-        )
-    )
+    with path.open("w") as file:
+        for i in range(0, 300, 10):
+            told = " ".join(f"The {text.rstrip('!')} is here." for text in texts[i : i + 10])
+            file.write(json.dumps({"text": told, "author": "ab"[i // 10 % 2]}) + "\n")
     return path
 
 

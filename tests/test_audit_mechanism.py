@@ -8,20 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscope.core.defences.metric_dp.audit import mechanism as audits
-from leakscope.core.defences.metric_dp.audit.by_name import N_CALLS, draw_in_processes
+from leakscope.core.defences.metric_dp.audit import choices as audits
+from leakscope.core.defences.metric_dp.audit.choices import draw_in_processes
 from leakscope.core.defences.metric_dp.audit.flaws import FLAWS, NUMBER_FLAWS, BrokenMechanism
 from leakscope.core.defences.metric_dp.audit.mechanism import (
+    CHOICE,
     KINDS,
+    N_CALLS,
     Audit,
     audit,
     defence_factory,
+    list_untested,
     make_plan,
     run_mechanism,
 )
-from leakscope.core.defences.metric_dp.audit.noise_law import law_tests, link_tests
-from leakscope.core.defences.metric_dp.audit.outputs import Stars
-from leakscope.core.defences.metric_dp.audit.untested import CHOICE, list_untested
+from leakscope.core.defences.metric_dp.audit.noise_law import Stars, law_tests, link_tests
 from leakscope.core.defences.metric_dp.noise import draw_noise
 from leakscope.core.defences.registry import DEFENCES
 from leakscope.core.errors import InvalidInputError

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from leakscope.core.defences.metric_dp.audit.noise_law import law_tests, sequence_tests
-from leakscope.core.defences.metric_dp.audit.numbers import bound_odds_of_vectors, grid_test
-from leakscope.core.defences.metric_dp.audit.pairs import audit_views
+from leakscope.core.defences.metric_dp.audit.pairs import (
+    audit_views,
+    bound_odds_of_vectors,
+    grid_test,
+)
 from leakscope.core.defences.metric_dp.noise import draw_noise
 from leakscope.core.defences.metric_dp.release import release
 

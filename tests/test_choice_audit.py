@@ -10,18 +10,20 @@ import numpy as np
 import pytest
 
 from leakscope.core.cli.privatize import MECHANISMS
-from leakscope.core.defences.metric_dp.audit.by_name import audit_named, draw_in_processes
+from leakscope.core.defences.metric_dp.audit import choices
 from leakscope.core.defences.metric_dp.audit.choice_laws import LAWS, PROMISES, reference_sets
 from leakscope.core.defences.metric_dp.audit.choices import (
     CHOICES,
     audit_choice,
+    audit_named,
     choice_factory,
     choice_plan,
+    draw_in_processes,
     settings_at,
 )
 from leakscope.core.defences.metric_dp.audit.flaws import FLAWED_CHOICES, FlawedChoice
-from leakscope.core.defences.metric_dp.ranked import draw_ranks
-from leakscope.core.defences.metric_dp.tem import tem_gamma
+from leakscope.core.defences.metric_dp.exponential_mechanism import tem_gamma
+from leakscope.core.defences.metric_dp.mechanisms import draw_ranks
 from leakscope.core.defences.registry import DEFENCES, make_defence
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.protocols import Defence
@@ -53,22 +55,22 @@ def test_broken_mechanisms_are_caught(name: str, flaw: str) -> None:
 OWN_FLAWS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "SanText without its half": (
         "santext",
-        "santext.santext_log_weights",
+        "exponential_mechanism.santext_log_weights",
         lambda d, *, epsilon: -epsilon * d,
     ),
     "SanText of squared distances": (
         "santext",
-        "santext.santext_log_weights",
+        "exponential_mechanism.santext_log_weights",
         lambda d, *, epsilon: -0.5 * epsilon * d**2,
     ),
     "SanText+ without its half": (
         "santext_plus",
-        "santext.santext_log_weights",
+        "exponential_mechanism.santext_log_weights",
         lambda d, *, epsilon: -epsilon * d,
     ),
     "SanText+ that takes all for frequent": (
         "santext_plus",
-        "santext.sensitive_tokens",
+        "exponential_mechanism.sensitive_tokens",
         lambda encoder, share, candidates: np.arange(len(encoder.tokens)) >= 12,
     ),
     "CusText by distances that are not scaled to their set": (
@@ -76,15 +78,15 @@ OWN_FLAWS: dict[str, tuple[str, str, Callable[..., Any]]] = {
         "custext.custext_log_weights",
         lambda d, *, epsilon: -0.5 * epsilon * d,
     ),
-    "TEM without γ": ("tem", "tem.tem_gamma", lambda epsilon, beta, n: 1e9),
+    "TEM without γ": ("tem", "exponential_mechanism.tem_gamma", lambda epsilon, beta, n: 1e9),
     "TEM with half of γ": (
         "tem",
-        "tem.tem_gamma",
+        "exponential_mechanism.tem_gamma",
         lambda epsilon, beta, n: np.log((1 - beta) * (n - 1) / beta) / 2,
     ),
     "ranks that fall twice as fast": (
         "text_to_text_ranked",
-        "ranked.draw_ranks",
+        "mechanisms.draw_ranks",
         lambda n, fall, most, rng: draw_ranks(n, 2 * fall, most, rng),
     ),
 }
@@ -123,16 +125,11 @@ def test_the_command_passes_the_mechanism_and_fails_for_a_broken_one(
     (only,) = core(*given, "--json").json()["audits"]
     assert only["mechanism"] == name and not only["is_refuted"]
 
-    def broken(name: str, strength: float) -> Any:
-        return partial(_broken, name, strength)
-
-    monkeypatch.setattr("leakscope.core.defences.metric_dp.audit.by_name.choice_factory", broken)
+    monkeypatch.setattr(
+        choices, "choice_factory", lambda name, _: partial(flawed, name, "10 % left as they are")
+    )
     told = core(*given)
     assert told.status == 2 and f"error: {name} refuted" in told.err and "p = " in told.out
-
-
-def _broken(name: str, strength: float, seed: int | None) -> FlawedChoice:
-    return FlawedChoice(name=name, flaw="10 % left as they are", strength=strength, seed=seed)
 
 
 @pytest.mark.parametrize("name", CHOICES)
@@ -190,13 +187,16 @@ def test_a_half_of_epsilon_is_all_that_may_be_lost() -> None:
 
 
 @pytest.mark.slow
-def test_other_processes_draw_on_their_own() -> None:
+def test_other_processes_draw_on_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = draw_in_processes("santext", 0, choice_plan("santext", 2.0, 0))
+    monkeypatch.setattr(choices, "draw_in_processes", lambda *_: drawn)
     found = audit_named("santext", 2.0, alpha=1e-4, has_processes=True)
     assert not found.is_refuted and "between processes" in found.p_values
-    asked = choice_plan("santext", 2.0, 0)
-    one, _ = draw_in_processes("santext", 0, asked)
-    make = choice_factory("santext", 2.0)
-    stuck = audit_choice(make, asked, elsewhere=lambda _: (one, one))
+    stuck = audit_choice(
+        choice_factory("santext", 2.0),
+        choice_plan("santext", 2.0, 0),
+        elsewhere=lambda _: (drawn[0], drawn[0]),
+    )
     assert "between processes" in stuck.refuted_by
 
 

@@ -72,14 +72,10 @@ def test_what_is_said_names_both_packages(core: Any, given: list[object]) -> Non
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        *[
-            ("--epsilon", bad, "epsilon must lie between 0.01 and 1000")
-            for bad in ("0", "-1", "nan", "inf", "1e308", "1e-9")
-        ],
-        *[
-            ("--delta", bad, "delta must lie between 0 and 1/n")
-            for bad in ("0", "-1e-5", "nan", "1e308", "1", str(1 / N))
-        ],
+        ("--epsilon", "0", "epsilon must lie between 0.01 and 1000"),
+        ("--epsilon", "nan", "epsilon must lie between 0.01 and 1000"),
+        ("--delta", "-1e-5", "delta must lie between 0 and 1/n"),
+        ("--delta", str(1 / N), "delta must lie between 0 and 1/n"),
         ("--epsilon", "much", "invalid float value"),
         ("--set", "epsilon=2", "Give epsilon with --epsilon"),
         ("--set", "delta=1e-6", "Give delta with --delta"),

@@ -190,18 +190,8 @@ def test_a_file_that_was_exchanged_is_refused(tmp_path: Path) -> None:
     text = HASHES.read_text(encoding="utf-8")
     (block,) = re.findall(rf"(?ms)^{name}==.*?(?=^[a-z]|\Z)", text)
     (tmp_path / "one.txt").write_text(block, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--no-index",
-        "--find-links",
-        str(tmp_path),
-        "--no-deps",
-        "--target",
-        str(tmp_path / "there"),
-    ]
+    options = f"--no-index --find-links {tmp_path} --no-deps --target {tmp_path / 'there'}"
+    command = [sys.executable, "-m", "pip", "install", *options.split()]
     plain = subprocess.run([*command, f"{name}=={version}"], capture_output=True, check=False)
     assert plain.returncode == 0, plain.stderr
     asked = [*command, "--upgrade", "--require-hashes", "-r", str(tmp_path / "one.txt")]

@@ -11,8 +11,7 @@ import torch
 from scipy import stats
 from threadpoolctl import threadpool_info
 
-from leakscope.core.defences.deniability.engine import DeniabilityEngine
-from leakscope.core.defences.deniability.envelopes import Envelopes
+from leakscope.core.defences.deniability.engine import DeniabilityEngine, Envelopes
 from leakscope.core.defences.deniability.sentence import DeniableSentence
 from leakscope.core.defences.deniability.vocabulary import (
     eta_grid,
@@ -22,10 +21,13 @@ from leakscope.core.defences.deniability.vocabulary import (
 )
 from leakscope.core.defences.metric_dp.candidates import candidate_ids
 from leakscope.core.defences.metric_dp.eta_grid import NAMED_ETAS
-from leakscope.core.defences.metric_dp.neighbours import quantized_nearest
-from leakscope.core.defences.metric_dp.neighbours.nearest import NearestCandidate
-from leakscope.core.defences.metric_dp.neighbours.quantized_nearest import Format
-from leakscope.core.defences.metric_dp.parallel import map_parts, parallel_map
+from leakscope.core.defences.metric_dp.neighbours import nearest as search
+from leakscope.core.defences.metric_dp.neighbours.nearest import (
+    Format,
+    NearestCandidate,
+    map_parts,
+    parallel_map,
+)
 from leakscope.core.encoders.transformer import TransformerEncoder
 from leakscope.core.errors import (
     ArtifactError,
@@ -36,15 +38,14 @@ from leakscope.core.errors import (
 
 
 def brute_force(
-    vectors: np.ndarray, known: np.ndarray, draws: np.ndarray, eta: float
+    vectors: np.ndarray, nearest: NearestCandidate, draws: np.ndarray, eta: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the places of the nearest candidate to every noisy vector, (T, S), and the noisy
-    vectors: all distances, no shortcut."""
+    vectors themselves, (T·S, n)."""
     noisy = (vectors[:, None].astype(np.float64) + draws.astype(np.float64) / eta).reshape(
         -1, vectors.shape[1]
     )
-    places = NearestCandidate(known)(noisy.astype(np.float32))
-    return places.reshape(len(vectors), len(draws)), noisy
+    return nearest(noisy.astype(np.float32)).reshape(len(vectors), len(draws)), noisy
 
 
 def gaps(noisy: np.ndarray, known: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -71,7 +72,7 @@ def envelopes(minilm_engine: DeniabilityEngine, minilm_tokens: np.ndarray) -> En
 
 
 def skip_unless_right(format: Format) -> None:
-    if format == "int8" and not quantized_nearest._multiplies_int8():
+    if format == "int8" and not search._multiplies_int8():
         pytest.skip("this processor has no products of int8")
 
 
@@ -107,13 +108,13 @@ def test_the_sieve_misses_no_nearest_candidate(
     chosen = exact[np.arange(4000), places]
     np.testing.assert_allclose(chosen, exact.max(1), rtol=1e-12, atol=1e-12)
     assert (places == exact.argmax(1)).mean() > 0.999, "but for what float64 cannot tell"
-    bounds = quantized_nearest._Scores.bounds.fget
+    bounds = search._Scores.bounds.fget
     assert bounds is not None
 
-    def without(scores: quantized_nearest._Scores) -> tuple[np.ndarray, ...]:
+    def without(scores: search._Scores) -> tuple[np.ndarray, ...]:
         return *bounds(scores)[:2], np.zeros(len(scores.unit))
 
-    monkeypatch.setattr(quantized_nearest._Scores, "bounds", property(without))
+    monkeypatch.setattr(search._Scores, "bounds", property(without))
     assert (found(queries) != places).mean() > 0.02, "without the bound it would"
 
 
@@ -128,9 +129,9 @@ def test_products_err_by_no_more_than_is_stated(format: Format, scale: float) ->
     queries = torch.from_numpy(known[:64] + scale * rng.standard_normal((64, 32))).float()
     u = torch.from_numpy(known).float()
     halves = u.double().square().sum(1) / 2
-    scores = quantized_nearest.QuantizedNearest(u, halves, format)._products(queries)
+    scores = search.QuantizedNearest(u, halves, format)._products(queries)
     products, less = (torch.cat(each).double() for each in zip(*scores.pieces, strict=True))
-    assert len(products) % quantized_nearest.GROUP == 0 and (less[500:] == torch.inf).all()
+    assert len(products) % search.GROUP == 0 and (less[500:] == torch.inf).all()
     told = products[:500].T * scores.unit[:, None] - less[:500] - scores.offset[:, None]
     exact = queries.double() @ u.double().T - halves
     off = (told - exact).abs()
@@ -226,11 +227,11 @@ def test_equals_brute_force_on_200_tokens_200_draws_7_eta(
     """Each η has every third token: all of them in turn, and every token at two η or three."""
     vectors = minilm.token_vectors.numpy()
     known = vectors[minilm_engine.candidates]
-    n_ties = 0
+    nearest, n_ties = NearestCandidate(known), 0
     for i, eta in enumerate(NAMED_ETAS):
         chosen = slice(i % 3, None, 3)
         expected, noisy = brute_force(
-            vectors[minilm_tokens[chosen]], known, minilm_engine.draws, eta
+            vectors[minilm_tokens[chosen]], nearest, minilm_engine.draws, eta
         )
         found = envelopes.places(eta)[chosen]
         wrong = np.flatnonzero(found.ravel() != expected.ravel())
@@ -267,9 +268,10 @@ def test_the_envelope_is_exact_between_the_grids_eta(
 ) -> None:
     vectors = minilm.token_vectors.numpy()
     known, chosen = vectors[minilm_engine.candidates], slice(0, 3)
+    nearest = NearestCandidate(known)
     for eta in np.exp(np.random.default_rng(2).uniform(np.log(15), np.log(200), 50)):
         expected, noisy = brute_force(
-            vectors[minilm_tokens[chosen]], known, minilm_engine.draws, eta
+            vectors[minilm_tokens[chosen]], nearest, minilm_engine.draws, eta
         )
         found = envelopes.places(eta)[chosen]
         wrong = np.flatnonzero(found.ravel() != expected.ravel())
@@ -311,9 +313,9 @@ def test_a_token_that_is_no_candidate_starts_at_its_nearest(minilm: TransformerE
     whole = candidate_ids(minilm, "whole")
     engine = DeniabilityEngine(vectors, whole, n_draws=60, seed=0)
     pieces = np.setdiff1d(candidate_ids(minilm), whole)[:8]
-    found = engine.envelopes(pieces)
+    found, nearest = engine.envelopes(pieces), NearestCandidate(vectors[engine.candidates])
     for eta in (40.0, 90.0, 1e6):
-        expected, _ = brute_force(vectors[pieces], vectors[engine.candidates], engine.draws, eta)
+        expected, _ = brute_force(vectors[pieces], nearest, engine.draws, eta)
         assert (found.places(eta) != expected).sum() <= 1
         assert (found.n_w(eta) == 0).all()
 

@@ -14,26 +14,21 @@ from leakscope.core.defences.deniability.eta_choice import (
 from leakscope.core.defences.deniability.vocabulary import VocabularyDeniability
 from leakscope.core.encoders.transformer import TransformerEncoder
 from leakscope.core.errors import InvalidInputError
+from leakscope.core.findings.deniability import describe_scales, outlook
+from leakscope.core.results import Interval, Score
+from leakscope.core.studies.tradeoff.summary import Point, Tradeoff, measured_etas, shipped_tradeoff
 
 
 @pytest.fixture
 def found() -> VocabularyDeniability:
     """Three tokens, four η, a hundred draws, counted by hand."""
-    return VocabularyDeniability(
-        encoder="hand",
-        fingerprint="",
-        candidates="regular",
+    n_w = np.array([[0, 10, 50, 99], [5, 20, 60, 100], [10, 60, 90, 100]], np.uint16)
+    return replace(
+        _counted(n_w),
         n_draws=100,
-        seeds=(0,),
-        seconds=0.0,
         tokens=np.array([2, 5, 9]),
         etas=np.array([10.0, 20.0, 40.0, 80.0]),
-        n_w=np.array([[0, 10, 50, 99], [5, 20, 60, 100], [10, 60, 90, 100]], np.uint16),
         s_w=np.array([[90, 70, 30, 2], [80, 50, 20, 1], [70, 30, 8, 1]], np.uint16),
-        ranks=np.array([100]),
-        eta_at_rank=np.array([[90.0], [70.0], [60.0]], np.float32),
-        mean_n_w=np.zeros((1, 4)),
-        mean_s_w=np.zeros((1, 4)),
     )
 
 
@@ -169,3 +164,83 @@ def test_counts_every_token_of_a_corpus(tiny_encoder: TransformerEncoder) -> Non
     counts = corpus_counts(tiny_encoder, ["money river money", "river"])
     money, river = (tiny_encoder.tokens.index(t) for t in ("money", "river"))
     assert counts == {money: 2, river: 2}
+
+
+def point(defence: str, eta: float | None, useful: float, leak: float) -> Point:
+    return Point(
+        defence,
+        (("eta", eta),) if eta else (),
+        {
+            "one": Score(useful, Interval(useful - 5, useful + 5), 100, 50.0),
+            "two": Score(60.0, Interval(55.0, 65.0), 100, 20.0),
+        },
+        {"probe_mlc": Score(leak, Interval(leak - 1, leak + 1), 100, 3.0)},
+        Score(12.0, Interval(11.0, 13.0), 100) if eta else None,
+    )
+
+
+@pytest.fixture
+def tradeoff() -> Tradeoff:
+    return Tradeoff(
+        (
+            point("none", None, 90.0, 40.0),
+            point("text_to_text", 60.0, 54.0, 8.0),
+            point("text_to_text", 120.0, 80.0, 30.0),
+            point("token_representation", 480.0, 60.0, 20.0),
+        ),
+        {},
+    )
+
+
+def test_the_nearest_measured_eta_is_told_by_hand(tradeoff: Tradeoff) -> None:
+    near = outlook(tradeoff, "text_to_text", 55.0)
+    # One: (54 − 50) / (90 − 50) = 10 %, its interval reaches 49 < 50; two: all of it.
+    assert near.measured == 60.0 and near.is_near
+    assert near.kept == {"one": pytest.approx(0.1), "two": 1.0}
+    where, useful, read = near.sentences
+    assert "not measured at this η. The nearest η measured is 60, with less noise:" in where
+    assert "55 % is left on average over 2 tasks" in useful
+    assert "(worst task 10 %, best 100 %)" in useful
+    assert "On 1 of 2 tasks, utility is not significantly better than guessing" in useful
+    assert "recovers words with an F1 of 8 (95 % CI 7–9)" in read
+    assert "Without a defence, the F1 is 40 (95 % CI 39–41)" in read
+    assert "guessing reaches 3." in read
+    assert "Of the tokens of the sentences attacked for this, 12 % (95 % CI 11–13) stay" in read
+
+
+def test_an_eta_that_was_measured_is_said_to_be(tradeoff: Tradeoff) -> None:
+    assert (
+        outlook(tradeoff, "text_to_text", 120.0).sentences[0].endswith("were measured at this η:")
+    )
+
+
+@pytest.mark.parametrize(("eta", "measured"), [(30.0, 60.0), (84.0, 60.0), (86.0, 120.0)])
+def test_where_nothing_was_measured_near_it_says_so(
+    tradeoff: Tradeoff, eta: float, measured: float
+) -> None:
+    far = outlook(tradeoff, "text_to_text", eta)
+    assert not far.is_near and far.measured == measured
+    (only,) = far.sentences
+    assert f"Nothing was measured near η = {eta:g}" in only and "are unknown" in only
+    assert f"Text to text is {measured:g}" in only
+
+
+def test_a_mechanism_that_was_not_measured(tradeoff: Tradeoff) -> None:
+    (only,) = outlook(tradeoff, "sequence_representation", 200.0).sentences
+    assert "was not measured" in only
+
+
+def test_other_mechanisms_lie_on_other_scales(tradeoff: Tradeoff) -> None:
+    told = describe_scales(tradeoff, "text_to_text")
+    assert "only for **Text to text**" in told
+    assert "“Token representation” at η 480" in told
+
+
+def test_what_ships_can_be_told() -> None:
+    shipped = shipped_tradeoff()
+    measured = list(measured_etas(shipped, "text_to_text"))
+    assert measured == sorted(measured) and len(measured) > 1
+    for eta in measured:
+        told = outlook(shipped, "text_to_text", 0.95 * eta)
+        assert told.measured == eta and len(told.sentences) == 3
+    assert "“Sequence representation” at η 200 to 800" in describe_scales(shipped, "text_to_text")

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from test_adaptive import pretraining
-from test_constrained import classifier
+from test_constrained import classifier, pretraining
 from test_private_training import SMALL, N, _Toy, fitted, problem
 
 from leakscope.core.attacks.membership.memorisation.network import make_network

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,24 +11,44 @@ from scipy import stats
 
 from leakscope.core.defences.metric_dp.audit.pairs import audit_pair, half_spaces
 from leakscope.core.defences.metric_dp.candidates import candidate_ids
+from leakscope.core.defences.metric_dp.custext import CusText
+from leakscope.core.defences.metric_dp.exponential_mechanism import TEM, SanText, SanTextPlus
 from leakscope.core.defences.metric_dp.mechanisms import (
     SequenceRepresentation,
     TextPrivatizer,
     TextToText,
+    TextToTextRanked,
     TokenRepresentation,
 )
-from leakscope.core.defences.metric_dp.neighbours.nearest import NearestCandidate
-from leakscope.core.defences.metric_dp.neighbours.quantized_nearest import Format, _multiplies_int8
+from leakscope.core.defences.metric_dp.neighbours.nearest import (
+    Format,
+    NearestCandidate,
+    _multiplies_int8,
+)
 from leakscope.core.defences.metric_dp.noise import draw_noise, secure_generator
+from leakscope.core.defences.trained.under_noise import user_side
+from leakscope.core.defences.trained.under_noise.user_side import (
+    UserSide,
+    device_identity,
+    draw_noise_on_device,
+)
 from leakscope.core.encoders.transformer import TransformerEncoder
 from leakscope.core.errors import InvalidInputError
 
 TEXT = "The harbour master counted 12 ships. 😀 [SEP] naïve zzqx"
 
 
+def draw_on_device(*given: Any, rng: np.random.Generator) -> np.ndarray:
+    """Draw noise as a GPU does."""
+    return draw_noise_on_device(*given, rng=rng, device="cpu").numpy()
+
+
+@pytest.mark.parametrize("draw", [draw_noise, draw_on_device])
 @pytest.mark.parametrize(("dimension", "eta"), [(2, 0.5), (32, 10.0), (384, 75.0)])
-def test_noise_has_gamma_norms_and_uniform_directions(dimension: int, eta: float) -> None:
-    noise = draw_noise(20_000, dimension, eta, rng=np.random.default_rng(1)).astype(np.float64)
+def test_noise_has_gamma_norms_and_uniform_directions(
+    draw: Callable[..., np.ndarray], dimension: int, eta: float
+) -> None:
+    noise = draw(20_000, dimension, eta, rng=np.random.default_rng(1)).astype(np.float64)
     norms = np.linalg.norm(noise, axis=1)
     assert stats.kstest(norms, stats.gamma(dimension, scale=1 / eta).cdf).pvalue > 0.001
     assert norms.mean() == pytest.approx(dimension / eta, rel=0.02)
@@ -72,10 +93,11 @@ def test_secure_generators_differ_and_seeds_repeat() -> None:
     assert (draws[0] == draws[1]).all()
 
 
+@pytest.mark.parametrize("draw", [draw_noise, draw_on_device])
 @pytest.mark.parametrize("eta", [0.0, -1.0, float("nan"), float("inf"), "75"])
-def test_eta_must_be_a_positive_number(eta: object) -> None:
+def test_eta_must_be_a_positive_number(draw: Callable[..., np.ndarray], eta: object) -> None:
     with pytest.raises(InvalidInputError, match="eta must be a positive number"):
-        draw_noise(1, 2, eta, rng=np.random.default_rng(0))  # type: ignore[arg-type]
+        draw(1, 2, eta, rng=np.random.default_rng(0))
 
 
 def test_every_piece_is_replaced_independently(minilm: TransformerEncoder) -> None:
@@ -120,21 +142,6 @@ def test_long_texts_are_privatised_to_the_end(minilm: TransformerEncoder) -> Non
     assert private.split()[-1] == "insulin" and len(private.split()) == 701
 
 
-def test_noise_is_drawn_anew_at_every_call_and_repeats_under_a_seed(
-    tiny_encoder: TransformerEncoder,
-) -> None:
-    texts = ["minister money river", "doctor garden"]
-    for kind in (TextToText, TokenRepresentation, SequenceRepresentation):
-        one, other = (kind(eta=8.0, seed=3).protect(tiny_encoder) for _ in range(2))
-        first = one.encode(texts)
-        assert (first == other.encode(texts)).all()
-        assert (first != one.encode(texts)).any()
-        assert one.fingerprint == other.fingerprint
-        free = [kind(eta=8.0).protect(tiny_encoder) for _ in range(2)]
-        assert free[0].fingerprint != free[1].fingerprint
-        assert (free[0].encode(texts) != free[1].encode(texts)).any()
-
-
 def test_token_representation_is_the_encoder_on_noisy_token_vectors(
     minilm: TransformerEncoder,
 ) -> None:
@@ -149,18 +156,29 @@ def test_token_representation_is_the_encoder_on_noisy_token_vectors(
         assert row == pytest.approx(minilm.embed_token_vectors(moved[None])[0].numpy(), abs=1e-4)
 
 
+class Zeros:
+    """An encoder of which nothing but its vectors is known, which are zero."""
+
+    name, dimension, fingerprint = "zeros", 8, "f"
+
+    def encode(self, texts: list[str], on_progress: object = None) -> np.ndarray:
+        return np.zeros((len(texts), 8), np.float32)
+
+
 def test_black_boxes_take_the_sequence_mechanism_only() -> None:
-    class BlackBox:
-        name, dimension, fingerprint = "box", 8, "f"
-
-        def encode(self, texts: list[str], on_progress: object = None) -> np.ndarray:
-            return np.zeros((len(texts), 8), np.float32)
-
-    box = BlackBox()
+    box = Zeros()
     assert SequenceRepresentation(eta=5.0).protect(box).encode(["a b"]).shape == (1, 8)
-    for defence in (TextToText(), TokenRepresentation()):
+    for kind in (
+        TextToText,
+        TextToTextRanked,
+        TokenRepresentation,
+        SanText,
+        SanTextPlus,
+        TEM,
+        CusText,
+    ):
         with pytest.raises(InvalidInputError, match="white-box"):
-            defence.protect(box)
+            kind().protect(box)
 
 
 # The audit ----------------------------------------------------------------------------------
@@ -284,53 +302,6 @@ def test_broken_mechanisms_fail_the_audit(x: int, other: int, flaw: str) -> None
     assert found.is_refuted and found.estimate > promised
 
 
-def test_the_audit_of_the_shipped_mechanisms(minilm: TransformerEncoder) -> None:
-    vectors = minilm.token_vectors.numpy()
-    good, bad = (minilm.tokens.index(t) for t in ("good", "bad"))
-    eta = 6.0  # η·d is about 6: small enough for both tokens to reach the same outputs
-    promised = eta * float(np.linalg.norm(vectors[good] - vectors[bad]))
-    privatizer = TextPrivatizer(minilm, eta, rng=np.random.default_rng(0))
-    found = audit_pair(
-        lambda m: privatizer.tokens(np.full(m, good)),
-        lambda m: privatizer.tokens(np.full(m, bad)),
-        promised,
-        n_runs=2000,
-        alpha=1e-4,
-    )
-    assert not found.is_refuted
-    plain = SequenceRepresentation(eta=3.0, seed=0).protect(minilm)
-    x, other = minilm.encode(["good"])[0], minilm.encode(["bad"])[0]
-    sequence = audit_pair(
-        lambda m: half_spaces(plain.encode(["good"] * m), x, other),
-        lambda m: half_spaces(plain.encode(["bad"] * m), x, other),
-        3.0 * float(np.linalg.norm(x - other)),
-        n_runs=400,
-        alpha=1e-4,
-    )
-    assert not sequence.is_refuted
-
-
-def test_sequences_compose(minilm: TransformerEncoder) -> None:
-    # Two tokens privatised one by one: the log-ratio of a pair of outputs is the sum of the two.
-    world, rng = Tokens(), np.random.default_rng(5)
-    promised = world.promised(1, 2) + world.promised(3, 7)
-
-    def pair(first: int, second: int) -> Callable[[int], np.ndarray]:
-        one, two = world.text_to_text(first, rng), world.text_to_text(second, rng)
-        return lambda m: one(m) * 25 + two(m)
-
-    both = audit_pair(pair(1, 3), pair(2, 7), promised, alpha=1e-4)
-    assert not both.is_refuted
-    single = max(world.promised(1, 2), world.promised(3, 7))
-    assert both.lower_bound < promised and promised > single
-    n = 40_000
-    joint = pair(1, 3)(n)
-    first, second = joint // 25, joint % 25
-    table = stats.contingency.crosstab(first, second).count
-    common = table[np.ix_(table.sum(1) > 400, table.sum(0) > 400)]
-    assert stats.chi2_contingency(common).pvalue > 0.001  # drawn independently
-
-
 def test_the_audit_refuses_too_few_runs() -> None:
     with pytest.raises(InvalidInputError, match="at least 100"):
         audit_pair(np.zeros, np.zeros, 1.0, n_runs=10)
@@ -343,12 +314,6 @@ def test_candidates_of_a_mechanism_are_a_choice(minilm: TransformerEncoder) -> N
 
 
 def test_the_noise_on_a_texts_vector_has_the_norms_of_its_eta() -> None:
-    class Zeros:
-        name, dimension, fingerprint = "zeros", 8, "f"
-
-        def encode(self, texts: list[str], on_progress: object = None) -> np.ndarray:
-            return np.zeros((len(texts), 8), np.float32)
-
     found = SequenceRepresentation(eta=5.0, seed=2).protect(Zeros()).encode(["a b"] * 4000)
     norms = np.linalg.norm(found.astype(np.float64), axis=1)
     assert stats.kstest(norms, stats.gamma(8, scale=1 / 5.0).cdf).pvalue > 0.001
@@ -368,3 +333,53 @@ def test_a_seed_gives_the_same_tokens_however_many_blocks_they_take(
     drawn = [vectors[each] + draw_noise(len(each), 384, 75.0, rng=rng) for each in blocks]
     expected = np.concatenate([privatizer.ids[nearest(each)] for each in drawn])
     assert (privatizer.tokens(tokens) == expected).all()
+
+
+def test_the_generator_alone_decides_what_is_drawn() -> None:
+    rng = np.random.default_rng(5)
+    first, second = (draw_noise_on_device(9, 4, rng=rng, device="cpu") for _ in range(2))
+    again = draw_noise_on_device(9, 4, rng=np.random.default_rng(5), device="cpu")
+    assert torch.equal(first, again) and not torch.equal(first, second)
+
+
+def sides(encoder: TransformerEncoder, mechanism: str, eta: float) -> tuple[UserSide, UserSide]:
+    """Return one that draws as a processor does, and one that draws as a GPU does."""
+    here, there = (UserSide(encoder, mechanism, eta) for _ in range(2))
+    there.__dict__["_device"] = "cpu:0"
+    return here, there
+
+
+def test_vectors_are_moved_by_the_noise_of_eq_3(tiny_encoder: TransformerEncoder) -> None:
+    here, there = sides(tiny_encoder, "token_representation", 3.0)
+    ids = np.full(3000, 7)
+    law = stats.gamma(here.dimension, scale=1 / 3.0)
+    for side in (here, there):
+        moved, changed = side.vectors(ids, np.random.default_rng(1))
+        assert changed is None and moved.dtype == np.float32
+        norms = np.linalg.norm((moved - side.table[ids]).astype(np.float64), axis=1)
+        assert stats.kstest(norms, law.cdf).pvalue > 1e-3
+
+
+def test_tokens_are_exchanged_as_often_wherever_it_is_drawn(
+    tiny_encoder: TransformerEncoder,
+) -> None:
+    eta = 60.0
+    here, there = sides(tiny_encoder, "text_to_text", eta)
+    ids, n = np.full(4000, 7), 4000
+    counts = []
+    for side in (here, there):
+        vectors, changed = side.vectors(ids, np.random.default_rng(2))
+        assert changed is not None and np.array_equal(vectors, side.table[changed])
+        counts.append(int((changed == 7).sum()))
+    table = [[each, n - each] for each in counts]
+    assert 0 < counts[0] < n, "else nothing is told"
+    assert stats.chi2_contingency(table).pvalue > 1e-3
+    perturbed = there.perturbed(np.array([7, 9]), 50, np.random.default_rng(3))
+    assert perturbed.shape == (2, 50) and len(np.unique(perturbed)) > 1
+
+
+def test_a_run_tells_where_its_noise_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_side, "pick_device", lambda: torch.device("cpu"))
+    assert device_identity() == {}
+    monkeypatch.setattr(user_side, "pick_device", lambda: torch.device("cuda"))
+    assert device_identity() == {"noise_device": "cuda"}

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from visiting import Open, open_page
 
 from leakscope.core.defences.metric_dp.audit.mechanism import MakeDefence, defence_factory
-from leakscope.core.defences.metric_dp.shipped_distances import shipped_guarantees
+from leakscope.core.defences.metric_dp.exponential_guarantee import shipped_guarantees
 from leakscope.core.defences.registry import DEFENCES
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.findings.deniability import _verdict, privatised_sentence
@@ -26,9 +26,9 @@ from leakscope.core.studies.deniability import replacements
 from leakscope.core.studies.deniability.mechanism_audit import BY_NOISE
 from leakscope.core.studies.tradeoff.summary import shipped_tradeoff
 from leakscope.dashboard import cache
-from leakscope.dashboard.deniability import explain
 from leakscope.dashboard.deniability import state as defence_state
-from leakscope.dashboard.deniability.own_text import OWN
+from leakscope.dashboard.deniability import views
+from leakscope.dashboard.deniability.views import OWN
 from leakscope.dashboard.server import policy
 from leakscope.dashboard.ui import state
 
@@ -190,31 +190,55 @@ def test_what_the_encoder_does_not_know_is_told(opened: Open) -> None:
     assert any("1 token is unknown" in c.value for c in page.caption)
 
 
-def test_less_noise_brings_more_tokens_back(opened: Open) -> None:
+def test_text_odds_and_replacements_follow_the_slider_draws_and_rules(opened: Open) -> None:
     page = opened(text=TEXT)
-    shares = []
-    for eta in (20.0, 75.0, 200.0):
-        slider(page).set_value(eta).run()
-        assert not page.exception
-        shares.append(share(page))
-    assert shares[0] < 10 < shares[1] < 97 < shares[2]
-
-
-def test_drawing_again_changes_the_text_and_not_the_numbers(opened: Open) -> None:
-    page = opened(text=TEXT, eta="45")
+    told = check_odds(page)
+    check_replacements(page)
     before, finding = html(page), title(page)
     page.button(key="draw-again").click().run()
     assert html(page) != before and title(page) == finding
-
-
-def test_a_rule_moves_the_slider(opened: Open) -> None:
-    page = opened(text=TEXT)
+    shares = []
+    for eta in (15.0, 75.0, 200.0):
+        slider(page).set_value(eta).run()
+        assert not page.exception
+        shares.append(share(page))
+        if eta == 15:
+            (less,) = [m.value for m in page.markdown if "may tell apart" in m.value][:1]
+            assert exponent(less) < exponent(told)
+    assert shares[0] < 10 < shares[1] < 97 < shares[2]
     page.button(key="use-worst").click().run()
     assert slider(page).value == 42
     page.slider(key="worst-changed").set_value(90).run()
     assert not page.exception
     page.button(key="use-worst").click().run()
     assert slider(page).value < 42
+
+
+def check_odds(page: AppTest) -> str:
+    """Check that the guarantee of η is beside it with all its odds; return its first mention."""
+    said = [m.value.replace("\\", "") for m in page.markdown if "may tell apart" in m.value]
+    assert "whoever sees the output may tell apart" in said[0]
+    assert "practically no guarantee" in said[0]
+    assert all("odds" in each.lower() for each in said), "never without its number"
+    in_sight = [each for each in said if each.startswith(("**What this", "At η = "))]
+    assert len(in_sight) > 1
+    for each in in_sight:
+        assert "for a whole sentence of" in each and "practically no guarantee" in each
+        assert "two words a typical (median) distance apart, the odds are up to" in each
+    return str(said[0])
+
+
+def check_replacements(page: AppTest) -> None:
+    """Check that what replaces a token is shown for every mechanism, from the rows that ship."""
+    rows = replacements.load_replacements()
+    assert {row["defence"] for row in rows} == {*replacements.MECHANISMS}
+    near = max((row.scores["1-10"] for row in rows), key=lambda score: score.value)
+    (told,) = [m.value for m in page.markdown if "10 nearest neighbours" in m.value]
+    value, interval = near.parts()
+    assert f"**{value} %** of the tokens (95 % CI {interval})" in told.replace("\\", "")
+    (table,) = [d.value for d in page.dataframe if "the token itself, %" in d.value.columns]
+    assert len(table) == len(rows)
+    assert list(table["the token itself, %"]) == [row.format("0") for row in rows]
 
 
 @pytest.mark.parametrize("text", ["café مرحبا 😀", "<b>bold</b> & [SEP]", "2+2=4"])
@@ -362,24 +386,6 @@ def test_a_link_to_an_encoder_that_is_not_listed_is_refused(
     assert page.selectbox(key="encoder").value == "minilm"
 
 
-def test_the_promise_of_eta_stands_beside_it(opened: Open) -> None:
-    page = opened(text=TEXT)
-    (told,) = [m.value for m in page.markdown if "may tell apart" in m.value][:1]
-    assert "whoever sees the output may tell apart" in told and "practically no guarantee" in told
-    said = [m.value.replace("\\", "") for m in page.markdown if "may tell apart" in m.value]
-    assert all("odds" in each.lower() for each in said), "never without its number"
-    in_sight = [each for each in said if each.startswith(("**What this", "At η = "))]
-    assert len(in_sight) > 1 and all("for a whole sentence of" in each for each in in_sight)
-    assert all("practically no guarantee" in each for each in in_sight)
-    assert all(
-        "two words a typical (median) distance apart, the odds are up to" in each
-        for each in in_sight
-    )
-    slider(page).set_value(15.0).run()
-    (less,) = [m.value for m in page.markdown if "may tell apart" in m.value][:1]
-    assert exponent(less) < exponent(told)
-
-
 def exponent(told: str) -> int:
     power = re.search("10([⁰¹²³⁴⁵⁶⁷⁸⁹]+) to 1", told)
     assert power
@@ -392,37 +398,30 @@ def seeded(make: MakeDefence) -> MakeDefence:
     return lambda seed: make(next(fresh) if seed is None else seed)
 
 
-def test_the_audit_is_behind_how_this_is_computed(
+def test_the_audit_is_behind_how_this_is_computed_and_tells_what_is_refuted(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        explain, "defence_factory", lambda name, eta: seeded(defence_factory(name, eta))
-    )
-    explain._audit_mechanisms.clear()
+    def audited(half_noise: str = "") -> str:
+        def make(name: str, eta: float) -> MakeDefence:
+            return seeded(defence_factory(name, 1.2 * eta if name == half_noise else eta))
+
+        monkeypatch.setattr(views, "defence_factory", make)
+        views._audit_mechanisms.clear()
+        page.button(key="audit").click().run()
+        views._audit_mechanisms.clear()
+        start = "**Audit of the mechanisms**"
+        (told,) = [m.value for m in page.markdown if m.value.startswith(start)]
+        return str(told)
+
     page = opened(text=TEXT)
     assert any("leakscope audit-mechanism" in c.value for c in page.caption)
-    page.button(key="audit").click().run()
-    (told,) = [m.value for m in page.markdown if m.value.startswith("**Audit of the mechanisms**")]
+    told = audited()
     assert "at η = 75" in told and told.count("not refuted by ") == 3
     assert all(DEFENCES[name].title in told for name in BY_NOISE)
-    explain._audit_mechanisms.clear()
-
-
-def test_a_mechanism_that_is_refuted_is_told_so(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def careless(name: str, eta: float) -> MakeDefence:
-        noisy = eta if name != "sequence_representation" else 1.2 * eta
-        return seeded(defence_factory(name, noisy))
-
-    monkeypatch.setattr(explain, "defence_factory", careless)
-    explain._audit_mechanisms.clear()
-    page = opened(text=TEXT)
-    page.button(key="audit").click().run()
-    (told,) = [m.value for m in page.markdown if m.value.startswith("**Audit of the mechanisms**")]
-    (line,) = [line for line in told.splitlines() if ": refuted by" in line]
+    (line,) = [
+        line for line in audited("sequence_representation").splitlines() if ": refuted by" in line
+    ]
     assert "Sequence representation" in line and "release nothing until it passes" in line
-    explain._audit_mechanisms.clear()
 
 
 def test_no_page_is_said_to_make_words_deniable_without_the_odds_beside() -> None:
@@ -446,19 +445,6 @@ def put_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callab
 
     yield put
     cache.token_replacements.clear()
-
-
-def test_what_replaces_a_token_is_shown_of_every_mechanism(opened: Open) -> None:
-    page = opened(text=TEXT)
-    rows = replacements.load_replacements()
-    assert {row["defence"] for row in rows} == {*replacements.MECHANISMS}
-    near = max((row.scores["1-10"] for row in rows), key=lambda score: score.value)
-    (told,) = [m.value for m in page.markdown if "10 nearest neighbours" in m.value]
-    value, interval = near.parts()
-    assert f"**{value} %** of the tokens (95 % CI {interval})" in told.replace("\\", "")
-    (table,) = [d.value for d in page.dataframe if "the token itself, %" in d.value.columns]
-    assert len(table) == len(rows)
-    assert list(table["the token itself, %"]) == [row.format("0") for row in rows]
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from visiting import Open, open_page
 
 from leakscope.core.corpora import uploads
 from leakscope.core.corpora.readers.memory_file import MemoryFile
-from leakscope.core.defences.metric_dp.encoder_guarantee import has_d_chi_guarantee
+from leakscope.core.defences.metric_dp.distances import has_d_chi_guarantee
 from leakscope.core.encoders.shared import shared_encoder
 from leakscope.core.figures.point_map import bits_of
 from leakscope.core.findings.projection import map_neighbours

@@ -15,7 +15,7 @@ from visiting import Open, open_page
 
 from leakscope.core.corpora import bundled_sentences
 from leakscope.core.defences import setting as tradeoff_setting
-from leakscope.core.defences import shipped
+from leakscope.core.defences import stored
 from leakscope.core.defences import tried as tradeoff_tried
 from leakscope.core.formatting import describe_leak
 from leakscope.core.studies.tradeoff import summary
@@ -181,9 +181,9 @@ def test_the_trained_defence_that_ships_is_tried_alone_and_in_a_chain(all_kinds:
 def test_one_that_is_damaged_costs_its_side_alone(
     all_kinds: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    shutil.copytree(shipped.SHIPPED / "minilm", tmp_path / "minilm")
+    shutil.copytree(stored.SHIPPED / "minilm", tmp_path / "minilm")
     next((tmp_path / "minilm" / "adversarial").glob("*.safetensors")).write_bytes(b"cut off")
-    find = shipped.find_shipped
+    find = stored.find_shipped
     for module in (tradeoff_setting, tradeoff_tried, comparison):
         monkeypatch.setattr(module, "find_shipped", lambda spec, on: find(spec, on, tmp_path))
     page = all_kinds(text=TEXT, point="adversarial", against="int8")

@@ -20,6 +20,11 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from torch import nn
 
+from leakscope.core.defences.trained.private import (
+    PRIVATE_TRAININGS,
+    PrivateTraining,
+    make_training,
+)
 from leakscope.core.errors import (
     ArtifactError,
     DivergedError,
@@ -28,10 +33,11 @@ from leakscope.core.errors import (
     MissingDependencyError,
     NotFittedError,
 )
+from leakscope.core.protocols import Restorable
+from leakscope.core.storage.artifacts import load_artifact, save_artifact
 from leakscope.core.training import accounting, private
 from leakscope.core.training.accounting import (
     Guarantee,
-    Privacy,
     compute_epsilons,
     epsilon_spent,
     group_epsilon,
@@ -346,8 +352,6 @@ def test_a_run_that_was_killed_goes_on_with_its_accountant_and_ends_alike(tmp_pa
         [sys.executable, "-c", KILLED, str(tmp_path), str(here)], cwd=here.parent, check=False
     )
     assert died.returncode == -signal.SIGKILL
-    from leakscope.core.storage.artifacts import load_artifact
-
     _, meta = load_artifact(tmp_path)
     counted = sum(n for _, _, n in meta["extra"]["steps"])
     assert counted == 4 * meta["epoch"] + meta["batch"] > 0, "the steps that its weights hold"
@@ -366,14 +370,22 @@ def stop_at(share: float) -> Callable[[float, str], None]:
     return report
 
 
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint of a run that was stopped half-way."""
+    folder = tmp_path_factory.mktemp("stopped")
+    with pytest.raises(KeyboardInterrupt):
+        fitted(folder, on_progress=stop_at(0.5))
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", ["before", "after"])
 def test_steps_that_were_not_counted_are_found_out(
-    lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lost: str, stopped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that goes on must count what was before, and what it does itself."""
-    with pytest.raises(KeyboardInterrupt):
-        fitted(tmp_path, on_progress=stop_at(0.5))
+    shutil.copytree(stopped, tmp_path, dirs_exist_ok=True)
     if lost == "before":
         monkeypatch.setattr(PrivacyLedger, "load_state", lambda self, arrays, meta: self)
     else:
@@ -403,11 +415,9 @@ def test_a_step_that_is_made_twice_is_counted_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_checkpoint_of_another_promise_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        fitted(tmp_path, on_progress=stop_at(0.5))
+def test_a_checkpoint_of_another_promise_is_refused(stopped: Path) -> None:
     with pytest.raises(ArtifactError, match="another run"):
-        fitted(tmp_path, epsilon=8.0)
+        fitted(stopped, epsilon=8.0)
 
 
 @pytest.mark.slow
@@ -451,6 +461,9 @@ def test_a_vector_is_standardised_by_itself() -> None:
     assert np.allclose(standardise(vectors)[:3], standardise(vectors[:3]))
 
 
+TEXTS, LABELS = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
+
+
 class _Toy:
     """An encoder of texts that are numbers."""
 
@@ -465,32 +478,23 @@ class _Toy:
 
 @pytest.mark.slow
 def test_a_private_classifier_is_stored_without_its_seed_and_answers_alike(tmp_path: Path) -> None:
-    from leakscope.core.defences.trained.private import (
-        PRIVATE_TRAININGS,
-        PrivateTraining,
-        make_training,
-    )
-    from leakscope.core.protocols import Restorable
-    from leakscope.core.storage.artifacts import load_artifact, save_artifact
-
-    texts, labels = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
     made = make_training("head", {"epsilon": 8.0, **SMALL})
     assert isinstance(made, Restorable) and isinstance(made, PrivateTraining)
     with pytest.raises(NotFittedError):
-        made.answer(_Toy(), texts)
+        made.answer(_Toy(), TEXTS)
     with pytest.raises(InvalidInputError, match="epsilon must lie between"):
-        make_training("head", {"epsilon": 0.0, **SMALL}).fit(_Toy(), texts, labels)
+        make_training("head", {"epsilon": 0.0, **SMALL}).fit(_Toy(), TEXTS, LABELS)
     with pytest.raises(InvalidInputError, match="study private-training"):
         make_training("language_model", {})
-    made.fit(_Toy(), texts, labels)
+    made.fit(_Toy(), TEXTS, LABELS)
     save_artifact(tmp_path / "kept", *made.state())
     back = PrivateTraining().load_state(*load_artifact(tmp_path / "kept"))
     assert back.privacy_ == made.privacy_ and back.classes_ == ("c0", "c1", "c2")
-    assert np.array_equal(back.answer(_Toy(), texts), made.answer(_Toy(), texts))
+    assert np.array_equal(back.answer(_Toy(), TEXTS), made.answer(_Toy(), TEXTS))
     with pytest.raises(EncoderMismatchError):
-        back.answer(_Toy("two"), texts)
-    other = make_training("head", {"epsilon": 8.0, **SMALL}).fit(_Toy(), texts, labels)
-    assert not np.array_equal(other.answer(_Toy(), texts), made.answer(_Toy(), texts))
+        back.answer(_Toy("two"), TEXTS)
+    other = make_training("head", {"epsilon": 8.0, **SMALL}).fit(_Toy(), TEXTS, LABELS)
+    assert not np.array_equal(other.answer(_Toy(), TEXTS), made.answer(_Toy(), TEXTS))
     for entry in PRIVATE_TRAININGS.values():
         assert entry.title and entry.summary and entry.reference and entry.formula and entry.cost
 
@@ -499,74 +503,54 @@ def test_a_private_classifier_is_stored_without_its_seed_and_answers_alike(tmp_p
 def test_a_killed_private_classifier_goes_on_with_the_seed_that_nobody_knows(
     tmp_path: Path,
 ) -> None:
-    from leakscope.core.defences.trained.private import make_training
+    here, gone = tmp_path / "here", tmp_path / "gone"
 
-    texts, labels = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
-    run: dict[str, Any] = {"checkpoint_dir": str(tmp_path)}
+    def fit(folder: Path, **more: Any) -> PrivateTraining:
+        made = make_training("head", SMALL)
+        return made.fit(_Toy(), TEXTS, LABELS, checkpoint_dir=str(folder), **more)
+
     with pytest.raises(KeyboardInterrupt):
-        make_training("head", SMALL).fit(_Toy(), texts, labels, on_progress=stop_at(0.5), **run)
-    assert (tmp_path / "seed.json").stat().st_mode & 0o077 == 0
-    seed = str(json.loads((tmp_path / "seed.json").read_text())["seed"])
+        fit(here, on_progress=stop_at(0.5))
+    assert (here / "seed.json").stat().st_mode & 0o077 == 0
+    seed = str(json.loads((here / "seed.json").read_text())["seed"])
     assert len(seed) > 60, "256 bits"
-    others = [path for path in files_of(tmp_path) if path.name != "seed.json"]
+    others = [path for path in files_of(here) if path.name != "seed.json"]
     assert len(others) == 2 and all(seed not in each.read_text("latin-1") for each in others)
-    done = make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
+    # As older releases left one that had ended: the checkpoint stayed, with all that it tells.
+    shutil.copytree(here, gone)
+    (gone / "seed.json").unlink()
+    with pytest.raises(ArtifactError, match=r"without its seed.*Remove .*run"):
+        fit(gone)
+    assert not (gone / "seed.json").exists(), "no new seed is left for a run that is not its"
+    done = fit(here)
     assert done.privacy_.n_steps == 20
-    assert files_of(tmp_path) == [], "what can tell the noise goes with the training"
-    again = make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
-    assert not np.array_equal(again.answer(_Toy(), texts), done.answer(_Toy(), texts))
+    assert files_of(here) == [], "what can tell the noise goes with the training"
+    shutil.rmtree(gone / "run")
+    again = fit(gone)
+    assert not np.array_equal(again.answer(_Toy(), TEXTS), done.answer(_Toy(), TEXTS))
 
 
 def files_of(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-@pytest.mark.slow
-def test_a_training_whose_seed_is_gone_is_refused_with_its_remedy(tmp_path: Path) -> None:
-    """As older releases left one that had ended: the checkpoint stayed, with all that it tells."""
-    from leakscope.core.defences.trained.private import make_training
-
-    texts, labels = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
-    run: dict[str, Any] = {"checkpoint_dir": str(tmp_path)}
-    with pytest.raises(KeyboardInterrupt):
-        make_training("head", SMALL).fit(_Toy(), texts, labels, on_progress=stop_at(0.5), **run)
-    (tmp_path / "seed.json").unlink()
-    with pytest.raises(ArtifactError, match=r"without its seed.*Remove .*run"):
-        make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
-    assert not (tmp_path / "seed.json").exists(), "no new seed is left for a run that is not its"
-    shutil.rmtree(tmp_path / "run")
-    make_training("head", SMALL).fit(_Toy(), texts, labels, **run)
-
-
 def test_a_private_classifier_needs_two_classes_and_a_seed_that_can_be() -> None:
-    from leakscope.core.defences.trained.private import make_training
-
-    texts = [str(i) for i in range(N)]
     with pytest.raises(InvalidInputError, match="at least two classes"):
-        make_training("head", SMALL).fit(_Toy(), texts, ["one"] * N)
+        make_training("head", SMALL).fit(_Toy(), TEXTS, ["one"] * N)
     with pytest.raises(InvalidInputError, match="seed must be 0 or more"):
-        make_training("head", {**SMALL, "seed": -1}).fit(_Toy(), texts, ["a", "b"] * (N // 2))
+        make_training("head", {**SMALL, "seed": -1}).fit(_Toy(), TEXTS, ["a", "b"] * (N // 2))
 
 
 def test_a_private_classifier_that_diverges_leaves_neither_checkpoint_nor_seed(
     tmp_path: Path,
 ) -> None:
-    from leakscope.core.defences.trained.private import make_training
-
-    texts, labels = [str(i) for i in range(N)], [f"c{label}" for label in problem()[1]]
     (tmp_path / "notes.txt").write_text("not ours")
     made = make_training("head", {**SMALL, "learning_rate": 1e6, "hidden": 4, "clip_norm": 1e6})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(accounting, "noise_multiplier_for", None)
         patch.setattr(private, "noise_multiplier_for", lambda *given: 1e36)
         with pytest.raises(DivergedError, match="Lower learning_rate"):
-            made.fit(_Toy(), texts, labels, checkpoint_dir=str(tmp_path))
+            made.fit(_Toy(), TEXTS, LABELS, checkpoint_dir=str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
     with pytest.raises(NotFittedError):
         made.state()
-
-
-def test_privacy_tells_what_both_packages_say() -> None:
-    pytest.importorskip("dp_accounting")
-    told = Privacy(epsilon=1.0, delta=1e-5, noise_multiplier=5.0, sample_rate=0.1, n_steps=300)
-    assert told.epsilons() == accounting.compute_epsilons(5.0, 0.1, 300, 1e-5)

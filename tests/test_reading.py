@@ -21,7 +21,6 @@ from leakscope.core.attacks.inversion.released_tokens.released import ReleasedTo
 from leakscope.core.attacks.inversion.sentence import check_sentence
 from leakscope.core.defences.adaptive_attack import KnownVectors
 from leakscope.core.defences.registry import make_defence
-from leakscope.core.defences.tried import _FixedVectors
 from leakscope.core.encoders.cache import CachedEncoder
 from leakscope.core.encoders.transformer import TransformerEncoder
 from leakscope.core.encoders.white_box import parts_read, read_and_unread
@@ -204,7 +203,6 @@ def test_what_wraps_an_encoder_reads_as_far_as_it_does(tiny_encoder: Transformer
         MemoizedEncoder(tiny_encoder),
         KnownVectors(tiny_encoder, ["a"], vectors),
         _PrecomputedEncoder(tiny_encoder, ["a"], vectors),
-        _FixedVectors(tiny_encoder, vectors),
     ]
     assert unread == {"garden", "doctor"}
     for encoder in wrapped:

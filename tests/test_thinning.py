@@ -108,15 +108,18 @@ def test_points_keep_what_belongs_to_each_of_them() -> None:
     assert "selectedpoints" not in trace
 
 
-def test_the_largest_gives_way_and_an_array_of_somebody_elses_is_left_alone() -> None:
-    def cloud(n: int) -> dict[str, Any]:
-        return {"data": [{"type": "scattergl", "mode": "markers", "x": [0] * n}], "layout": {}}
+def cloud(n: int, kind: str = "scattergl") -> dict[str, Any]:
+    """Return a figure of n points."""
+    return {"data": [{"type": kind, "mode": "markers", "x": [0] * n}], "layout": {}}
 
+
+def test_the_largest_gives_way_and_an_array_of_somebody_elses_is_left_alone() -> None:
     (small, none), (large, told) = thin_figures([cloud(100), cloud(9_000)], 6_000)
     assert (small, none) == (cloud(100), "") and told
     assert large is not None and len(json.dumps(large)) < 6_000
     for odd in ({"dtype": "evil", "bdata": "AAAA"}, {"dtype": "f8", "bdata": "AAAA"}, 7, None):
-        strange = {"data": [{"type": "scattergl", "mode": "markers", "x": odd}], "layout": {}}
+        strange = cloud(1)
+        strange["data"][0]["x"] = odd
         assert thin_figures([strange], 10) == [(strange, "")]
 
 
@@ -126,9 +129,6 @@ def test_what_is_read_off_stays_whole() -> None:
 
 
 def test_few_points_in_the_plane_are_shapes_and_need_no_program() -> None:
-    def cloud(n: int, kind: str) -> dict[str, Any]:
-        return {"data": [{"type": kind, "mode": "markers", "x": [0] * n}], "layout": {}}
-
     assert without_webgl(cloud(9, "scattergl")) == cloud(9, "scatter")
     for many in (cloud(9, "scatter3d"), cloud(10_001, "scattergl")):
         assert without_webgl(many) == many

@@ -12,16 +12,17 @@ from leakscope.core.attacks.inversion.released_tokens.token_prior import TokenPr
 from leakscope.core.corpora.near_duplicates import near_duplicates
 from leakscope.core.defences.metric_dp.candidates import candidate_ids
 from leakscope.core.defences.metric_dp.mechanisms import make_privatizer
-from leakscope.core.defences.posterior_attack import (
+from leakscope.core.defences.registry import DEFENCES, make_defence
+from leakscope.core.defences.setting import read_setting
+from leakscope.core.defences.tried import (
     TELLS,
     AttackerTexts,
+    DefendedSentence,
+    defend_sentence,
     fit_posterior_attack,
     has_known_distribution,
     likeliest_text,
 )
-from leakscope.core.defences.registry import DEFENCES, make_defence
-from leakscope.core.defences.setting import read_setting
-from leakscope.core.defences.tried import DefendedSentence, defend_sentence
 from leakscope.core.encoders.transformer import TransformerEncoder
 from leakscope.core.specs import DefenceSpec
 

@@ -18,28 +18,28 @@ MUTANTS_OF_DEFENCES: tuple[Mutant, ...] = (
     # Mechanisms that choose a token
     Mutant(
         "SanText without the half of its exponent",
-        f"{_DP}/santext.py",
+        f"{_DP}/exponential_mechanism.py",
         "    return -0.5 * epsilon * distances\n",
         "    return -epsilon * distances\n",
         ("tests/test_choices.py", _AUDIT),
     ),
     Mutant(
         "SanText+ replaces frequent tokens as often as rare ones",
-        f"{_DP}/santext.py",
+        f"{_DP}/exponential_mechanism.py",
         "        is_drawn |= self._is_sensitive[token_ids]\n",
         "        is_drawn[:] = True\n",
         ("tests/test_choices.py", _AUDIT),
     ),
     Mutant(
         "TEM without γ",
-        f"{_DP}/tem.py",
+        f"{_DP}/exponential_mechanism.py",
         "-0.5 * epsilon * np.minimum(distances, gamma)",
         "-0.5 * epsilon * distances",
         ("tests/test_choices.py", _AUDIT),
     ),
     Mutant(
         "γ of TEM at twice its distance",
-        f"{_DP}/tem.py",
+        f"{_DP}/exponential_mechanism.py",
         "max(0.0, 2 / epsilon * math.log(inner))",
         "max(0.0, 4 / epsilon * math.log(inner))",
         (_AUDIT,),
@@ -53,7 +53,7 @@ MUTANTS_OF_DEFENCES: tuple[Mutant, ...] = (
     ),
     Mutant(
         "ranks that all come alike",
-        f"{_DP}/ranked.py",
+        f"{_DP}/mechanisms.py",
         "    if fall * most < 1e-9:\n",
         "    if True:\n",
         ("tests/test_choices.py", _AUDIT),

@@ -374,14 +374,14 @@ MUTANTS_OF_INFERENCE: tuple[Mutant, ...] = (
     ),
     Mutant(
         "distinct outputs counted in the order of the draws",
-        f"{_DENIABILITY}/envelopes.py",
+        f"{_DENIABILITY}/engine.py",
         "        ordered = np.sort(self.places(eta), axis=1)\n",
         "        ordered = self.places(eta)\n",
         _DENIABLE,
     ),
     Mutant(
         "a token returns from half of its η on",
-        f"{_DENIABILITY}/envelopes.py",
+        f"{_DENIABILITY}/engine.py",
         "        doubled: NDArray[np.float32] = 2 * first\n",
         "        doubled: NDArray[np.float32] = 1 * first\n",
         _DENIABLE,

@@ -7,6 +7,7 @@ from typing import Any
 
 from leakscope.core.cli.privatize import MECHANISMS
 from leakscope.core.cli.shared.output import progress_line, show_json
+from leakscope.core.defences.registry import DEFENCES
 from leakscope.core.errors import CoreError, InvalidInputError, similar
 
 EXAMPLE = "leakscope audit-mechanism --mechanism text_to_text"
@@ -105,8 +106,7 @@ def _check_names_and_seeds(names: list[str], seeds: list[int]) -> None:
 
 def _audit(name: str, seed: int, arguments: argparse.Namespace, tell: Any) -> dict[str, Any]:
     """Audit one mechanism at one seed and return the result as JSON-able data."""
-    from leakscope.core.defences.metric_dp.audit.by_name import audit_named
-    from leakscope.core.defences.registry import DEFENCES
+    from leakscope.core.defences.metric_dp.audit.choices import audit_named
 
     strong = next(iter(DEFENCES[name].strengths))
     found = audit_named(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import Any
 
 from leakscope.core.cli.shared.arguments import add_encoder_arguments, encoder_spec, seed_number
 from leakscope.core.cli.shared.output import progress_line, show_json
@@ -12,9 +13,6 @@ from leakscope.core.encoders.white_box import require_white_box, token_table
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.protocols import OnProgress
 from leakscope.core.text import check_text
-
-if TYPE_CHECKING:
-    from leakscope.core.defences.deniability.sentence import TokenDeniability
 
 EXAMPLE = 'leakscope deniability --text "The patient was given insulin." --eta 75'
 WHEN_STOPPED = "Nothing was written."
@@ -62,7 +60,7 @@ def _measure(text: str, arguments: argparse.Namespace, on_progress: OnProgress) 
     from leakscope.core.defences.deniability.engine import DeniabilityEngine
     from leakscope.core.defences.deniability.sentence import DeniableSentence
     from leakscope.core.defences.metric_dp.candidates import candidate_ids
-    from leakscope.core.defences.metric_dp.encoder_guarantee import guarantees_at
+    from leakscope.core.defences.metric_dp.distances import guarantees_at
     from leakscope.core.defences.metric_dp.mechanisms import TextPrivatizer
     from leakscope.core.encoders import load_encoder
 
@@ -88,19 +86,14 @@ def _measure(text: str, arguments: argparse.Namespace, on_progress: OnProgress) 
         "n_draws": arguments.n_draws,
         "candidates": arguments.candidates,
         "encoder": encoder.name,
-        "tokens": [_token_record(found) for found in tokens],
+        "tokens": [
+            {
+                **asdict(each),
+                "replacements": [{"token": t, "count": n} for t, n in each.replacements],
+            }
+            for each in tokens
+        ],
         "privatized": privatized,
-    }
-
-
-def _token_record(found: TokenDeniability) -> dict[str, Any]:
-    """Return a token's deniability statistics as JSON-able data."""
-    return {
-        "token": found.token,
-        "n_w": found.n_w,
-        "s_w": found.s_w,
-        "eta_star_median": found.eta_star_median,
-        "replacements": [{"token": t, "count": n} for t, n in found.replacements],
     }
 
 

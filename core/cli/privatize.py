@@ -19,17 +19,20 @@ from leakscope.core.cli.shared.arguments import (
 )
 from leakscope.core.cli.shared.output import progress_line, show_json
 from leakscope.core.cli.shared.sources import checked_columns
-from leakscope.core.defences.registry import DEFENCES
+from leakscope.core.defences.entries import stages_of
+from leakscope.core.defences.metric_dp.noise import check_eta, secure_generator
+from leakscope.core.defences.registry import DEFENCES, guarantee_of, make_defence
+from leakscope.core.defences.spec_parser import read_defence
+from leakscope.core.encoders.white_box import require_white_box
 from leakscope.core.errors import InvalidInputError, similar
+from leakscope.core.specs import DefenceSpec, settings_of
 from leakscope.core.storage.atomic_files import remove_leftovers
 
 if TYPE_CHECKING:
-    from leakscope.core.defences.metric_dp.files import ChangeBatches, PrivatizedFile
+    from leakscope.core.defences.metric_dp.files import ChangeBatches
     from leakscope.core.defences.metric_dp.guarantee import Guarantees
-    from leakscope.core.defences.metric_dp.repeat_counter import RepeatCounter
     from leakscope.core.defences.metric_dp.replacement_ranks import ReplacementRanks
     from leakscope.core.protocols import Encoder, Vectors
-    from leakscope.core.specs import DefenceSpec
 
 EXAMPLE = "leakscope privatize --eta 75 --in letters.txt --out private.txt"
 WHEN_STOPPED = "No file was written."
@@ -99,16 +102,17 @@ def run(arguments: argparse.Namespace) -> None:
         )
     columns = checked_columns(arguments.source, columns_of(arguments))
     spec = _mechanism_spec(arguments)  # after the file: mechanisms need torch, which takes seconds
-    from leakscope.core.defences.metric_dp.before_after import (
+    from leakscope.core.defences.metric_dp.files import (
+        RepeatCounter,
+        privatize_file,
         strip_leading_mark,
         write_before_and_after,
     )
-    from leakscope.core.defences.metric_dp.files import privatize_file
-    from leakscope.core.defences.metric_dp.repeat_counter import RepeatCounter
+    from leakscope.core.defences.setting import first_of
     from leakscope.core.encoders import load_encoder
 
     repeats = RepeatCounter()
-    first = _first_stage(spec)
+    first = first_of(spec)
     with progress_line() as on_progress:
         encoder = load_encoder(encoder_spec(arguments))
         change = _batch_transform(encoder, spec, arguments.seed)
@@ -127,28 +131,11 @@ def run(arguments: argparse.Namespace) -> None:
         seconds = time.perf_counter() - start
     guarantees = _guarantees(encoder, first, done.texts)
     ranks = _replacement_ranks(encoder, first, done.texts)
-    _print_report(arguments, spec, encoder.name, (done, seconds), guarantees, ranks, repeats)
-
-
-def _print_report(
-    arguments: argparse.Namespace,
-    spec: DefenceSpec,
-    encoder: str,
-    work: tuple[PrivatizedFile, float],
-    guarantees: Guarantees,
-    ranks: ReplacementRanks | None,
-    repeats: RepeatCounter,
-) -> None:
-    """Print a summary of the privatised file and its guarantees, or write it as JSON."""
-    from leakscope.core.defences.registry import guarantee_of
-
-    done, seconds = work
-    n_rows = done.n_rows
     summary = {
         "mechanism": spec.name,
         **dict(spec.settings),
-        "encoder": encoder,
-        "rows": n_rows,
+        "encoder": encoder.name,
+        "rows": done.n_rows,
         "seconds": seconds,
         "out": str(arguments.out),
         "guarantee": guarantee_of(spec),
@@ -160,7 +147,7 @@ def _print_report(
     if arguments.json:
         show_json(summary)
         return
-    print(f"{n_rows:,} rows in {seconds:.1f} s: {arguments.out}")
+    print(f"{done.n_rows:,} rows in {seconds:.1f} s: {arguments.out}")
     print(*done.passed.sentences, sep="\n")
     if done.texts and not guarantees.is_of_texts:
         print("For a text of median length in this file:")
@@ -181,12 +168,6 @@ def _mechanism_spec(arguments: argparse.Namespace) -> DefenceSpec:
     InvalidInputError
         No such mechanism, one without a guarantee, or a missing or invalid privacy parameter.
     """
-    from leakscope.core.defences.entries import stages_of
-    from leakscope.core.defences.metric_dp.noise import check_eta
-    from leakscope.core.defences.registry import make_defence
-    from leakscope.core.defences.spec_parser import read_defence
-    from leakscope.core.specs import DefenceSpec, settings_of
-
     first = re.split("[:+]", arguments.mechanism)[0]
     if first in DEFENCES and first not in MECHANISMS:
         read_defence(arguments.mechanism, option="--mechanism")  # its error names a valid order
@@ -216,23 +197,8 @@ def _mechanism_spec(arguments: argparse.Namespace) -> DefenceSpec:
     return spec
 
 
-def _first_stage(spec: DefenceSpec) -> DefenceSpec:
-    """Return the first stage of a chain with its settings; the guarantee is that stage's."""
-    from leakscope.core.defences.entries import stages_of
-    from leakscope.core.specs import DefenceSpec
-
-    first, *others = stages_of(spec.name)
-    settings = dict(spec.settings)
-    if others:
-        head = f"{first}."
-        settings = {k.removeprefix(head): v for k, v in settings.items() if k.startswith(head)}
-    return DefenceSpec.of(first, settings)
-
-
 def _gives_vectors(spec: DefenceSpec) -> bool:
     """Return whether the mechanism releases vectors rather than texts."""
-    from leakscope.core.defences.entries import stages_of
-
     return DEFENCES[stages_of(spec.name)[-1]].acts_on != "text"
 
 
@@ -242,12 +208,11 @@ def _guarantees(encoder: Encoder, spec: DefenceSpec, texts: Sequence[str]) -> Gu
     If the file holds too few texts to measure, shipped sentences are used instead, and the
     guarantees say so.
     """
-    from leakscope.core.defences.metric_dp.encoder_guarantee import distances_of_texts
+    from leakscope.core.defences.metric_dp.distances import distances_of_texts
     from leakscope.core.defences.metric_dp.exponential_guarantee import (
         guarantees_from_distances,
         guarantees_of,
     )
-    from leakscope.core.defences.registry import make_defence
 
     candidates = getattr(make_defence(spec), "candidates", "regular")
     found = distances_of_texts(encoder, spec.name, texts, candidates)
@@ -270,10 +235,7 @@ def _replacement_ranks(
     encoder: Encoder, spec: DefenceSpec, texts: Sequence[str]
 ) -> ReplacementRanks | None:
     """Measure how far replacements are from the file's tokens; None if no text is released."""
-    from leakscope.core.defences.metric_dp.noise import secure_generator
     from leakscope.core.defences.metric_dp.replacement_ranks import ranks_in_texts
-    from leakscope.core.defences.registry import make_defence
-    from leakscope.core.encoders.white_box import require_white_box
 
     mechanism: Any = make_defence(spec)
     if not hasattr(mechanism, "privatizer"):
@@ -289,8 +251,6 @@ def _batch_transform(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> C
     from leakscope.core.defences.chain import Chain
     from leakscope.core.defences.metric_dp.files import map_batches
     from leakscope.core.defences.metric_dp.texts import batch_privatiser
-    from leakscope.core.defences.registry import make_defence
-    from leakscope.core.specs import DefenceSpec
 
     settings = {**dict(spec.settings), "seed": seed}
     defence: Any = make_defence(DefenceSpec.of(spec.name, settings))

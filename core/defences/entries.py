@@ -11,7 +11,13 @@ from typing import Any
 from leakscope.core.errors import InvalidInputError, similar
 from leakscope.core.ranges import Strength
 from leakscope.core.registry import Entry
-from leakscope.core.specs import strength_setting
+from leakscope.core.specs import DefenceSpec, strength_setting
+
+_TRAINING_COSTS = {
+    "model": "retrains the model on the vectors; the vectors stay unchanged",
+    "network": "fine-tunes a network for each task; another defence protects its input",
+}
+"""What defences cost that train a model or a network of their own, by what they act on."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +46,8 @@ class DefenceEntry(Entry):
 
     @property
     def takes_seed(self) -> bool:
-        """Whether the defence accepts a seed, so that its draws can be repeated."""
-        return "seed" in self.kind.__dataclass_fields__
+        """Whether the defence accepts a seed; False if the seed is that of a separate training."""
+        return self.acts_on not in _TRAINING_COSTS and "seed" in self.kind.__dataclass_fields__
 
     @property
     def draws_noise(self) -> bool:
@@ -58,13 +64,15 @@ class DefenceEntry(Entry):
     @property
     def needs_white_box(self) -> bool:
         """Whether the defence needs the encoder's tokens or weights, not its vectors alone."""
-        return self.acts_on != "vector"
+        return self.acts_on not in ("vector", "model")
 
     @property
     def cost(self) -> str:
         """What the defence requires of a user, as a phrase; lost accuracy is measured."""
         if self.is_baseline:
             return "costs nothing"
+        if self.acts_on in _TRAINING_COSTS:
+            return _TRAINING_COSTS[self.acts_on]
         what = {"text": "stores a changed text", "tokens": "adds noise inside the encoder"}
         changed = what.get(self.acts_on, "changes only the vector")
         whose = "an encoder with open weights" if self.needs_white_box else "any encoder"
@@ -233,6 +241,14 @@ def settings_by_stage(entry: ChainEntry, settings: Mapping[str, Any]) -> dict[st
                 f"{entry.stages[0]}.{name}."
             )
     return found
+
+
+def first_stage(entry: DefenceEntry, spec: DefenceSpec) -> DefenceSpec:
+    """Return the spec of a chain's first stage; any other defence's spec as it is."""
+    if not isinstance(entry, ChainEntry):
+        return spec
+    first = entry.stages[0]
+    return DefenceSpec.of(first, settings_by_stage(entry, dict(spec.settings))[first])
 
 
 def _stage_seed(stage: str, seed: int | None) -> int | None:

@@ -62,7 +62,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "Text to text, ranked",
         "Like text to text, but releases one of the tokens nearest to the noisy vector, by rank.",
         "after Asghar et al. (2024)",
-        path=f"{_METRIC_DP}.ranked:TextToTextRanked",
+        path=f"{_DP}:TextToTextRanked",
         acts_on="text",
         guarantee=_D_CHI,
         formula=r"\tilde w_i = w_{(r)} \text{ of } \big\| v_w - (v_{w_i} + \kappa_i) \big\|,\quad "
@@ -74,7 +74,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "SanText",
         "Replaces every token by a random one; nearer tokens are more likely.",
         "Yue et al. (2021)",
-        path=f"{_METRIC_DP}.santext:SanText",
+        path=f"{_METRIC_DP}.exponential_mechanism:SanText",
         acts_on="text",
         guarantee=_METRIC,
         formula=r"P[\tilde w_i = w] \propto e^{-\frac{1}{2} \varepsilon \| v_w - v_{w_i} \|}",
@@ -85,7 +85,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "SanText+",
         "Replaces rare tokens as SanText does, and frequent tokens only with probability p.",
         "Yue et al. (2021)",
-        path=f"{_METRIC_DP}.santext:SanTextPlus",
+        path=f"{_METRIC_DP}.exponential_mechanism:SanTextPlus",
         acts_on="text",
         guarantee="rare tokens, in one release: a factor of at most exp(ε · distance) / p; "
         "frequent tokens mostly stay unchanged",
@@ -111,7 +111,7 @@ DEFENCES: dict[str, DefenceEntry] = {
         "TEM",
         "Like SanText, but all tokens beyond a distance γ are equally likely.",
         "Carvalho et al. (2023)",
-        path=f"{_METRIC_DP}.tem:TEM",
+        path=f"{_METRIC_DP}.exponential_mechanism:TEM",
         acts_on="text",
         guarantee=f"{_METRIC}, exp(ε · γ) beyond γ",
         formula=r"P[\tilde w_i = w] \propto e^{-\frac{1}{2} \varepsilon \min(\| v_w - v_{w_i} \|, "

@@ -9,15 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leakscope.core.defences.entries import (
-    ChainEntry,
     DefenceEntry,
     chain_of,
-    settings_by_stage,
+    first_stage,
     stages_of,
 )
 from leakscope.core.defences.registry import DEFENCES, check_order, entry_of, guarantee_of
-from leakscope.core.defences.shipped import find_shipped
 from leakscope.core.defences.spec_parser import read_defence
+from leakscope.core.defences.stored import find_shipped
 from leakscope.core.defences.trained.registry import TRAINED_DEFENCES, is_of_network
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.specs import DefenceSpec
@@ -114,11 +113,7 @@ def first_of(spec: DefenceSpec) -> DefenceSpec:
     """
     if is_of_network(spec.name):
         return input_mechanism(dict(spec.settings))
-    entry = entry_shown(spec.name)
-    if not isinstance(entry, ChainEntry):
-        return spec
-    first = entry.stages[0]
-    return DefenceSpec.of(first, settings_by_stage(entry, dict(spec.settings))[first])
+    return first_stage(entry_shown(spec.name), spec)
 
 
 def describe_promise(spec: DefenceSpec) -> str:

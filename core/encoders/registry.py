@@ -245,7 +245,7 @@ ENCODERS: dict[str, EncoderEntry] = {
         "Encoder with a trained defence",
         "defended:FOLDER, an encoder with a defence that `defend` trained for it",
         "Song & Raghunathan (2020), §7; Belrose et al. (2023)",
-        "leakscope.core.defences.trained.loader:open_defended",
+        "leakscope.core.defences.stored:open_defended",
         argument="FOLDER",
         formula=r"\tilde\Phi(x) = f\big(\Phi(x)\big)",
         label="defended",

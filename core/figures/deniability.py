@@ -7,9 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
+from plotly.subplots import make_subplots
 
 from leakscope.core.defences.deniability.geometry import Geometry
-from leakscope.core.figures.style import BASELINE, BELOW, GRID, LEAKED, style
+from leakscope.core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, style
+from leakscope.core.results.rows import Row
+from leakscope.core.studies.deniability.replacements import CLASSES, describe_setting
+from leakscope.core.studies.deniability.study import rows_of_table
 
 _N_W, _S_W = LEAKED, "#0072B2"
 
@@ -180,3 +184,126 @@ def _safe(text: str) -> str:
     for mark, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("%", "&#37;")):
         text = text.replace(mark, name)
     return text
+
+
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid")
+
+
+def histogram_panels(rows: Sequence[Row]) -> go.Figure:
+    """Plot histograms of N_w and S_w, one panel per η (Qu et al. 2021, Fig. 4)."""
+    counts = rows_of_table(rows, "counts")
+    figure = make_subplots(
+        rows=2,
+        cols=max(1, len(counts)),
+        shared_xaxes=True,
+        horizontal_spacing=0.01,
+        vertical_spacing=0.08,
+        column_titles=[f"η {row['eta']:g}" for row in counts],
+        row_titles=["N_w", "S_w"],
+    )
+    for column, row in enumerate(counts, 1):
+        _add_histogram(figure, row, "histogram_n_w", LEAKED, "", place=(1, column))
+        _add_histogram(figure, row, "histogram_s_w", MISSED, "/", place=(2, column))
+    if counts:
+        n_draws, n_tokens = counts[0]["n_draws"], counts[0]["n_vocabulary"]
+        figure.update_xaxes(tickvals=[n_draws / 2], range=[0, n_draws])
+        figure.update_layout(
+            title="How often a token stays unchanged (N_w), and how many replace it (S_w)"
+            f"<br><sup>{n_draws:,} draws, {n_tokens:,} tokens of {counts[0]['encoder']}, "
+            "each panel with its own scale</sup>"
+        )
+    figure.update_yaxes(showticklabels=False, rangemode="tozero")
+    figure.update_yaxes(title="tokens", col=1)
+    figure.update_layout(template="plotly_white", margin={"l": 60, "r": 30, "t": 90, "b": 40})
+    return figure
+
+
+def _add_histogram(
+    figure: go.Figure, row: Row, counts: str, colour: str, pattern: str, *, place: tuple[int, int]
+) -> None:
+    """Add a histogram of token shares to a panel."""
+    n_bins = len(row[counts])
+    edges = np.linspace(0, row["n_draws"], n_bins + 1)
+    figure.add_bar(
+        x=(edges[1:] + edges[:-1]) / 2,
+        y=np.array(row[counts]) / row["n_vocabulary"] * 100,
+        width=np.diff(edges),
+        marker={"color": colour, "pattern": {"shape": pattern}, "line": {"width": 0}},
+        showlegend=False,
+        row=place[0],
+        col=place[1],
+    )
+
+
+def geometry_panel(rows: Sequence[Row]) -> go.Figure:
+    """Plot the mean distance to the k-th neighbour and the noise at each η (their Fig. 3)."""
+    figure = go.Figure()
+    for row in rows_of_table(rows, "distances"):
+        figure.add_scatter(
+            x=row["neighbours"],
+            y=row["mean_distance"],
+            mode="lines+markers",
+            line={"color": "#0072B2", "width": 2},
+            showlegend=False,
+        )
+        for eta, dash in zip(row["etas"], _DASHES, strict=False):
+            noise = row["dimension"] / eta
+            figure.add_hline(
+                y=noise,
+                line={"color": LEAKED, "dash": dash, "width": 1.5},
+                annotation={
+                    "text": f"η {eta:g}: {noise:.1f}",
+                    "xanchor": "left",
+                    "yanchor": "middle",
+                    "x": 1.01,
+                },
+            )
+    figure.update_layout(
+        title="Mean distance from a token to its k-th nearest token, and mean length of the noise",
+        xaxis={"title": "k", "type": "log", "dtick": 1},
+        yaxis={"title": "Euclidean distance", "rangemode": "tozero"},
+        template="plotly_white",
+        margin={"l": 60, "r": 90, "t": 70, "b": 60},
+    )
+    return figure
+
+
+_COLOURS = (LEAKED, "#E69F00", "#F0E442", "#56B4E9", BASELINE)
+"""Colours from the token itself to unrelated replacements."""
+_PATTERNS = ("", "/", ".", "x", "-")
+_LEAST = 6.0
+"""Per cent below which a bar segment is too narrow for its number."""
+_ROW = 26
+
+
+def replacements_figure(rows: Sequence[Row]) -> go.Figure:
+    """Plot what replaces tokens as a stacked bar per mechanism and strength."""
+    rows = [row for row in rows if not row.error]
+    places = [" at ".join(describe_setting(row)) for row in rows]
+    figure = go.Figure()
+    for i, (name, title) in enumerate(CLASSES.items()):
+        scores = [row.scores[name] for row in rows]
+        figure.add_bar(
+            x=[score.value for score in scores],
+            y=places,
+            name=title,
+            orientation="h",
+            marker={
+                "color": _COLOURS[i],
+                "pattern": {"shape": _PATTERNS[i], "fillmode": "overlay", "fgopacity": 0.35},
+            },
+            text=[f"{s.value:.0f}" if s.value >= _LEAST else "" for s in scores],
+            textposition="inside",
+            insidetextanchor="middle",
+            insidetextfont={"color": "#111111"},
+            textangle=0,
+            customdata=[score.format() for score in scores],
+            hovertemplate=f"%{{y}}<br>{title}: %{{customdata}} %<extra></extra>",
+        )
+    style(figure, height=110 + _ROW * len(rows))
+    figure.update_layout(
+        barmode="stack", legend={**BELOW, "traceorder": "normal"}, bargap=0.2, margin={"b": 90}
+    )
+    figure.update_xaxes(title="per cent of the tokens", range=[0, 100])
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    return figure

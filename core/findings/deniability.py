@@ -13,7 +13,7 @@ from leakscope.core.defences.deniability.eta_choice import MECHANISM, EtaChoice
 from leakscope.core.defences.metric_dp.guarantee import verdict
 from leakscope.core.defences.registry import DEFENCES
 from leakscope.core.figures import deniability as figures
-from leakscope.core.figures.replacements import replacements_figure
+from leakscope.core.figures.deniability import replacements_figure
 from leakscope.core.figures.representations import encoder_title
 from leakscope.core.findings.commands import command_of
 from leakscope.core.findings.finding import Finding, Table
@@ -23,9 +23,9 @@ from leakscope.core.formatting import describe_leak, format_percent, join_words
 from leakscope.core.results.rows import Row
 from leakscope.core.studies.deniability.replacements import (
     CLASSES,
+    COLUMNS,
     describe_setting,
-    format_median_rank,
-    format_rank_shares,
+    table_cells,
 )
 from leakscope.core.studies.tradeoff.point import Point
 from leakscope.core.studies.tradeoff.summary import Tradeoff, kept_usefulness, measured_etas
@@ -437,16 +437,8 @@ def near_words(rows: Sequence[Row]) -> Finding:
         alt="One bar per mechanism and strength: per cent of tokens that became "
         f"{', '.join(CLASSES.values())}; the table below contains the same numbers",
         table=Table(
-            columns=(
-                "mechanism",
-                "strength",
-                *(f"{class_name}, %" for class_name in CLASSES.values()),
-                "median rank beyond the 10 nearest",
-            ),
-            rows=tuple(
-                (*describe_setting(row), *format_rank_shares(row).values(), format_median_rank(row))
-                for row in rows
-            ),
+            columns=COLUMNS,
+            rows=tuple(tuple(table_cells(row)) for row in rows),
         ),
         facts=(
             ("Data", "bundled sentences"),

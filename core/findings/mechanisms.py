@@ -181,14 +181,6 @@ def _eta_title(verdict: _EtaChoice, base: Point, task: str, share: float) -> str
     return f"{verdict.title} leaks significantly less {where}, {rest}"
 
 
-def _etas_leaking_less(points: dict[float, Point], base: Point) -> list[float]:
-    """Return the η that leak significantly less, corrected for the number of η."""
-    leaks = simultaneous_leaks(list(points.values()))
-    return [
-        eta for eta, leak in zip(points, leaks, strict=True) if not beside_none(leak, base.leakage)
-    ]
-
-
 def _describe_extremes(points: dict[float, Point], base: Point) -> str:
     """Describe what the strongest attacker recovers at the smallest and the greatest η."""
     first, last, none = (
@@ -237,7 +229,8 @@ def etas(task: str = "TREC", keep: str = _KEEP) -> Finding:
     taken = [(v.title, v.eta) for v in verdicts if v.eta is not None]
     sentences = [_describe_choice(v, task, base) for v in verdicts if v.eta is not None]
     rest = [v.title for v in verdicts if v.eta is None]
-    none = f"No measured η of {_join_with_or(rest)} qualifies." if rest else ""
+    or_last = " or ".join(filter(None, [", ".join(rest[:-1]), *rest[-1:]]))
+    none = f"No measured η of {or_last} qualifies." if rest else ""
     lost = describe_lost(base, task, share)
     last = next(v for v in verdicts if not taken or v.eta is not None)
     point = last.points[last.eta if last.eta is not None else max(last.points)]
@@ -319,12 +312,14 @@ def _choose_eta(found: Tradeoff, defence: str, task: str, share: float) -> _EtaC
     """Determine which η of a mechanism leak less and which stay useful for a task."""
     base = found.undefended
     points = {e: p for e, p in measured_etas(found, defence).items() if task in p.utility}
+    # With intervals that are corrected for the number of η.
+    leaks = dict(zip(points, simultaneous_leaks(list(points.values())), strict=True))
     return _EtaChoice(
         entry_shown(defence).title,
-        tuple(_etas_leaking_less(points, base)),
+        tuple(eta for eta, leak in leaks.items() if not beside_none(leak, base.leakage)),
         tuple(eta for eta, point in points.items() if keeps_share(point, base, task, share)),
         points,
-        dict(zip(points, simultaneous_leaks(list(points.values())), strict=True)),
+        leaks,
     )
 
 
@@ -336,9 +331,3 @@ def _etas_title(taken: list[tuple[str, float]], task: str, share: float) -> str:
     text = join_words([f"{title} at η {eta:g}" for title, eta in taken])
     leaks, keeps = ("leaks", "keeps") if len(taken) == 1 else ("leak", "keep")
     return f"{text} {leaks} significantly less and {keeps} {kept} for {describe_task(task)}"
-
-
-def _join_with_or(titles: list[str]) -> str:
-    """Join titles with commas and "or"."""
-    *some, last = titles
-    return f"{', '.join(some)} or {last}" if some else last

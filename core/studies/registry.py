@@ -148,8 +148,8 @@ STUDIES: dict[str, StudyEntry] = {
         "Qu et al. (2021), Tables 1 to 3, Fig. 3 and 4",
         "leakscope.core.studies.deniability.study:DeniabilityStudy",
         figures=(
-            ("-histograms", "leakscope.core.figures.deniability_panels:histogram_panels"),
-            ("-geometry", "leakscope.core.figures.deniability_panels:geometry_panel"),
+            ("-histograms", "leakscope.core.figures.deniability:histogram_panels"),
+            ("-geometry", "leakscope.core.figures.deniability:geometry_panel"),
         ),
     ),
     "memorisation": StudyEntry(
@@ -170,7 +170,7 @@ STUDIES: dict[str, StudyEntry] = {
         "what replaces a token behind each mechanism: itself, a near one, or another",
         "Asghar et al. (2024); mechanisms as in the trade-off",
         "leakscope.core.studies.deniability.replacements:ReplacementStudy",
-        figures=(("", "leakscope.core.figures.replacements:replacements_figure"),),
+        figures=(("", "leakscope.core.figures.deniability:replacements_figure"),),
     ),
     "attributes": StudyEntry(
         "Attributes",

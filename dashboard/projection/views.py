@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from leakscope.core.defences.metric_dp.encoder_guarantee import has_d_chi_guarantee
+from leakscope.core.defences.metric_dp.distances import has_d_chi_guarantee
 from leakscope.core.defences.registry import DEFENCES
 from leakscope.core.encoders.white_box import require_white_box
 from leakscope.core.errors import CoreError

@@ -14,7 +14,7 @@ from leakscope.core.defences.setting import (
     training_command,
     why_not_tried,
 )
-from leakscope.core.defences.shipped import find_shipped
+from leakscope.core.defences.stored import find_shipped
 from leakscope.core.errors import CoreError
 from leakscope.core.findings.reading import untested
 from leakscope.core.findings.tradeoff import describe_read

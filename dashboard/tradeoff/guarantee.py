@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leakscope.core.defences.metric_dp.encoder_guarantee import has_d_chi_guarantee
+from leakscope.core.defences.metric_dp.distances import has_d_chi_guarantee
 from leakscope.core.defences.setting import entry_shown, first_of, setting_name, why_not_tried
 from leakscope.core.specs import DefenceSpec
 from leakscope.dashboard import cache

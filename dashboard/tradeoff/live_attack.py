@@ -17,15 +17,17 @@ import streamlit as st
 from leakscope.core.attacks.inversion.lifted import Lift
 from leakscope.core.attacks.inversion.reading import Reading
 from leakscope.core.corpora import bundled_sentences
-from leakscope.core.defences.posterior_attack import (
+from leakscope.core.defences.setting import entry_shown
+from leakscope.core.defences.tried import (
     AttackerTexts,
+    DefendedSentence,
     PosteriorAttack,
+    defend_sentence,
+    fit_inverse_map,
     fit_posterior_attack,
     has_known_distribution,
     likeliest_text,
 )
-from leakscope.core.defences.setting import entry_shown
-from leakscope.core.defences.tried import DefendedSentence, defend_sentence, fit_inverse_map
 from leakscope.core.protocols import Vectors
 from leakscope.core.specs import DefenceSpec
 from leakscope.dashboard import cache

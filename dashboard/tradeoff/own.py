@@ -8,7 +8,7 @@ import streamlit as st
 
 from leakscope.core.defences.registry import DEFENCES, all_defences, check_order, entry_of
 from leakscope.core.defences.setting import can_follow, read_setting, setting_name
-from leakscope.core.defences.shipped import shipped_names
+from leakscope.core.defences.stored import shipped_names
 from leakscope.core.defences.trained.registry import TRAINED_DEFENCES
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.findings.prose import plain

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from leakscope.core.defences.metric_dp.encoder_guarantee import EXAMPLE
+from leakscope.core.defences.metric_dp.distances import EXAMPLE
 from leakscope.core.defences.metric_dp.guarantee import HARDLY, format_odds
 from leakscope.core.defences.setting import entry_shown
 from leakscope.core.figures.tradeoff import (

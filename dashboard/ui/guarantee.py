@@ -28,8 +28,7 @@ def guarantees_of(mechanism: str, eta: float, text: str, on: EncoderSpec) -> Gua
     CoreError
         The encoder gives no token vectors, or the text has no token.
     """
-    from leakscope.core.defences.metric_dp.distances import TokenDistances
-    from leakscope.core.defences.metric_dp.encoder_guarantee import distances_of
+    from leakscope.core.defences.metric_dp.distances import TokenDistances, distances_of
     from leakscope.core.defences.registry import DEFENCES
 
     acts_on = DEFENCES[mechanism].acts_on
@@ -46,7 +45,7 @@ def guarantees_of(mechanism: str, eta: float, text: str, on: EncoderSpec) -> Gua
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _text_distances(on: EncoderSpec) -> TextDistances:
     """Measure the distances between bundled texts' vectors; no user input is involved."""
-    from leakscope.core.defences.metric_dp.encoder_guarantee import bundled_distances
+    from leakscope.core.defences.metric_dp.distances import bundled_distances
 
     return bundled_distances(cache.encoder(on))
 

@@ -113,7 +113,7 @@ def _borrower(name: str, folder: Path, kit: Kit) -> object:
 
 def _defence(name: str, folder: Path, kit: Kit) -> object:
     """Load a trained defence and encode."""
-    from leakscope.core.defences.trained.loader import open_defended
+    from leakscope.core.defences.stored import open_defended
     from leakscope.core.specs import EncoderSpec
 
     spec = EncoderSpec(name=f"defended:{folder}", precision="float32", device="cpu")

@@ -77,7 +77,7 @@ def adapted_attack_notes(defence: DefenceSpec) -> list[str]:
 
 def odds_notes(defence: DefenceSpec, encoder: Encoder) -> list[str]:
     """Return a note on the odds that a defence's η, or its first stage's, guarantees; else none."""
-    from leakscope.core.defences.metric_dp.encoder_guarantee import EXAMPLE
+    from leakscope.core.defences.metric_dp.distances import EXAMPLE
     from leakscope.core.defences.metric_dp.exponential_guarantee import guarantees_of
     from leakscope.core.defences.setting import first_of
 

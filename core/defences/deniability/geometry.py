@@ -96,7 +96,11 @@ def load_geometry(path: Path, encoder: WhiteBoxEncoder | None = None) -> Geometr
     try:
         facts: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
         found = Geometry(**facts)
-        _check(found)
+        parts = (found.neighbours, found.mean_distance, found.sd_distance)
+        if len({len(part) for part in parts}) != 1 or not found.neighbours:
+            raise ValueError("the numbers of distances and neighbours differ")
+        if not all(math.isfinite(number) for part in parts for number in part):
+            raise ValueError("some distances are not finite")
     except (TypeError, ValueError) as error:
         raise ArtifactError(
             f"{path} does not contain token distances. Move it away, then measure the encoder "
@@ -107,12 +111,3 @@ def load_geometry(path: Path, encoder: WhiteBoxEncoder | None = None) -> Geometr
             f"{path} belongs to {found.encoder}, not to this {encoder.name}."
         )
     return found
-
-
-def _check(found: Geometry) -> None:
-    """Raise ValueError or TypeError if the geometry's numbers are inconsistent."""
-    parts = (found.neighbours, found.mean_distance, found.sd_distance)
-    if len({len(part) for part in parts}) != 1 or not found.neighbours:
-        raise ValueError("the numbers of distances and neighbours differ")
-    if not all(math.isfinite(number) for part in parts for number in part):
-        raise ValueError("some distances are not finite")

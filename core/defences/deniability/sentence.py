@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.defences.deniability.engine import DeniabilityEngine
-from leakscope.core.defences.deniability.envelopes import Envelopes
+from leakscope.core.defences.deniability.engine import DeniabilityEngine, Envelopes
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.intervals import constant_interval
 from leakscope.core.protocols import WhiteBoxEncoder

@@ -96,13 +96,24 @@ def measure_vocabulary(
     grid = eta_grid(encoder.dimension) if etas is None else np.unique(np.asarray(etas, np.float64))
     tokens = candidate_ids(encoder, candidates)
     ranks = np.unique(np.round(np.linspace(0, n_draws, 41)[1:]).astype(np.int64))
-    counts = _Counts.empty(len(seeds), len(tokens), len(grid), len(ranks))
+    n_w = np.empty((len(seeds), len(tokens), len(grid)), np.uint16)
+    s_w, eta_at_rank = np.empty_like(n_w), np.empty((len(tokens), len(ranks)), np.float32)
     panels = [slice(first, first + PANEL) for first in range(0, len(tokens), PANEL)]
     n_panels = len(seeds) * len(panels)
     for which, seed in enumerate(seeds):
-        engine = _make_engine(encoder, tokens, n_draws, seed, grid[0], n_threads)
+        engine = DeniabilityEngine(
+            token_table(encoder),
+            tokens,
+            n_draws=n_draws,
+            seed=seed,
+            eta_min=grid[0],
+            n_threads=n_threads,
+            device="cuda" if encoder.token_vectors.is_cuda else "cpu",
+        )
         for done, rows in enumerate(panels, which * len(panels) + 1):
-            counts.take(which, rows, engine.outcomes(tokens[rows], grid), ranks)
+            n_w[which, rows], s_w[which, rows], eta_star = engine.outcomes(tokens[rows], grid)
+            if which == 0:
+                eta_at_rank[rows] = eta_star[:, ranks - 1]
             on_progress(done / n_panels, f"{done * PANEL:,} of {n_panels * PANEL:,} tokens")
     return VocabularyDeniability(
         encoder=encoder.name,
@@ -113,59 +124,12 @@ def measure_vocabulary(
         seconds=time.perf_counter() - start,
         tokens=tokens,
         etas=grid,
-        n_w=counts.n_w[0],
-        s_w=counts.s_w[0],
+        n_w=n_w[0],
+        s_w=s_w[0],
         ranks=ranks,
-        eta_at_rank=counts.eta_at_rank,
-        mean_n_w=counts.n_w.mean(1, dtype=np.float64),
-        mean_s_w=counts.s_w.mean(1, dtype=np.float64),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Counts:
-    """The arrays that `measure_vocabulary` fills panel by panel: see `VocabularyDeniability`."""
-
-    n_w: NDArray[np.uint16]
-    s_w: NDArray[np.uint16]
-    eta_at_rank: NDArray[np.float32]
-
-    @classmethod
-    def empty(cls, n_seeds: int, n_tokens: int, n_etas: int, n_ranks: int) -> _Counts:
-        """Allocate the arrays for numbers of seeds, tokens, values of η and ranks."""
-        n_w = np.empty((n_seeds, n_tokens, n_etas), np.uint16)
-        return cls(n_w, np.empty_like(n_w), np.empty((n_tokens, n_ranks), np.float32))
-
-    def take(
-        self,
-        which: int,
-        rows: slice,
-        outcomes: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
-        ranks: NDArray[np.int64],
-    ) -> None:
-        """Store the outcomes of one panel of tokens for one seed."""
-        self.n_w[which, rows], self.s_w[which, rows], eta_star = outcomes
-        if which == 0:
-            self.eta_at_rank[rows] = eta_star[:, ranks - 1]
-
-
-def _make_engine(
-    encoder: WhiteBoxEncoder,
-    tokens: NDArray[np.int64],
-    n_draws: int,
-    seed: int,
-    eta_min: float,
-    n_threads: int | None,
-) -> DeniabilityEngine:
-    """Build the deniability engine of an encoder for one seed."""
-    return DeniabilityEngine(
-        token_table(encoder),
-        tokens,
-        n_draws=n_draws,
-        seed=seed,
-        eta_min=eta_min,
-        n_threads=n_threads,
-        device="cuda" if encoder.token_vectors.is_cuda else "cpu",
+        eta_at_rank=eta_at_rank,
+        mean_n_w=n_w.mean(1, dtype=np.float64),
+        mean_s_w=s_w.mean(1, dtype=np.float64),
     )
 
 

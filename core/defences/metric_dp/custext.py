@@ -25,17 +25,16 @@ from numpy.typing import NDArray
 from leakscope.core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
 from leakscope.core.defences.metric_dp.exponential_mechanism import (
     Distances,
+    SampleBuffer,
     check_epsilon,
     epsilon_setting,
     sample_columns,
 )
-from leakscope.core.defences.metric_dp.sample_buffer import SampleBuffer
-from leakscope.core.defences.metric_dp.texts import protect_texts
-from leakscope.core.defences.protected import ProtectedEncoder
+from leakscope.core.defences.metric_dp.texts import TextMechanism
 from leakscope.core.encoders.white_box import token_table
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.lookup import lookup_sorted
-from leakscope.core.protocols import Encoder, WhiteBoxEncoder
+from leakscope.core.protocols import WhiteBoxEncoder
 from leakscope.core.specs import setting
 
 _STEPS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0, 20.0)
@@ -65,7 +64,7 @@ def custext_log_weights(distances: NDArray[np.float64], *, epsilon: float) -> ND
 
 
 @dataclass(frozen=True, kw_only=True)
-class CusText:
+class CusText(TextMechanism):
     """Replaces every token by a random member of its set of near tokens (Chen et al. 2023)."""
 
     epsilon: float = epsilon_setting(4.0, _STEPS, "as in differential privacy within a set")
@@ -89,10 +88,6 @@ class CusText:
         """Return the privatizer that replaces an encoder's tokens."""
         check_epsilon(self.epsilon)
         return _SetPrivatizer(self, encoder, rng)
-
-    def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return an encoder that encodes privatised texts."""
-        return protect_texts(self, encoder)
 
 
 class _SetPrivatizer:

@@ -6,27 +6,37 @@ For tokens x and x' and every output y: P[M(x) = y] ≤ exp(E)·P[M(x') = y] wit
 - TEM: E = ε·min(d(x, x'), γ);
 - SanText+: E = ε·d(x, x') + ln(1/p) for outputs y that are sensitive; no bound for the others;
 - CusText: E = ε where x and x' share their output set; no bound else.
+
+`scripts/deniability_distances.py` writes the distances that ship, so that guarantees are shown
+without loading the encoder.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
+from leakscope.core.assets import ASSETS
 from leakscope.core.defences.metric_dp.custext import CusText
-from leakscope.core.defences.metric_dp.distances import TextDistances, TokenDistances
-from leakscope.core.defences.metric_dp.encoder_guarantee import EXAMPLE, measured_distances
+from leakscope.core.defences.metric_dp.distances import (
+    EXAMPLE,
+    TextDistances,
+    TokenDistances,
+    measured_distances,
+)
+from leakscope.core.defences.metric_dp.exponential_mechanism import TEM, SanText, SanTextPlus
 from leakscope.core.defences.metric_dp.guarantee import Guarantee, Guarantees
-from leakscope.core.defences.metric_dp.santext import SanText, SanTextPlus
-from leakscope.core.defences.metric_dp.tem import TEM
-from leakscope.core.defences.registry import make_defence
-from leakscope.core.errors import InvalidInputError
+from leakscope.core.defences.registry import DEFENCES, guarantee_of, make_defence
+from leakscope.core.errors import ArtifactError, InvalidInputError
 from leakscope.core.protocols import Encoder
 from leakscope.core.specs import DefenceSpec
+from leakscope.core.storage.artifacts import read_record
 
 
 def guarantees_of(encoder: Encoder, spec: DefenceSpec, text: str = EXAMPLE) -> Guarantees:
@@ -130,3 +140,87 @@ _GUARANTEES: dict[type, Callable[..., Guarantees]] = {
     CusText: _custext_guarantees,
     TEM: _tem_guarantees,
 }
+
+
+SHIPPED = ASSETS / "deniability" / "minilm" / "distances.json"
+
+_Found = TypeVar("_Found", TokenDistances, TextDistances)
+
+
+@dataclass(frozen=True, eq=False)
+class ShippedDistances:
+    """The distances that the guarantees of an encoder's mechanisms are computed from.
+
+    Attributes
+    ----------
+    tokens : TokenDistances
+        Of the tokens of `distances.EXAMPLE`, among the regular ones.
+    texts : TextDistances
+        Of some bundled sentences.
+    """
+
+    encoder: str
+    fingerprint: str
+    tokens: TokenDistances
+    texts: TextDistances
+
+
+def load_distances(path: Path) -> ShippedDistances:
+    """Load stored token and text distances from a JSON file.
+
+    Raises
+    ------
+    ArtifactError
+        Missing, damaged, or something else.
+    """
+    data = read_record(path, encoder=str, fingerprint=str, tokens=dict, texts=dict)
+    try:
+        tokens, texts = (
+            _from_dict(TokenDistances, data["tokens"]),
+            _from_dict(TextDistances, data["texts"]),
+        )
+        for found in (tokens, texts):
+            found.guarantees(1.0)
+    except (TypeError, ValueError, IndexError, KeyError, InvalidInputError) as error:
+        raise ArtifactError(
+            f"{path} does not contain an encoder's distances. Create it again: "
+            "python -m scripts.deniability_distances"
+        ) from error
+    return ShippedDistances(data["encoder"], data["fingerprint"], tokens, texts)
+
+
+def _from_dict(kind: type[_Found], stored: dict[str, Any]) -> _Found:
+    """Build TokenDistances or TextDistances from its JSON form."""
+    own = {each.name: stored[each.name] for each in fields(kind)}
+    lists = {name: value for name, value in own.items() if isinstance(value, list)}
+    numbers = {
+        name: np.array(value, np.float64) if name.startswith("to_") else tuple(map(str, value))
+        for name, value in lists.items()
+    }
+    return kind(**own | numbers)
+
+
+@cache
+def _load_shipped() -> ShippedDistances:
+    """Load the distances that ship with the project, cached."""
+    return load_distances(SHIPPED)
+
+
+def shipped_guarantees(spec: DefenceSpec, encoder: str) -> Guarantees | None:
+    """Return a mechanism's guarantees for an example text from stored distances; None if unknown.
+
+    They are stored for the bundled encoder and the `regular` candidates alone.
+
+    Examples
+    --------
+    >>> found = shipped_guarantees(DefenceSpec.of("text_to_text", {"eta": 75.0}), "minilm")
+    >>> found.n_tokens, shipped_guarantees(DefenceSpec.of("int8", {}), "minilm")
+    (10, None)
+    """
+    if spec.name not in DEFENCES or not guarantee_of(spec):
+        return None
+    found = _load_shipped()
+    if encoder != found.encoder or dict(spec.settings).get("candidates", "regular") != "regular":
+        return None
+    is_of_texts = DEFENCES[spec.name].acts_on == "vector"
+    return guarantees_from_distances(spec, found.texts if is_of_texts else found.tokens)

@@ -7,11 +7,13 @@ appears under its name only when it is complete, and never in the place of anoth
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import random
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -29,9 +31,11 @@ from leakscope.core.corpora.readers.parquet_table import BATCH_ROWS, ParquetTabl
 from leakscope.core.corpora.readers.raw_files import MAX_TEXT_CHARACTERS, read_lines, refusal
 from leakscope.core.corpora.readers.tables import CsvTable, open_table, table_format
 from leakscope.core.corpora.rows import Columns, check_encodable
+from leakscope.core.defences.metric_dp.guarantee import Guarantees
 from leakscope.core.defences.metric_dp.identifiers import PassedThrough
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.spreadsheets import neutral_cell
 from leakscope.core.storage.artifacts import check_folder, storage_errors
 from leakscope.core.storage.atomic_files import unfinished
 
@@ -541,3 +545,124 @@ _WRITERS: dict[str, Callable[..., int]] = {
     "JSONL": _write_json,
     "Parquet": _write_parquet,
 }
+
+
+_PIECE = "##"
+"""Marks a token that continues the previous word; the first token of a text continues none."""
+
+
+def strip_leading_mark(change: ChangeBatches) -> ChangeBatches:
+    """Wrap a batch transform so that a released text never begins with the word-piece mark `##`.
+
+    Word pieces are joined to the word before by the tokenizer itself.
+    """
+
+    def read(answers: Answers) -> Answers:
+        if isinstance(answers, np.ndarray):
+            return answers
+        return [answer.removeprefix(_PIECE) for answer in answers]
+
+    return lambda batches: map(read, change(batches))
+
+
+@contextmanager
+def write_before_and_after(change: ChangeBatches, target: Path | None) -> Iterator[ChangeBatches]:
+    """Wrap a batch transform so that each text and its replacement are written to a CSV file.
+
+    Cells that a spreadsheet would take for a formula are neutralised.
+
+    Parameters
+    ----------
+    target : Path, optional
+        Must not exist; it appears when all is written. Without one, nothing is written.
+
+    Raises
+    ------
+    InvalidInputError
+        The file exists, is no CSV file, or the mechanism releases vectors.
+    StorageError
+        The disk is full; no unfinished file is left.
+    """
+    if target is None:
+        yield change
+        return
+    if target.suffix.lower() != ".csv":
+        raise InvalidInputError(
+            f"{target}: before and after are written as CSV. Use a name that ends in .csv."
+        )
+    if target.exists() or target.is_symlink():
+        raise InvalidInputError(f"{target} exists and is not overwritten. Name another file.")
+    check_folder(target)
+    with storage_errors(target), unfinished(target.parent) as file:
+        with file.path.open("w", encoding="utf-8", newline="") as out:
+            writer = csv.writer(out, lineterminator="\n")
+            writer.writerow(["before", "after"])
+
+            def changed(batches: Iterable[Sequence[str]]) -> Iterator[Answers]:
+                for texts, answers in zip_answers(change, batches, list):
+                    if isinstance(answers, np.ndarray):
+                        raise InvalidInputError(
+                            "Vectors cannot be listed beside texts. Omit --beside, or choose a "
+                            "mechanism that releases texts."
+                        )
+                    writer.writerows(
+                        map(neutral_cell, pair) for pair in zip(texts, answers, strict=True)
+                    )
+                    yield answers
+
+            yield changed
+        file.seal(target, is_new=True)
+
+
+class RepeatCounter:
+    """Counts how often each text occurs in a stream of batches, in eight bytes a text.
+
+    Texts that differ in white space or case alone count as one: tokenizers drop both.
+    """
+
+    def __init__(self) -> None:
+        self._digests = array("Q")
+
+    def counted(self, change: ChangeBatches) -> ChangeBatches:
+        """Wrap a batch transform so that the texts passing through it are counted."""
+
+        def changed(batches: Iterable[Sequence[str]]) -> Iterator[Answers]:
+            return change(map(self._record, batches))
+
+        return changed
+
+    def _record(self, texts: Sequence[str]) -> Sequence[str]:
+        """Record the digests of a batch of texts; return the batch."""
+        self._digests.extend(_digest(text) for text in texts)
+        return texts
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The most frequent text's occurrences, and how many texts occur more than once."""
+        if not self._digests:
+            return 0, 0
+        found = np.unique(np.frombuffer(self._digests, np.uint64), return_counts=True)[1]
+        return int(found.max()), int((found > 1).sum())
+
+    def describe(self, promises: Guarantees) -> str:
+        """Return a sentence on how the repeats weaken a guarantee."""
+        most, n_repeated = self.counts
+        if most < 2:
+            return "No text occurs more than once in the file."
+        texts = "One text occurs" if n_repeated == 1 else f"{n_repeated:,} texts occur"
+        return (
+            f"{texts} more than once. The most frequent text occurs {most:,} times, and its odds "
+            f"are raised to the power {most:,}: odds of at most {promises.after(most).all_odds}."
+        )
+
+    def to_dict(self, promises: Guarantees) -> dict[str, Any]:
+        """Return the JSON-able form, with the guarantee that remains for the most frequent text."""
+        most, n_repeated = self.counts
+        left = promises.after(max(most, 1)).to_dict()
+        return {"most_frequent": most, "n_repeated": n_repeated, "promise": left}
+
+
+def _digest(text: str) -> int:
+    """Return a 64-bit digest of a text, ignoring case and white space."""
+    folded = " ".join(text.split()).casefold()
+    return int.from_bytes(hashlib.blake2b(folded.encode(), digest_size=8).digest(), "little")

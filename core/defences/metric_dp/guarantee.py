@@ -225,14 +225,9 @@ class Guarantees:
         return f"{', '.join(parts)}{times}: {verdict(self.nearest.epsilon)}"
 
     @property
-    def brief(self) -> str:
-        """A noun phrase with all odds and the verdict on the nearest pair."""
-        return f"odds of at most {self.all_odds}"
-
-    @property
     def brief_with_caveat(self) -> str:
-        """`brief` as the end of a sentence, and the caveat `also` after it if there is one."""
-        return f"{self.brief}.{f' {self.also}' if self.also else ''}"
+        """All odds and the verdict as the end of a sentence, and the caveat `also` if any."""
+        return f"odds of at most {self.all_odds}.{f' {self.also}' if self.also else ''}"
 
     @property
     def others(self) -> str:

@@ -1,4 +1,4 @@
-"""The mechanisms of d_χ-privacy: text to text, token representation, sequence representation.
+"""Mechanisms of d_χ-privacy: text to text (also ranked), token and sequence representation.
 
 Implements Qu et al. (2021), §3 and §4: a mechanism M is η·d_χ-private where
 P[M(x) = y] ≤ exp(η·d(x, x'))·P[M(x') = y] for all x, x', y (Eq. 2). Here d is the Euclidean
@@ -7,6 +7,15 @@ distance of token vectors, or of sentence vectors; for a text, the sum over its 
 Every word piece of a text is replaced or perturbed, including unknown tokens and special tokens
 typed by hand. Not covered: the *number* of word pieces is visible, and [CLS] and [SEP], which the
 encoder adds to every text, stay unchanged.
+
+Ranked text to text is after Asghar et al. (2024), "d_χ-privacy for text and the curse of
+dimensionality" (arXiv 2411.13784): in many dimensions noise returns either the very token or one
+unrelated to it, hardly ever a near one. Their remedy is a post-processing: all candidates are
+ranked by their distance to the noisy vector, and that of rank i = 0, 1, … is released with
+probability ∝ exp(−c·ε·i). As neither rank nor draw depends on the input, the noise's d_χ-privacy
+guarantee (Qu et al. 2021, Eq. 2) still holds.
+Differs from the paper: η is its ε, and c has a default of our own. The form of the probability is
+that of code which its authors published with later work: docs/decisions/0024 says so.
 """
 
 from __future__ import annotations
@@ -23,13 +32,13 @@ from numpy.typing import NDArray
 
 from leakscope.core.defences.metric_dp.candidates import CANDIDATES, candidate_ids
 from leakscope.core.defences.metric_dp.eta_grid import eta_steps
-from leakscope.core.defences.metric_dp.neighbours.nearest import NearestCandidate
+from leakscope.core.defences.metric_dp.neighbours.nearest import NearestCandidate, map_parts
 from leakscope.core.defences.metric_dp.noise import LEAST_ETA, MOST_ETA, check_eta, draw_noise
-from leakscope.core.defences.metric_dp.parallel import map_parts
 from leakscope.core.defences.metric_dp.release import release_under_noise
-from leakscope.core.defences.metric_dp.texts import TokenPrivatizer, privatise_texts, protect_texts
+from leakscope.core.defences.metric_dp.texts import TextMechanism, TokenPrivatizer, privatise_texts
 from leakscope.core.defences.protected import ProtectedEncoder, encode_dense, generator_of
 from leakscope.core.encoders.white_box import require_white_box, token_table
+from leakscope.core.errors import InvalidInputError
 from leakscope.core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder
 from leakscope.core.ranges import Strength
 from leakscope.core.specs import setting
@@ -128,7 +137,7 @@ def _cut_into_blocks(token_ids: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextToText:
+class TextToText(TextMechanism):
     """Replaces every token by the nearest to its noisy vector (Qu et al. 2021, Eq. 4).
 
     The protected encoder encodes the privatised text: what is released is a text.
@@ -141,10 +150,6 @@ class TextToText:
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> TextPrivatizer:
         """Return the privatizer that replaces an encoder's tokens."""
         return TextPrivatizer(encoder, self.eta, candidates=self.candidates, rng=rng)
-
-    def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return an encoder that encodes privatised texts."""
-        return protect_texts(self, encoder)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,3 +244,70 @@ def _encode_noisy(
         done += len(batch)
         on_progress(done / len(order), f"Encoded {done:,} of {len(order):,} texts")
     return out
+
+
+_RANKED_BLOCK = 512
+
+
+def draw_ranks(n: int, fall: float, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw n independent ranks from 0 to most − 1 with P[i] ∝ exp(−fall·i).
+
+    Drawn by the inverse of the cumulative distribution, (1 − exp(−fall·(i+1)))/(1 −
+    exp(−fall·most)).
+    """
+    drawn = rng.random(n)
+    if fall * most < 1e-9:
+        return (drawn * most).astype(np.int64)
+    ranks = np.log1p(drawn * np.expm1(-fall * most)) / -fall
+    return np.minimum(ranks, most - 1).astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextToTextRanked(TextMechanism):
+    """Replaces every token by one of those nearest to its noisy vector (Asghar et al. 2024)."""
+
+    eta: float = eta_setting()
+    c: float = setting(
+        0.005,
+        "How fast the chance of a rank falls, times η; 0: all ranks are equally likely",
+        low=0,
+        high=1e6,
+    )
+    candidates: str = setting("regular", "Tokens that may be returned", choices=CANDIDATES)
+    seed: int | None = None
+
+    def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> _RankedPrivatizer:
+        """Return the privatizer that replaces an encoder's tokens."""
+        check_eta(self.eta)
+        if not self.c >= 0:
+            raise InvalidInputError(f"c must be at least 0, got {self.c!r}.")
+        return _RankedPrivatizer(self, encoder, rng)
+
+
+class _RankedPrivatizer:
+    """Adds noise to each token's vector and releases the candidate at a random rank."""
+
+    def __init__(
+        self, mechanism: TextToTextRanked, encoder: WhiteBoxEncoder, rng: np.random.Generator
+    ) -> None:
+        self.encoder, self._rng, self._mechanism = encoder, rng, mechanism
+        self.ids = candidate_ids(encoder, mechanism.candidates)
+        self._vectors = token_table(encoder)
+        self._nearest = NearestCandidate(
+            self._vectors[self.ids], device=str(encoder.token_vectors.device)
+        )
+
+    def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the replacement of each of (m,) tokens, each with its own noise and rank."""
+        token_ids = np.asarray(token_ids, np.int64)
+        n, eta = len(token_ids), self._mechanism.eta
+        fall = self._mechanism.c * eta
+        ranks = draw_ranks(n, fall, len(self.ids), self._rng)
+        changed = np.empty(n, np.int64)
+        order = np.argsort(ranks, kind="stable")  # like ranks need lists of like length
+        for start in range(0, n, _RANKED_BLOCK):
+            places = order[start : start + _RANKED_BLOCK]
+            own = self._vectors[token_ids[places]]
+            noise = draw_noise(len(places), own.shape[1], eta, rng=self._rng)
+            changed[places] = self._nearest.of_ranks(own + noise, ranks[places])
+        return self.ids[changed]

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.corpora import bundled_sentences
-from leakscope.core.defences.metric_dp.exponential_mechanism import Distances
-from leakscope.core.defences.metric_dp.sample_buffer import draw_in_blocks
+from leakscope.core.defences.metric_dp.exponential_mechanism import Distances, draw_in_blocks
 from leakscope.core.defences.metric_dp.texts import TokenPrivatizer
 from leakscope.core.protocols import WhiteBoxEncoder
 

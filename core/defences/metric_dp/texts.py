@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class TokenPrivatizer(Protocol):
 
 
 class TextMechanism(Protocol):
-    """A defence that releases a text."""
+    """A defence that releases a text: every token is replaced on its own."""
 
     @property
     def seed(self) -> int | None:
@@ -48,6 +48,15 @@ class TextMechanism(Protocol):
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> TokenPrivatizer:
         """Return the privatizer that replaces an encoder's tokens."""
         ...
+
+    def protect(self, encoder: Encoder) -> ProtectedEncoder:
+        """Return an encoder that encodes privatised texts."""
+        change = text_privatiser(self, encoder, is_whole=False)
+
+        def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
+            return encoder.encode(change(texts), on_progress)
+
+        return ProtectedEncoder.of(encoder, self, transform)
 
 
 def privatise_texts(
@@ -112,13 +121,3 @@ def batch_privatiser(
     known = require_white_box(encoder, type(mechanism).__name__)
     privatizer = mechanism.privatizer(known, generator_of(mechanism.seed))
     return partial(privatise_batches, privatizer, is_whole=is_whole)
-
-
-def protect_texts(mechanism: Any, encoder: Encoder) -> ProtectedEncoder:
-    """Return an encoder that encodes privatised texts: what is released is a text."""
-    change = text_privatiser(mechanism, encoder, is_whole=False)
-
-    def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
-        return encoder.encode(change(texts), on_progress)
-
-    return ProtectedEncoder.of(encoder, mechanism, transform)

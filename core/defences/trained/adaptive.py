@@ -16,18 +16,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from leakscope.core.defences.trained.under_noise.masked_network import (
-    AdaptiveNetwork,
-    LossCurve,
-    MaskedHead,
-    PartedLoop,
-)
 from leakscope.core.defences.trained.under_noise.masking import Masking
-from leakscope.core.defences.trained.under_noise.pieces import Pieces, batch_by_length
-from leakscope.core.defences.trained.under_noise.readers import Received, open_service
+from leakscope.core.defences.trained.under_noise.pieces import (
+    Pieces,
+    batch_by_length,
+    tokenise_texts,
+)
+from leakscope.core.defences.trained.under_noise.readers import Received, open_service, states_of
 from leakscope.core.defences.trained.under_noise.registry import OBJECTIVES
-from leakscope.core.defences.trained.under_noise.split import TrainHeldOut
 from leakscope.core.defences.trained.under_noise.user_side import (
     TOKEN_MECHANISMS,
     UserSide,
@@ -38,14 +36,185 @@ from leakscope.core.protocols import OnProgress, WhiteBoxEncoder, no_progress
 from leakscope.core.specs import setting, settings_of, validate_settings
 from leakscope.core.storage.artifacts import digest_of
 from leakscope.core.training.checkpoint import load_weights
-from leakscope.core.training.devices import pick_device
-from leakscope.core.training.loop import train
+from leakscope.core.training.devices import autocast, fast_dtype, pick_device
+from leakscope.core.training.loop import Loop, train
 from leakscope.core.training.watch import (
     CombinedState,
     LossWatch,
     RestorableGenerator,
     discard_on_divergence,
 )
+
+_FIRST_SCALE = 0.25
+"""Initial scale of the untrained head's output."""
+
+
+class MaskedHead(nn.Module):
+    """Predicts tokens from states; its output layer is the user's frozen embedding.
+
+    It is initialised to the tokens' frequencies and unchanged states.
+    """
+
+    table: Tensor
+
+    def __init__(self, table: NDArray[np.float32], counts: NDArray[np.int64]) -> None:
+        super().__init__()
+        n = table.shape[1]
+        self.transform = nn.Linear(n, n)
+        nn.init.eye_(self.transform.weight)
+        nn.init.zeros_(self.transform.bias)
+        self.norm = nn.LayerNorm(n)
+        nn.init.constant_(self.norm.weight, _FIRST_SCALE)
+        share = (counts + 0.1) / (counts + 0.1).sum()
+        self.bias = nn.Parameter(torch.from_numpy(np.log(share)).float())
+        fixed = torch.from_numpy(table).to(fast_dtype(pick_device()))
+        self.register_buffer("table", fixed, persistent=False)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Return (m, |V|) logits of (m, n) states."""
+        normalised = self.norm(self.transform(states))
+        logits: Tensor = F.linear(normalised.to(self.table.dtype), self.table)
+        return logits + self.bias.to(logits.dtype)
+
+
+class AdaptiveNetwork(nn.Module):
+    """The service's Transformer with a head that predicts masked tokens."""
+
+    def __init__(self, service: nn.Module, head: MaskedHead) -> None:
+        super().__init__()
+        self.service, self.head = service, head
+
+    def forward(self, received: Received, places: Tensor) -> Tensor:
+        """Return (m, |V|) logits at the masked places only."""
+        states = states_of(self.service, received)
+        chosen = states.reshape(-1, states.shape[-1])[places]
+        device = chosen.device
+        is_quick = fast_dtype(device) == torch.bfloat16
+        with autocast(device, "bfloat16" if is_quick else "float32"):
+            logits: Tensor = self.head(chosen)
+        return logits
+
+
+@dataclass(kw_only=True)
+class PartedLoop(Loop):
+    """A training loop over precomputed batches, validated after each of `epochs` equal parts."""
+
+    plan: list[NDArray[np.int64]]
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches in a part."""
+        return len(self.plan) // self.epochs
+
+    def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
+        """Return the batches of a part."""
+        return self.plan[epoch * self.n_batches : (epoch + 1) * self.n_batches]
+
+
+class LossCurve:
+    """The held-out loss by number of tokens seen, stored in checkpoints."""
+
+    def __init__(self) -> None:
+        self.points: list[dict[str, float]] = []
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the points of the curve."""
+        return {}, {"points": self.points}
+
+    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
+        """Restore the points of the curve from what `state` returned."""
+        self.points = list(meta["points"])
+        return self
+
+
+_N_HELD_OUT = 300
+_CHUNK = 5_000
+_ORDER = 12
+"""Streams of random numbers under one seed."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainHeldOut:
+    """Texts to train on, enough for the tokens to see, and held-out texts.
+
+    Attributes
+    ----------
+    pieces, held : Pieces
+        The latter are the same for all neighbours.
+    is_new : bool array (n,)
+        Which of the former no neighbour has taken before.
+    passed : int
+        Texts that this one and its neighbours have taken: the next takes those after them.
+    """
+
+    pieces: Pieces
+    held: Pieces
+    is_new: NDArray[np.bool_]
+    passed: int
+
+    @classmethod
+    def of(
+        cls,
+        encoder: WhiteBoxEncoder,
+        texts: Sequence[str],
+        *,
+        tokens: int,
+        max_length: int,
+        seed: int,
+        passed: int = 0,
+    ) -> Self:
+        """Split shuffled texts, skipping those that earlier runs took; it wraps around at the end.
+
+        Parameters
+        ----------
+        passed : int
+            Texts that neighbours have taken.
+
+        Raises
+        ------
+        InvalidInputError
+            Too few texts.
+        """
+        order = np.random.default_rng([seed, _ORDER]).permutation(len(texts))
+        n_held = min(_N_HELD_OUT, len(order) // 10)
+        if n_held < 1:
+            raise InvalidInputError(f"Pretraining needs at least 10 texts, got {len(texts)}.")
+        held, _ = _tokenise_nonempty(encoder, [texts[i] for i in order[:n_held]], max_length)
+        rest = order[n_held:]
+        n_new, rest = max(0, len(rest) - passed), np.roll(rest, -passed)
+        parts, is_new, n_tokens, n_taken = [], [], 0, 0
+        while n_taken < len(rest) and n_tokens < tokens:
+            chunk = [texts[i] for i in rest[n_taken : n_taken + _CHUNK]]
+            part, kept = _tokenise_nonempty(encoder, chunk, max_length)
+            parts.append(part)
+            is_new.append(n_taken + kept < n_new)
+            n_tokens += int(part.lengths.sum())
+            n_taken += len(chunk)
+        return cls(_concatenate(parts), held, np.concatenate(is_new), passed + n_taken)
+
+    def new_tokens(self, batches: Sequence[NDArray[np.int64]]) -> int:
+        """Return the number of tokens in batches that neither run before has seen."""
+        rows = np.unique(np.concatenate(batches))
+        return int(self.pieces.lengths[rows][self.is_new[rows]].sum())
+
+
+def _tokenise_nonempty(
+    encoder: WhiteBoxEncoder, texts: Sequence[str], max_length: int
+) -> tuple[Pieces, NDArray[np.intp]]:
+    """Tokenise texts and drop those without a word piece; return the rest and their indices."""
+    whole = tokenise_texts(encoder, texts, max_length=max_length)
+    kept = np.flatnonzero(whole.n_first > 0)
+    rows = [whole.rows[i] for i in kept]
+    return Pieces(rows, whole.n_first[kept], whole.lengths[kept], whole.marks), kept
+
+
+def _concatenate(parts: Sequence[Pieces]) -> Pieces:
+    """Concatenate tokenised texts."""
+    n_first, lengths = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("n_first", "lengths")
+    )
+    return Pieces([row for part in parts for row in part.rows], n_first, lengths, parts[0].marks)
+
 
 PAPER_TOKENS = 1_000_000 * 256 * 128
 """Most tokens of Qu et al. (2021), §6.1: steps × texts × length; best of five checkpoints."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -72,36 +72,6 @@ def default_rate(mechanism: str, reader: str) -> float:
     return _HEAD_RATE if is_head else READERS[reader].learning_rate
 
 
-class _NoisyInputs(Protocol):
-    """What users send for a set of examples, and the network that reads it."""
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """The number of word pieces of each text."""
-        ...
-
-    def network(self, n_classes: int) -> nn.Module:
-        """Build an untrained network for a number of classes."""
-        ...
-
-    def prepare(self, rows: NDArray[np.int64]) -> None:
-        """Precompute what does not change between steps for these rows."""
-        ...
-
-    def logits(
-        self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator | None
-    ) -> Tensor:
-        """Return the logits of some of the texts as they are released.
-
-        Parameters
-        ----------
-        rng : Generator or None
-            Draws noise now, so that each call is another release; None for the single release of
-            each text, whose noise depends on the seed and the text's row alone.
-        """
-        ...
-
-
 def _single_release_rng(seed: int, row: int) -> np.random.Generator:
     """Return a new generator for the single release of a text."""
     return RestorableGenerator(seed, _TRAINING, _ONE_TEXT, row).rng
@@ -141,7 +111,9 @@ class ConstrainedClassifier:
     )
     network_: nn.Module = field(init=False, repr=False, compare=False)
     classes_: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _last: tuple[Examples, _NoisyInputs] = field(init=False, repr=False, compare=False)
+    _last: tuple[Examples, _NoisyPieces | _NoisyVectors] = field(
+        init=False, repr=False, compare=False
+    )
 
     def fit(
         self,
@@ -187,7 +159,7 @@ class ConstrainedClassifier:
         loop.extra_state = CombinedState({"noise": drawing, "watch": watch})
         optimizer = torch.optim.AdamW(
             network.parameters(),
-            lr=self._rate,
+            lr=self.learning_rate or default_rate(self.mechanism, self.reader),
             weight_decay=0.01,
             fused=pick_device().type in ("cpu", "cuda"),
         )
@@ -223,11 +195,6 @@ class ConstrainedClassifier:
         return self.mechanism == "sequence_representation"
 
     @property
-    def _rate(self) -> float:
-        """The learning rate, by default that of the mechanism and reader."""
-        return self.learning_rate or default_rate(self.mechanism, self.reader)
-
-    @property
     def _epochs(self) -> int:
         """The number of epochs, by default that of the mechanism and reader."""
         return self.epochs or default_epochs(self.mechanism, self.reader)
@@ -254,7 +221,7 @@ class ConstrainedClassifier:
         encoder: WhiteBoxEncoder,
         examples: Examples,
         start: Mapping[str, NDArray[Any]] | None,
-    ) -> _NoisyInputs:
+    ) -> _NoisyPieces | _NoisyVectors:
         """Build what users send of the examples: noisy vectors or noisy word pieces."""
         if self._sends_whole_vectors:
             eta = self.eta if self.is_noisy else None

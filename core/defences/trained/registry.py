@@ -54,28 +54,8 @@ TRAINED_DEFENCES: dict[str, TrainedDefenceEntry] = {
 }
 
 
-@dataclass(frozen=True)
-class ModelDefenceEntry(DefenceEntry):
-    """Registry entry of a defence that protects a model's training texts, not vectors."""
-
-    @property
-    def takes_seed(self) -> bool:
-        """False: the seed belongs to the training."""
-        return False
-
-    @property
-    def needs_white_box(self) -> bool:
-        """False: the encoder's vectors are enough."""
-        return False
-
-    @property
-    def cost(self) -> str:
-        """What the defence requires of a user, as a phrase."""
-        return "retrains the model on the vectors; the vectors stay unchanged"
-
-
-MODEL_DEFENCES: dict[str, ModelDefenceEntry] = {
-    "private_head": ModelDefenceEntry(
+MODEL_DEFENCES: dict[str, DefenceEntry] = {
+    "private_head": DefenceEntry(
         "Classifier by DP-SGD",
         "Trains the classifier on the vectors with noise; the vectors stay unchanged.",
         "Abadi et al. (2016); Corò (2022), Eq. 3.5",
@@ -91,27 +71,12 @@ MODEL_DEFENCES: dict[str, ModelDefenceEntry] = {
 """Defences of a model's training texts. They protect no vector."""
 
 
-@dataclass(frozen=True)
-class NetworkDefenceEntry(DefenceEntry):
-    """Registry entry of a network that reads only what another defence releases."""
-
-    @property
-    def takes_seed(self) -> bool:
-        """False: the seed belongs to the training."""
-        return False
-
-    @property
-    def cost(self) -> str:
-        """What the defence requires of a user, as a phrase."""
-        return "fine-tunes a network for each task; another defence protects its input"
-
-
-NETWORK_DEFENCES: dict[str, NetworkDefenceEntry] = {
-    "constrained": NetworkDefenceEntry(
+NETWORK_DEFENCES: dict[str, DefenceEntry] = {
+    "constrained": DefenceEntry(
         "Network fine-tuned under noise",
         "Fine-tunes a network on noisy input. What leaks is what the input's mechanism leaks.",
         "Qu et al. (2021), §3.3",
-        path="leakscope.core.defences.trained.under_noise.network_defence:NetworkUnderNoise",
+        path="leakscope.core.defences.trained.under_noise.registry:NetworkUnderNoise",
         acts_on="network",
         guarantee="that of the mechanism on its input, for each release of a text; a "
         "training text is released once per epoch",

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +27,17 @@ from leakscope.core.defences.metric_dp.audit.flaws import (
 )
 from leakscope.core.defences.metric_dp.audit.mechanism import (
     ALPHA,
+    CHOICE,
     DIMENSION,
     PROMISE,
     VERSIONS,
     Audit,
     audit,
     defence_factory,
+    list_untested,
 )
-from leakscope.core.defences.metric_dp.audit.untested import CHOICE, list_untested
 from leakscope.core.defences.registry import DEFENCES
 from leakscope.core.intervals import wilson_interval
-from leakscope.core.protocols import Defence
 from leakscope.core.results import Score
 from leakscope.core.results.rows import Cell, Row
 from leakscope.core.results.tables import markdown_table
@@ -119,7 +118,7 @@ def uses(cell: Cell) -> Cell:
 def measure(cell: Cell, folder: Path) -> list[Row]:
     """Audit a mechanism n_runs times, and return the share of refutations."""
     n = cell["n_runs"]
-    run = _choice_audit(cell) if cell["mechanism"] in CHOICES else _noise_audit(cell)
+    run = _audit_runner(cell)
     found = [run(seed) for seed in range(cell["seed"], cell["seed"] + n)]
     n_refuted = sum(each.is_refuted for each in found)
     score = Score(100 * n_refuted / n, wilson_interval(n_refuted, n), n)
@@ -131,39 +130,24 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     return [Row(scores={"refuted": score}, facts=facts)]
 
 
-def _noise_audit(cell: Cell) -> Callable[[int], Audit]:
-    """Return a function that audits a mechanism with additive noise under a seed."""
-    name, eta = cell["mechanism"], cell["eta"]
-    kind, make = DEFENCES[name].acts_on, defence_factory(name, eta)
-    if cell["flaw"] != TRUE:
-        make = partial(_broken, kind, cell["flaw"], eta)
+def _audit_runner(cell: Cell) -> Callable[[int], Audit]:
+    """Return a function that audits a cell's mechanism, with its planted flaw, under a seed."""
+    name, flaw, alpha = cell["mechanism"], cell["flaw"], cell["alpha"]
+    make: Any
+    if name in CHOICES:
+        strength = cell["strength"]
+        make = choice_factory(name, strength)
+        if flaw != TRUE:
+            make = lambda seed: FlawedChoice(name=name, flaw=flaw, strength=strength, seed=seed)  # noqa: E731
+        return lambda seed: audit_choice(
+            make, choice_plan(name, strength, seed), seed=seed, alpha=alpha
+        )
+    kind, eta = DEFENCES[name].acts_on, cell["eta"]
+    make = defence_factory(name, eta)
+    if flaw != TRUE:
+        make = lambda seed: BrokenMechanism(kind=kind, flaw=flaw, eta=eta, seed=seed)  # noqa: E731
     dimension = cell.get("dimension", DIMENSION)
-    return lambda seed: audit(make, kind, eta, seed=seed, alpha=cell["alpha"], dimension=dimension)
-
-
-def _choice_audit(cell: Cell) -> Callable[[int], Audit]:
-    """Return a function that audits a mechanism that chooses a token under a seed."""
-    name, strength = cell["mechanism"], cell["strength"]
-    make = choice_factory(name, strength)
-    if cell["flaw"] != TRUE:
-        make = partial(_broken_choice, name, cell["flaw"], strength)
-    return lambda seed: audit_choice(
-        make, choice_plan(name, strength, seed), seed=seed, alpha=cell["alpha"]
-    )
-
-
-def _broken_choice(name: str, flaw: str, strength: float, seed: int | None) -> Defence:
-    """Return a token-choosing mechanism with a planted flaw."""
-    made: Any = FlawedChoice(name=name, flaw=flaw, strength=strength, seed=seed)
-    defence: Defence = made
-    return defence
-
-
-def _broken(kind: str, flaw: str, eta: float, seed: int | None) -> Defence:
-    """Return a noise mechanism with a planted flaw."""
-    made: Any = BrokenMechanism(kind=kind, flaw=flaw, eta=eta, seed=seed)
-    defence: Defence = made
-    return defence
+    return lambda seed: audit(make, kind, eta, seed=seed, alpha=alpha, dimension=dimension)
 
 
 def _refuting_tests(found: Sequence[Audit]) -> list[list[Any]]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from leakscope.core.defences.metric_dp.encoder_guarantee import EXAMPLE
+from leakscope.core.defences.metric_dp.distances import EXAMPLE
+from leakscope.core.defences.metric_dp.exponential_guarantee import shipped_guarantees
 from leakscope.core.defences.metric_dp.guarantee import HARDLY, Guarantees, format_odds
-from leakscope.core.defences.metric_dp.shipped_distances import shipped_guarantees
 from leakscope.core.defences.setting import first_of
 from leakscope.core.defences.trained.under_noise.registry import n_releases
 from leakscope.core.errors import InvalidInputError

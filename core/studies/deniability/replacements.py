@@ -53,6 +53,14 @@ _SAID = (
 CLASSES = dict(zip(rank_classes(np.zeros(0, np.int64)), _SAID, strict=True))
 """Each class of ranks among a token's neighbours, with its title."""
 
+COLUMNS = (
+    "mechanism",
+    "strength",
+    *(f"{title}, %" for title in CLASSES.values()),
+    "median rank beyond the 10 nearest",
+)
+"""The columns of the table of shares."""
+
 _FEW = 0.1
 """Percentage below which one decimal would round to zero."""
 
@@ -113,13 +121,13 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     ids, texts = bundled_tokens(encoder, cell["n_texts"])
     groups = texts.tolist()
     found = replacement_ranks(Distances(encoder, privatizer.ids), ids, privatizer.tokens(ids))
-    sizes = _class_sizes(found.n_candidates)
+    classes = rank_classes(np.arange(found.n_candidates))
     scores = {
         name: Score(
             100 * float(held.mean()),
             _interval(held, groups, cell["seed"]),
             len(ids),
-            100 * sizes[name] / found.n_candidates,
+            100 * int(classes[name].sum()) / found.n_candidates,
         )
         for name, held in rank_classes(found.ranks).items()
     }
@@ -143,12 +151,6 @@ def _interval(held: NDArray[np.bool_], groups: Sequence[int], seed: int) -> Inte
     return percent_interval(100 * held.astype(np.float64), groups=groups, seed=seed)
 
 
-def _class_sizes(n_candidates: int) -> dict[str, int]:
-    """Return the number of candidates in each class of ranks."""
-    ranks = np.arange(n_candidates)
-    return {name: int(held.sum()) for name, held in rank_classes(ranks).items()}
-
-
 def load_replacements(path: Path = SHIPPED) -> list[Row]:
     """Read the measured rows of `leakscope study replacements` from a file.
 
@@ -159,7 +161,9 @@ def load_replacements(path: Path = SHIPPED) -> list[Row]:
     """
     rows = read_rows(path, "replacements").measured
     try:
-        is_whole = bool(rows) and all(map(_is_complete, rows))
+        is_whole = bool(rows) and all(
+            CLASSES.keys() <= row.scores.keys() and isinstance(row["encoder"], str) for row in rows
+        )
         markdown(rows)
     except (KeyError, TypeError, ValueError, AttributeError, InvalidInputError):
         is_whole = False
@@ -171,11 +175,6 @@ def load_replacements(path: Path = SHIPPED) -> list[Row]:
     return rows
 
 
-def _is_complete(row: Row) -> bool:
-    """Return whether a row has a score for every class, and an encoder."""
-    return CLASSES.keys() <= row.scores.keys() and isinstance(row["encoder"], str)
-
-
 def describe_setting(row: Row) -> tuple[str, str]:
     """Return a row's mechanism and strength, as in `("SanText", "ε 12")`."""
     return entry_of(row["defence"]).title, strength(row["defence"], row["defence_settings"])
@@ -183,33 +182,18 @@ def describe_setting(row: Row) -> tuple[str, str]:
 
 def markdown(rows: Sequence[Row]) -> str:
     """Format the study as a Markdown table: the share of tokens per class of ranks."""
-    columns = [
-        "mechanism",
-        "strength",
-        *(f"{title}, %" for title in CLASSES.values()),
-        "median rank beyond the 10 nearest",
+    lines = [
+        [*describe_setting(row), f"failed: {row.error}"] if row.error else table_cells(row)
+        for row in rows
     ]
-    lines = [_table_row(row) for row in rows]
-    return _introduction(rows) + "\n".join(markdown_table(columns, lines)) + "\n"
+    return _introduction(rows) + "\n".join(markdown_table(COLUMNS, lines)) + "\n"
 
 
-def _table_row(row: Row) -> list[str]:
-    """Return the table cells of a mechanism, or its error."""
-    told = [*describe_setting(row)]
-    if row.error:
-        return [*told, f"failed: {row.error}"]
-    return [*told, *format_rank_shares(row).values(), format_median_rank(row)]
-
-
-def format_rank_shares(row: Row) -> dict[str, str]:
-    """Format the share of each class of ranks in per cent; small ones with two decimals."""
-    few = {name: row.scores[name].value < _FEW for name in CLASSES}
-    return {name: row.format(name, 2 if is_few else 1) for name, is_few in few.items()}
-
-
-def format_median_rank(row: Row) -> str:
-    """Format the median rank of replacements beyond the 10 nearest, with their number."""
-    return "–" if row["middle"] is None else f"{row['middle']:,} (n {row['n_beyond']:,})"
+def table_cells(row: Row) -> list[str]:
+    """Format a row for `COLUMNS`; small shares have two decimals."""
+    shares = [row.format(name, 2 if row.scores[name].value < _FEW else 1) for name in CLASSES]
+    median = "–" if row["middle"] is None else f"{row['middle']:,} (n {row['n_beyond']:,})"
+    return [*describe_setting(row), *shares, median]
 
 
 def _introduction(rows: Sequence[Row]) -> str:

@@ -6,7 +6,7 @@ sentence and for what tokens turn into; one for the vocabulary, from the statist
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -33,10 +33,11 @@ from leakscope.core.errors import InvalidInputError
 from leakscope.core.intervals import wilson_interval
 from leakscope.core.protocols import WhiteBoxEncoder
 from leakscope.core.results import Score
-from leakscope.core.results.rows import Cell, Row
-from leakscope.core.specs import setting
+from leakscope.core.results.rows import Cell, ResultTable, Row
+from leakscope.core.results.tables import markdown_table
+from leakscope.core.specs import DefenceSpec, setting
 from leakscope.core.storage.artifacts import digest_file
-from leakscope.core.studies.deniability.tables import markdown as markdown
+from leakscope.core.studies.deniability.odds import ODDS, format_odds_cell, odds_note
 from leakscope.core.studies.named_texts import NamedTexts, parse_named_texts
 
 ENCODER = "minilm"
@@ -84,7 +85,7 @@ class DeniabilityStudy:
         shared = {
             "study": "deniability",
             "encoder": ENCODER,
-            "statistics": _statistics_digest(),
+            "statistics": digest_file(SHIPPED / ENCODER / "model.json")[:16],
             "etas": list(NAMED_ETAS),
         }
         return [
@@ -106,7 +107,11 @@ class DeniabilityStudy:
                 "tokens": list(TOKENS),
                 "seed": self.seed,
             },
-            {**shared, "part": "vocabulary", "geometry": _geometry_digest()},
+            {
+                **shared,
+                "part": "vocabulary",
+                "geometry": digest_file(SHIPPED / ENCODER / "geometry.json")[:16],
+            },
         ]
 
 
@@ -118,16 +123,6 @@ def uses(cell: Cell) -> Cell:
 def measure(cell: Cell, folder: Path) -> list[Row]:
     """Measure a cell's part; the rows name by `table` the table that they belong to."""
     return _PARTS[cell["part"]](cell)
-
-
-def _statistics_digest() -> str:
-    """Return a digest of the shipped vocabulary statistics."""
-    return digest_file(SHIPPED / ENCODER / "model.json")[:16]
-
-
-def _geometry_digest() -> str:
-    """Return a digest of the shipped distances between tokens."""
-    return digest_file(SHIPPED / ENCODER / "geometry.json")[:16]
 
 
 @lru_cache(maxsize=8)
@@ -200,18 +195,8 @@ def _matching_rows(
     for paper, values in PAPER_TABLE_3.items():
         for eta, value in values:
             matched = float(np.exp(np.interp(value, accuracy, np.log(etas))))
-            rows.append(
-                Row(
-                    facts={
-                        "table": "matching",
-                        "name": name,
-                        "paper": paper,
-                        "paper_eta": eta,
-                        "paper_accuracy": value,
-                        "eta": round(matched, 1),
-                    }
-                )
-            )
+            facts = {"table": "matching", "name": name, "paper": paper, "paper_eta": eta}
+            rows.append(Row(facts={**facts, "paper_accuracy": value, "eta": round(matched, 1)}))
     return rows
 
 
@@ -222,17 +207,14 @@ def _sentence_rows(cell: Cell) -> list[Row]:
     vectors = token_table(encoder)
     engine = DeniabilityEngine(vectors, candidate_ids(encoder), seed=seed, eta_min=min(etas))
     sentence = DeniableSentence(encoder, engine, cell["sentence"])
-    said = [
-        Row(
-            facts={
-                "table": "sentence",
-                "eta": eta,
-                "privatised": sentence.privatised(engine, eta, seed),
-            }
-        )
-        for eta in etas
+    privatised = {eta: sentence.privatised(engine, eta, seed) for eta in etas}
+    return [
+        *(
+            Row(facts={"table": "sentence", "eta": eta, "privatised": tokens})
+            for eta, tokens in privatised.items()
+        ),
+        *_replacement_rows(encoder, engine, cell),
     ]
-    return [*said, *_replacement_rows(encoder, engine, cell)]
 
 
 def _replacement_rows(encoder: WhiteBoxEncoder, engine: DeniabilityEngine, cell: Cell) -> list[Row]:
@@ -243,18 +225,9 @@ def _replacement_rows(encoder: WhiteBoxEncoder, engine: DeniabilityEngine, cell:
     rows = []
     for eta in cell["etas"]:
         for token, most in zip(known, envelopes.replacements(eta), strict=True):
-            said = [[names[other], count] for other, count in most]
-            rows.append(
-                Row(
-                    facts={
-                        "table": "replacements",
-                        "token": token,
-                        "eta": eta,
-                        "n_draws": engine.n_draws,
-                        "replacements": said,
-                    }
-                )
-            )
+            counts = [[names[other], count] for other, count in most]
+            facts = {"table": "replacements", "token": token, "eta": eta}
+            rows.append(Row(facts={**facts, "n_draws": engine.n_draws, "replacements": counts}))
     return rows
 
 
@@ -302,3 +275,187 @@ _PARTS: dict[str, Callable[[Cell], list[Row]]] = {
     "sentence": _sentence_rows,
     "vocabulary": _vocabulary_rows,
 }
+
+
+def rows_of_table(rows: Sequence[Row], table: str) -> list[Row]:
+    """Return the rows that belong to a table."""
+    return [row for row in rows if row.get("table") == table]
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Format the study as a Markdown page; missing parts are left out, failed ones listed."""
+    sections = (
+        ("inversion", _inversion_section),
+        ("matching", _matching_section),
+        ("counts", _count_section),
+        ("distances", _distance_section),
+        ("sentence", _sentence_section),
+        ("replacements", _replacement_section),
+    )
+    parts = ["# Deniability under d_χ-privacy\n", _introduction(rows), *_guarantee_section(rows)]
+    for table, section in sections:
+        if own := rows_of_table(rows, table):
+            parts += section(own)
+    failed = [
+        f"- {row.cell['part']} {row.cell.get('corpus', '')}: {row.error}"
+        for row in ResultTable(rows).failed
+    ]
+    if failed:
+        parts += ["## What failed\n", "\n".join(failed) + "\n"]
+    return "\n".join(parts)
+
+
+def _introduction(rows: Sequence[Row]) -> str:
+    """Return the paragraph above the tables: encoder, numbers of tokens and draws, seeds."""
+    told = [f"Encoder: {rows[0]['encoder']}"]
+    if counts := rows_of_table(rows, "counts"):
+        told.append(f"{counts[0]['n_vocabulary']:,} regular tokens")
+        told.append(f"{counts[0]['n_draws']:,} draws per token")
+    told += [
+        f"random seed {seed}"
+        for seed in dict.fromkeys(row["seed"] for row in rows if "seed" in row)
+    ]
+    return (
+        f"{', '.join(told)}. The headings name the corresponding tables and figures of Qu et al. "
+        "(2021). They used BERT-base (n = 768), whose η has another scale; a table below lists "
+        "which η match.\n"
+    )
+
+
+def _guarantee_section(rows: Sequence[Row]) -> list[str]:
+    """Return the section on the odds that each measured η guarantees; empty if unknown."""
+    etas = sorted({row["eta"] for table in _AT_ETA for row in rows_of_table(rows, table)})
+    encoder = rows[0]["encoder"]
+    specs = [DefenceSpec.of("text_to_text", {"eta": float(eta)}) for eta in etas]
+    note = odds_note(specs, encoder)
+    if not note:
+        return []
+    lines = [(f"{eta:g}", format_odds_cell(s, encoder)) for eta, s in zip(etas, specs, strict=True)]
+    return [
+        "## What each η guarantees\n",
+        f"{note[:1].upper()}{note[1:]} An author's denial is worth no more "
+        "than these odds allow.\n",
+        _table(["η", ODDS.lower()], lines),
+    ]
+
+
+_AT_ETA = ("inversion", "counts", "sentence", "replacements")
+"""Tables of what was measured at an η."""
+
+
+def _inversion_section(rows: Sequence[Row]) -> list[str]:
+    """Return the section on token inversion by corpus and η."""
+    corpora = list(ResultTable(rows).group_by("name").values())
+    columns = ["corpus", "tokens (sample)", *(f"η {row['eta']:g}" for row in corpora[0])]
+    lines = [
+        [
+            own[0]["name"],
+            f"{own[0]['n_corpus']:,} ({own[0].scores['token_inversion'].n:,})",
+            *(f"{row.format('token_inversion')} ({row.format('expected')})" for row in own),
+        ]
+        for own in corpora
+    ]
+    return [
+        "## Token inversion on corpora (their Table 3)\n",
+        "Share of unchanged tokens in per cent, under new noise on a sample of the corpus's tokens "
+        "[95 % Wilson interval]; in parentheses, the expectation for all its tokens, from N_w.\n",
+        _table(columns, lines),
+    ]
+
+
+def _matching_section(rows: Sequence[Row]) -> list[str]:
+    """Return the section on the η that match those of the paper."""
+    table = ResultTable(rows)
+    names = table.distinct("name")
+    lines = []
+    for own in table.group_by("paper", "paper_eta").values():
+        matched = {row["name"]: f"{row['eta']:g}" for row in own}
+        there = [own[0]["paper"], f"{own[0]['paper_eta']:g}", f"{own[0]['paper_accuracy']:.2%}"]
+        lines.append([*there, *(matched.get(name, "") for name in names)])
+    return [
+        "## Which η match those of the paper\n",
+        "η at which this encoder's expected token inversion equals that of the paper.\n",
+        _table(["paper", "η in the paper", "accuracy in the paper", *names], lines),
+    ]
+
+
+def _count_section(rows: Sequence[Row]) -> list[str]:
+    """Return the section on N_w and S_w by η."""
+    lines = [
+        [
+            f"{row['eta']:g}",
+            _format_spread(row, "n_w"),
+            f"{row['max_n_w']:,}",
+            _format_spread(row, "s_w"),
+            f"{row['min_s_w']:,}",
+        ]
+        for row in rows
+    ]
+    return [
+        "## N_w and S_w over the vocabulary (their Fig. 4)\n",
+        "Mean over tokens, ± standard deviation over sets of draws, and the worst token.\n",
+        _table(["η", "mean N_w", "greatest N_w", "mean S_w", "least S_w"], lines),
+        "![Histograms of N_w and S_w by η](deniability-histograms.svg)\n",
+    ]
+
+
+def _distance_section(rows: Sequence[Row]) -> list[str]:
+    """Return the section with the figure of distances and noise."""
+    del rows  # the figure has them
+    return [
+        "## Distances and noise (their Fig. 3)\n",
+        "![Distances to neighbours and the noise](deniability-geometry.svg)\n",
+    ]
+
+
+def _sentence_section(rows: Sequence[Row]) -> list[str]:
+    """Return the section with the privatised sentence at each η."""
+    lines = [
+        [f"{row['eta']:g}", _escape_markup(_join_word_pieces(row["privatised"]))] for row in rows
+    ]
+    return [
+        "## A sentence at each η (their Table 1)\n",
+        f"One draw, scaled to each η. Original: *{rows[0]['sentence']}*\n",
+        _table(["η", "privatised"], lines),
+    ]
+
+
+def _replacement_section(rows: Sequence[Row]) -> list[str]:
+    """Return the section with the most frequent replacements of each token."""
+    lines = [
+        [
+            row["token"],
+            f"{row['eta']:g}",
+            _escape_markup(", ".join(f"{token} {n}" for token, n in row["replacements"])),
+        ]
+        for row in sorted(rows, key=lambda row: (row["token"], row["eta"]))
+    ]
+    return [
+        "## What replaces tokens (their Table 2)\n",
+        f"The ten most frequent outcomes of {rows[0]['n_draws']:,} draws.\n",
+        _table(["token", "η", "outcomes (draws)"], lines),
+    ]
+
+
+def _table(columns: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
+    """Return a Markdown table as one string."""
+    return "\n".join(markdown_table(columns, lines)) + "\n"
+
+
+def _format_spread(row: Row, name: str) -> str:
+    """Format a mean with its standard deviation over sets of draws."""
+    values: NDArray[np.float64] = np.array(row[f"mean_{name}"])
+    spread = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{row.format(name, 0)}{spread}"
+
+
+def _join_word_pieces(tokens: Sequence[str]) -> str:
+    """Join tokens to a text; `##` pieces continue a word."""
+    return " ".join(tokens).replace(" ##", "")
+
+
+def _escape_markup(text: str) -> str:
+    """Escape Markdown and HTML characters in a text."""
+    for mark in "\\`*_<>[]":
+        text = text.replace(mark, f"\\{mark}")
+    return text

@@ -13,7 +13,7 @@ from typing import Any
 from leakscope.core.attacks.inversion.shipped import shipped_held_out
 from leakscope.core.corpora.near_duplicates import near_duplicates
 from leakscope.core.defences.registry import entry_of, make_defence
-from leakscope.core.defences.shipped import with_trained
+from leakscope.core.defences.stored import with_trained
 from leakscope.core.encoders.cache import CachedEncoder
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.protocols import Encoder

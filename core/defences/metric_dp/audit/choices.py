@@ -1,21 +1,28 @@
-"""Audits of the mechanisms that sample a token: their outputs against exact probabilities.
+"""Audits of mechanisms by name, and of those that sample a token against exact probabilities.
 
 Each output is converted to its position in the cumulative distribution of its input, uniformly at
 random within its own probability. If the mechanism is correct, these numbers are independent and
 uniform, whatever the input, so that the same tests serve all mechanisms.
+
+`python -m leakscope.core.defences.metric_dp.audit.choices NAME ETA SEED` writes what a new process
+draws for release, as `.npy`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from leakscope.core.assets import ROOT
 from leakscope.core.defences.metric_dp.audit.choice_laws import (
     LAWS,
     N_FREQUENT,
@@ -26,6 +33,8 @@ from leakscope.core.defences.metric_dp.audit.choice_laws import (
 )
 from leakscope.core.defences.metric_dp.audit.mechanism import (
     ALPHA,
+    CHOICE,
+    DIMENSION,
     LENGTH,
     N_CALLS,
     N_PLACES,
@@ -33,16 +42,21 @@ from leakscope.core.defences.metric_dp.audit.mechanism import (
     Audit,
     MakeDefence,
     Plan,
+    ProbeEncoder,
     Sample,
+    audit,
     check_alpha,
+    defence_factory,
     holm_rejected,
+    list_untested,
+    make_plan,
     run_mechanism,
+    token_sampler,
 )
+from leakscope.core.defences.metric_dp.audit.noise_law import chi_square_test
 from leakscope.core.defences.metric_dp.audit.pairs import AuditResult, audit_pair
-from leakscope.core.defences.metric_dp.audit.probe import ProbeEncoder, token_texts
-from leakscope.core.defences.metric_dp.audit.untested import CHOICE, list_untested
-from leakscope.core.defences.registry import make_defence
-from leakscope.core.errors import InvalidInputError
+from leakscope.core.defences.registry import DEFENCES, make_defence
+from leakscope.core.errors import CoreError, InvalidInputError
 from leakscope.core.protocols import Defence, OnProgress, no_progress
 from leakscope.core.specs import DefenceSpec
 from leakscope.core.storage.artifacts import digest_of
@@ -58,7 +72,7 @@ CHOICES: dict[str, tuple[str, dict[str, Any]]] = {
 all that they do: under TEM's β here half of the vocabulary lies beyond γ. What is multiplied by η
 there is stated in units of 1/η."""
 
-N_TOKENS, DIMENSION, N_INPUTS = 24, 3, 8
+_N_TOKENS, _N_DIMENSIONS, _N_INPUTS = 24, 3, 8
 _LEAST, _MOST = 1e-3, 1e6
 _SPREAD = 1.6
 """Of the vocabulary, in units of 1/ε: near tokens are confused often, far ones at times."""
@@ -133,11 +147,11 @@ def choice_plan(name: str, strength: float, seed: int) -> ChoicePlan:
             f"got {strength!r}."
         )
     rng = np.random.default_rng([seed, 3])
-    points = rng.standard_normal((N_TOKENS, DIMENSION)) * _SPREAD / strength
+    points = rng.standard_normal((_N_TOKENS, _N_DIMENSIONS)) * _SPREAD / strength
     table = points.astype(np.float32)
     exact, settings = table.astype(np.float64), settings_at(name, strength)
     pair = _near_pair(name, exact, settings)
-    others = [i for i in range(N_TOKENS) if i not in pair][: N_INPUTS - 2]
+    others = [i for i in range(_N_TOKENS) if i not in pair][: _N_INPUTS - 2]
     inputs = rng.permutation(np.resize([*pair, *others], N_PLACES))
     return ChoicePlan(
         _FrequentWordsProbe(table, LENGTH),
@@ -183,17 +197,14 @@ def audit_choice(
     bounds = _bound_odds(asked, make, seed)
     tests |= {name: bound.p_value for name, bound in bounds.items()}
     on_progress(0.7, "Drawing as for release")
-    fresh = (
-        run_mechanism(asked, make, None, n_calls=5),
-        run_mechanism(asked, make, None, n_calls=5),
-    )
+    fresh = [run_mechanism(asked, make, None, n_calls=5) for _ in range(2)]
     tests |= _twin_tests(asked, fresh, "instances", rng)
     if elsewhere is not None:
         on_progress(0.8, "Drawing in other processes")
         tests |= _twin_tests(asked, elsewhere(asked), "processes", rng)
     on_progress(1.0, f"{len(tests)} tests")
-    left_out = list_untested(CHOICE)
-    return Audit(tests, holm_rejected(tests, alpha), alpha, N_CALLS * N_PLACES, bounds, left_out)
+    untested = list_untested(CHOICE)
+    return Audit(tests, holm_rejected(tests, alpha), alpha, N_CALLS * N_PLACES, bounds, untested)
 
 
 def choice_tests(asked: ChoicePlan, found: Sample, rng: np.random.Generator) -> dict[str, float]:
@@ -248,7 +259,7 @@ def _self_return_test(chances: Chances, inputs: Sample, found: Sample) -> float:
 
 
 def _twin_tests(
-    asked: ChoicePlan, twins: tuple[Sample, Sample], what: str, rng: np.random.Generator
+    asked: ChoicePlan, twins: Sequence[Sample], what: str, rng: np.random.Generator
 ) -> dict[str, float]:
     """Test that two sources draw independently of each other for the same inputs."""
     one, other = (_quarters(_positions(asked, each, rng)) for each in twins)
@@ -262,24 +273,112 @@ def _quarters(where: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def _independence_test(one: Sample, other: Sample) -> float:
     """Return the χ² p-value that two sequences of categories are independent."""
-    table = stats.contingency.crosstab(one.ravel(), other.ravel()).count
-    return float(stats.chi2_contingency(table).pvalue) if min(table.shape) > 1 else 1.0
+    return chi_square_test(stats.contingency.crosstab(one.ravel(), other.ravel()).count)
 
 
 def _bound_odds(asked: ChoicePlan, make: MakeDefence, seed: int) -> dict[str, AuditResult]:
     """Bound the odds between two near tokens, in both directions, from the mechanism's outputs."""
-    protected = make(seed + 1).protect(asked.encoder)
-
-    def run(token: int) -> Callable[[int], NDArray[np.int64]]:
-        def outcomes(n: int) -> NDArray[np.int64]:
-            texts = token_texts(np.full((n // LENGTH, LENGTH), token))
-            return asked.encoder.tokens_in(protected.encode(texts)).ravel()
-
-        return outcomes
-
+    run = token_sampler(asked, make(seed + 1))
     x, other = asked.pair
     n_runs = N_CALLS * N_PLACES
     return {
         f"{PROMISE}{one} from {two}": audit_pair(run(a), run(b), asked.promised, n_runs=n_runs)
         for one, two, a, b in (("a token", "a near one", x, other), ("that", "the first", other, x))
     }
+
+
+_PROCESS_CALLS = 5
+"""Calls of each process."""
+
+_MOST_SECONDS = 300
+
+
+def audit_named(
+    name: str,
+    strength: float,
+    *,
+    seed: int = 0,
+    alpha: float = ALPHA,
+    dimension: int = DIMENSION,
+    has_processes: bool = False,
+    on_progress: OnProgress = no_progress,
+) -> Audit:
+    """Audit a mechanism of the registry at its ε or η.
+
+    Parameters
+    ----------
+    dimension : int
+        Of the encoder's vectors, for mechanisms that release numbers.
+    has_processes : bool
+        Whether two other processes draw as well, which takes seconds.
+
+    Raises
+    ------
+    InvalidInputError
+        No such ε or η or dimension, or alpha is no probability.
+    CoreError
+        Another process could not be run.
+    """
+    options: dict[str, Any] = {"seed": seed, "alpha": alpha, "on_progress": on_progress}
+    if has_processes:
+        options["elsewhere"] = partial(draw_in_processes, name, seed)
+    if name in CHOICES:
+        return audit_choice(
+            choice_factory(name, strength), choice_plan(name, strength, seed), **options
+        )
+    make, kind = defence_factory(name, strength), DEFENCES[name].acts_on
+    return audit(make, kind, strength, dimension=dimension, **options)
+
+
+def draw_in_processes(name: str, seed: int, asked: Plan) -> tuple[Sample, Sample]:
+    """Draw noise for release in two new processes, for the inputs of a plan.
+
+    Parameters
+    ----------
+    name : str
+        A mechanism of the registry.
+    seed : int
+        Of what goes in; the noise has none.
+
+    Raises
+    ------
+    CoreError
+        A process could not be run.
+    """
+    command = [sys.executable, "-m", __name__, name, repr(asked.eta), str(seed)]
+    pipe = subprocess.PIPE
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(2):
+            running.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=ROOT))
+        outputs = [process.communicate(timeout=_MOST_SECONDS) for process in running]
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _refusal(str(error)) from error
+    finally:
+        for process in running:
+            process.kill()
+    for process, (_, errors) in zip(running, outputs, strict=True):
+        if process.returncode:
+            raise _refusal(errors.decode(errors="replace")[-200:])
+    one, other = (np.load(io.BytesIO(out), allow_pickle=False) for out, _ in outputs)
+    return one, other
+
+
+def _refusal(reason: str) -> CoreError:
+    """Build the error for a process that failed."""
+    return CoreError(f"Noise could not be drawn in other processes ({reason}). Audit without them.")
+
+
+def main(name: str, eta: str, seed: str) -> None:
+    """Draw noise for release and write it to standard output as `.npy`."""
+    if name in CHOICES:
+        asked: Plan = choice_plan(name, float(eta), int(seed))
+        make = choice_factory(name, asked.eta)
+    else:
+        asked = make_plan(DEFENCES[name].acts_on, float(eta), int(seed))
+        make = defence_factory(name, asked.eta)
+    np.save(sys.stdout.buffer, run_mechanism(asked, make, None, n_calls=_PROCESS_CALLS))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

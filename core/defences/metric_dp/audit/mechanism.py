@@ -2,30 +2,142 @@
 
 A mechanism is run as its users run it, `protect(encoder).encode(texts)`, on a probe that shows
 what was done. Where noise is added to vectors, the noise is compared with its law, in 32 dimensions
-and in as many as the encoder has, and the numbers are tested as they are released (`numbers`).
+and in as many as the encoder has, and the numbers are tested as they are released (`pairs`).
 Where tokens come out, their frequencies are. The guarantee itself is bounded for a pair of inputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from leakscope.core.defences.metric_dp.audit import noise_law, outputs
-from leakscope.core.defences.metric_dp.audit.numbers import bound_odds_of_vectors, grid_test
-from leakscope.core.defences.metric_dp.audit.pairs import AuditResult, audit_pair
-from leakscope.core.defences.metric_dp.audit.probe import ProbeEncoder, token_texts
-from leakscope.core.defences.metric_dp.audit.untested import list_untested
+from leakscope.core.defences.metric_dp.audit import noise_law
+from leakscope.core.defences.metric_dp.audit.pairs import (
+    AuditResult,
+    audit_pair,
+    bound_odds_of_vectors,
+    grid_test,
+)
 from leakscope.core.defences.metric_dp.noise import check_eta
 from leakscope.core.defences.registry import make_defence
 from leakscope.core.errors import InvalidInputError
-from leakscope.core.protocols import Defence, OnProgress, no_progress
+from leakscope.core.protocols import Defence, OnProgress, Vectors, no_progress
 from leakscope.core.specs import DefenceSpec
+
+
+class ProbeEncoder:
+    """Encodes a text of `length` tokens as its concatenated token vectors.
+
+    The tokens are `t0`, `t1`, …; no text is cut, so every mechanism runs on it as on any other
+    white-box encoder, through `protect` and `encode` alone.
+
+    Parameters
+    ----------
+    table : float32 array (V, n)
+        The token vectors.
+    length : int
+        Tokens that every text has.
+    """
+
+    n_layers = 1
+    special_token_ids: Sequence[int] = ()
+
+    def __init__(self, table: NDArray[np.float32], length: int) -> None:
+        self.table, self.length = np.ascontiguousarray(table, np.float32), length
+        self.name, self.fingerprint = "probe", f"probe-{table.shape}-{length}"
+        self.dimension = length * self.table.shape[1]
+        self.tokens: Sequence[str] = [f"t{i}" for i in range(len(table))]
+        self.token_vectors = torch.from_numpy(self.table)
+
+    def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
+        """Return the token ids of each text."""
+        return [[int(word[1:]) for word in text.split()] for text in texts]
+
+    def text_of(self, token_ids: Sequence[int]) -> str:
+        """Return the text of a sequence of tokens."""
+        return " ".join(f"t{i}" for i in token_ids)
+
+    def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
+        """Return the concatenated token vectors of each text, (texts, length·n)."""
+        return self.table[np.array(self.token_ids(texts))].reshape(len(texts), -1)
+
+    def encode_layer(
+        self, texts: Sequence[str], layer: int, on_progress: OnProgress = no_progress
+    ) -> Vectors:
+        """Return the same as `encode`: there is one layer."""
+        return self.encode(texts, on_progress)
+
+    def embed_token_vectors(self, vectors: torch.Tensor, layer: int | None = None) -> torch.Tensor:
+        """Concatenate the token vectors of each text."""
+        return vectors.reshape(len(vectors), -1)
+
+    def tokens_in(self, vectors: Vectors) -> NDArray[np.int64]:
+        """Decode noiseless vectors to the token ids of their texts, (texts, length)."""
+        rows = np.asarray(vectors, np.float32).reshape(-1, self.table.shape[1])
+        known = {row.tobytes(): i for i, row in enumerate(self.table)}
+        found = [known[row.tobytes()] for row in np.ascontiguousarray(rows)]
+        return np.array(found, np.int64).reshape(-1, self.length)
+
+
+def token_texts(ids: NDArray[np.int64]) -> list[str]:
+    """Return the texts of rows of token ids."""
+    return [" ".join(f"t{i}" for i in row) for row in ids]
+
+
+CHOICE = "choice"
+"""The kind of mechanisms that choose a token; see also `mechanism.KINDS`."""
+
+_ALWAYS = (
+    "Other settings, and inputs other than those of the probe.",
+    "Whether the random stream can be predicted: only its statistics are tested.",
+    "Side channels: the number of word pieces, running time, memory, errors.",
+    "Several releases of one text: their odds multiply.",
+    "Code that recognises the audit and behaves differently outside it.",
+)
+
+_OF_NUMBERS = (
+    "Errors of η below about 0.7 %, at 384 dimensions.",
+    "Norms cut off beyond their 99.5 % quantile.",
+    "The odds of events rarer than about 1 in 4 releases, and of inputs farther apart than 1/η.",
+    "Draws that are reused after more than 1,100 calls.",
+    "Dependent norms within a call of many texts, except those of neighbours.",
+    "Dependence among three or more draws that no pair shows.",
+    "Dimensions other than 32 and the given one; noise drawn on a GPU or by threads.",
+    "The sampler's own discreteness, about 2^-30.",
+)
+
+_OF_TEXT = (
+    "The noise itself: the audit sees only the returned tokens, in 4 dimensions.",
+    "Noise that is wrong by a few per cent, or correlated beyond neighbours and successive calls.",
+    "Draws that are reused later than in the next call.",
+    "The vocabulary of an encoder: the probe has four groups of 49 tokens.",
+)
+
+_OF_CHOICES = (
+    "The vocabulary of an encoder: the probe has 24 tokens in 3 dimensions.",
+    "Errors of ε of a few per cent, and outcomes rarer than 1 in 1,000.",
+    "Draws that are reused later than in the next call, or correlated beyond neighbours and "
+    "successive calls.",
+)
+
+
+def list_untested(kind: str) -> tuple[str, ...]:
+    """Return what the audit of a kind of mechanism leaves untested, one sentence each.
+
+    Parameters
+    ----------
+    kind : str
+        Of `mechanism.KINDS`, or CHOICE.
+    """
+    own = {"text": _OF_TEXT, CHOICE: _OF_CHOICES}.get(kind, _OF_NUMBERS)
+    return (*own, *_ALWAYS)
+
 
 VERSIONS = {"text": 1, "choice": 1, "tokens": 2, "vector": 2}
 """Of the tests, by kind of mechanism. Raise it where a test changes, and it is measured again."""
@@ -167,7 +279,7 @@ def make_plan(kind: str, eta: float, seed: int) -> Plan:
     rng = np.random.default_rng([seed, 1])
     length = 1 if kind == "vector" else LENGTH
     if kind == "text":
-        stars = outputs.Stars.at(eta)
+        stars = noise_law.Stars.at(eta)
         table, inputs = stars.table, rng.choice(stars.centres, N_PLACES)
     else:
         table = (rng.standard_normal((N_TOKENS, _FEW)) * np.sqrt(_FEW) / eta).astype("f4")
@@ -260,20 +372,20 @@ def _own_tests(asked: Plan, main: Sample, seed: int) -> dict[str, float]:
     if asked.kind != "text":
         inputs = asked.encoder.table[asked.ids.ravel()].astype(np.float64)
         return {**noise_law.law_tests(main, inputs, asked.eta), **noise_law.link_tests(main)}
-    stars = outputs.Stars.at(asked.eta)
-    return outputs.output_tests(stars, asked.ids.ravel(), main, _reference_counts(seed))
+    stars = noise_law.Stars.at(asked.eta)
+    return noise_law.output_tests(stars, asked.ids.ravel(), main, _reference_counts(seed))
 
 
 @lru_cache(maxsize=256)
 def _reference_counts(seed: int) -> NDArray[np.int64]:
     """Return simulated counts of what comes out of a star's centre, the same at every η."""
-    return outputs.Stars.at(1.0).simulate_counts(_LAW_DRAWS, np.random.default_rng([seed, 2]))
+    return noise_law.Stars.at(1.0).simulate_counts(_LAW_DRAWS, np.random.default_rng([seed, 2]))
 
 
 def _twin_tests(asked: Plan, one: Sample, other: Sample, what: str) -> dict[str, float]:
     """Test that two sources draw independently of each other for the same inputs."""
     if asked.kind == "text":
-        return outputs.twin_output_tests(outputs.Stars.at(asked.eta), one, other, what)
+        return noise_law.twin_output_tests(noise_law.Stars.at(asked.eta), one, other, what)
     return noise_law.twin_tests(one, other, what)
 
 
@@ -327,18 +439,22 @@ def _released_tests(
 
 def _bound_odds(asked: Plan, make: MakeDefence, seed: int) -> dict[str, AuditResult]:
     """Bound the odds between a star's centre and its neighbour from the tokens that come out."""
-    protected = make(seed + 1).protect(asked.encoder)
-
-    def run(token: int) -> Callable[[int], NDArray[np.int64]]:
-        def outcomes(n: int) -> NDArray[np.int64]:
-            texts = token_texts(np.full((n // LENGTH, LENGTH), token))
-            return asked.encoder.tokens_in(protected.encode(texts)).ravel()
-
-        return outcomes
-
-    n_runs = N_CALLS * N_PLACES
-    found = audit_pair(run(0), run(1), outputs.RING, n_runs=n_runs)
+    run = token_sampler(asked, make(seed + 1))
+    found = audit_pair(run(0), run(1), noise_law.RING, n_runs=N_CALLS * N_PLACES)
     return {f"{PROMISE}exp(η·d) for two near tokens": found}
+
+
+def token_sampler(
+    asked: Plan, defence: Defence
+) -> Callable[[int], Callable[[int], noise_law.Tokens]]:
+    """Return a function of a token that returns a sampler of n of its released tokens."""
+    protected = defence.protect(asked.encoder)
+
+    def sample(token: int, n: int) -> noise_law.Tokens:
+        texts = token_texts(np.full((n // LENGTH, LENGTH), token))
+        return asked.encoder.tokens_in(protected.encode(texts)).ravel()
+
+    return lambda token: partial(sample, token)
 
 
 def holm_rejected(tests: dict[str, float], alpha: float) -> tuple[str, ...]:

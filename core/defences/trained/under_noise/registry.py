@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from leakscope.core.ranges import Strength
 from leakscope.core.registry import Entry
+from leakscope.core.specs import setting
 
 _HERE = "leakscope.core.defences.trained.under_noise"
 
@@ -132,3 +134,20 @@ def n_releases(mechanism: str, reader: str, *, epochs: int = 0, releases: str = 
 def default_epochs(mechanism: str, reader: str) -> int:
     """Return the default number of epochs of a reader behind a mechanism."""
     return _HEAD_EPOCHS if mechanism == "sequence_representation" else READERS[reader].epochs
+
+
+SENDS = ("text_to_text", "token_representation", "sequence_representation")
+"""Mechanisms that may protect the input, by the names of the defences."""
+
+_ETA = Strength("Noise", 75.0, (60.0, 75.0, 90.0, 120.0), "η {:g}")
+
+
+@dataclass
+class NetworkUnderNoise:
+    """The mechanism that protects the input, its η, and the network that reads it."""
+
+    sends: str = setting("text_to_text", "Mechanism that protects the input", choices=SENDS)
+    eta: float = setting(
+        75.0, "Privacy parameter, in 1/distance", low=1e-6, high=1e6, strength=_ETA
+    )
+    network: str = setting("transformer", "Network that reads it", choices=tuple(READERS))
