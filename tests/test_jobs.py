@@ -17,9 +17,8 @@ from processes import is_running, wait_until
 
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.jobs import Job, Jobs, JobState, Patience, running
-from leakscope.core.jobs.entry import DurationEstimates, Entry
-from leakscope.core.jobs.messages import Ended
-from leakscope.core.jobs.turns import FairQueue
+from leakscope.core.jobs.job import DurationEstimates, Ended, Entry
+from leakscope.core.jobs.queue import FairQueue
 
 LONG = 60.0
 """Seconds that nothing here takes, however busy the machine."""
@@ -398,7 +397,7 @@ def test_who_waits_is_told_how_long_once_that_is_known(
     make_jobs: Callable[..., Jobs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "leakscope.core.jobs.entry._LEAST_SECONDS", 1e9
+        "leakscope.core.jobs.job._LEAST_SECONDS", 1e9
     )  # how far it is tells nothing here
     jobs = make_jobs()
     (tmp_path / "go").touch()

@@ -28,10 +28,10 @@ from leakscope.core.results import Interval, Score
 from leakscope.core.specs import AttackSpec, EncoderSpec
 from leakscope.dashboard.projection import controls as map_controls
 from leakscope.dashboard.projection import job as map_jobs
-from leakscope.dashboard.projection import point_map, selected_points
 from leakscope.dashboard.projection import selection as map_selection
 from leakscope.dashboard.projection import sentences as map_sentences
 from leakscope.dashboard.projection import state as map_state
+from leakscope.dashboard.projection import views as map_views
 from leakscope.dashboard.projection.state import MapRequest, key_of
 from leakscope.dashboard.ui import state
 
@@ -143,22 +143,22 @@ def test_a_selection_belongs_to_its_map(monkeypatch: pytest.MonkeyPatch) -> None
     one, other = (
         MapRequest(source="lee", n=n, on=EncoderSpec(), spec=ProjectionSpec()) for n in (500, 1000)
     )
-    monkeypatch.setattr(selected_points.st, "session_state", {})
-    assert selected_points.selected_rows(one) == []
-    selected_points.select(one, [3, 1])
-    assert selected_points.selected_rows(one) == [1, 3]
-    assert selected_points.selected_rows(other) == [], "rows of another map"
-    selected_points.clear_selection()
-    assert selected_points.selected_rows(one) == []
+    monkeypatch.setattr(map_state.st, "session_state", {})
+    assert map_state.selected_rows(one) == []
+    map_state.select(one, [3, 1])
+    assert map_state.selected_rows(one) == [1, 3]
+    assert map_state.selected_rows(other) == [], "rows of another map"
+    map_state.clear_selection()
+    assert map_state.selected_rows(one) == []
 
 
 def test_what_is_picked_on_an_earlier_map_is_no_selection(monkeypatch: pytest.MonkeyPatch) -> None:
     picked = SimpleNamespace(picked={"key": "first", "bits": bits_of([2, 9], 12)})
-    monkeypatch.setattr(point_map.st, "session_state", {"map": picked})
+    monkeypatch.setattr(map_views.st, "session_state", {"map": picked})
     found: list[list[int]] = []
-    point_map._pick("map", "second", 12, found.append)
+    map_views._pick("map", "second", 12, found.append)
     assert found == []
-    point_map._pick("map", "first", 12, found.append)
+    map_views._pick("map", "first", 12, found.append)
     assert found == [[2, 9]]
 
 
@@ -167,7 +167,7 @@ def test_a_selection_is_attacked_without_and_with_the_defence(opened: Open) -> N
     page = opened()
     rows = list(range(0, 60, 10))
     request = MapRequest(source="bundled", n=N_POINTS, on=EncoderSpec(), spec=ProjectionSpec())
-    page.session_state[selected_points._SELECTED] = (request, rows)
+    page.session_state[map_state._SELECTED] = (request, rows)
     page.run()
     assert "without the defence, and" not in told(page) and "of 10 words** (F1" in told(page)
     control(page, "selectbox", "defence").set_value("text_to_text").run()
@@ -186,7 +186,7 @@ def test_selected_texts_are_written_back_and_stay(
     monkeypatch.setattr(map_sentences, "invert_all", job_work.write_back)
     page = opened()
     request = MapRequest(source="bundled", n=N_POINTS, on=EncoderSpec(), spec=ProjectionSpec())
-    page.session_state[selected_points._SELECTED] = (request, [3, 8])
+    page.session_state[map_state._SELECTED] = (request, [3, 8])
     page.run()
     page.button(key="write-back").click().run()
     end = time.monotonic() + 120
@@ -214,10 +214,10 @@ def test_a_job_on_sentences_brings_its_selection_back(monkeypatch) -> None:
     dropped: list[object] = []
     monkeypatch.setattr(map_sentences.work, "adopt_jobs", lambda _: asked)
     monkeypatch.setattr(map_sentences.work, "drop", dropped.append)
-    monkeypatch.setattr(selected_points.st, "session_state", {})
+    monkeypatch.setattr(map_state.st, "session_state", {})
     map_sentences.adopt_sentences_job()
     assert dropped == asked[1:], "its file is gone with the session"
-    assert selected_points.selected_rows(shared) == [1, 4]
+    assert map_state.selected_rows(shared) == [1, 4]
 
 
 def test_the_shipped_vectors_serve_other_maps(monkeypatch) -> None:

@@ -20,8 +20,7 @@ from leakscope.core.story.deck import Deck, make_deck
 from leakscope.core.story.files import report_bytes
 from leakscope.core.story.format import Pin, Story
 from leakscope.core.story.html import html_report
-from leakscope.core.story.pptx import pptx_report
-from leakscope.core.story.pptx_fit import height, lines
+from leakscope.core.story.pptx import height, lines, pptx_report
 from leakscope.core.story.reading import read_story
 from leakscope.core.story.shipped import open_story, shipped_stories
 

@@ -21,9 +21,8 @@ from leakscope.core.specs import AttackSpec
 from leakscope.core.units import units_of
 from leakscope.dashboard import cache
 from leakscope.dashboard.inversion import answers
-from leakscope.dashboard.projection import selected_points
-from leakscope.dashboard.projection.drawn_map import DrawnMap
-from leakscope.dashboard.projection.state import restore_map
+from leakscope.dashboard.projection import state
+from leakscope.dashboard.projection.job import DrawnMap
 from leakscope.dashboard.ui import markup, work
 from leakscope.dashboard.ui.session_results import SessionCache
 
@@ -55,8 +54,8 @@ def adopt_sentences_job() -> None:
         if request.map.is_private:
             work.drop(request)
         else:
-            restore_map(request.map)
-            selected_points.select(request.map, request.rows)
+            state.restore_map(request.map)
+            state.select(request.map, request.rows)
 
 
 def show_reconstruction(request: MapRequest, drawn: DrawnMap, rows: Sequence[int]) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.components.v2 import component
 
+from leakscope.core.assets import ROOT
 from leakscope.core.defences.metric_dp.encoder_guarantee import has_d_chi_guarantee
 from leakscope.core.defences.registry import DEFENCES
 from leakscope.core.encoders.white_box import require_white_box
 from leakscope.core.errors import CoreError
-from leakscope.core.figures.point_map import point_map_data
+from leakscope.core.figures.point_map import point_map_data, rows_of
 from leakscope.core.figures.projection import map_figure
 from leakscope.core.findings.projection import link_sentence
 from leakscope.core.findings.prose import plain
@@ -34,15 +37,67 @@ from leakscope.core.spreadsheets import neutral_cell
 from leakscope.core.text import check_text
 from leakscope.dashboard.inversion import answers
 from leakscope.dashboard.inversion.pinned import is_typed
-from leakscope.dashboard.projection import selected_points, state
-from leakscope.dashboard.projection.drawn_map import DrawnMap
-from leakscope.dashboard.projection.point_map import point_map
+from leakscope.dashboard.projection import state
+from leakscope.dashboard.projection.job import DrawnMap
 from leakscope.dashboard.projection.state import key_of
 from leakscope.dashboard.ui import encoder_choice, markup
 from leakscope.dashboard.ui.charts import chart_config
 from leakscope.dashboard.ui.errors import show_error
 from leakscope.dashboard.ui.guarantee import guarantees_of, show_guarantees
 from leakscope.dashboard.ui.state import text
+
+_HERE = ROOT / "dashboard" / "projection"
+_BUTTONS = (
+    ("select", "Select", "Draw a loop around points, or click one"),
+    ("move", "Move", "Drag to move the map; Ctrl and the wheel zoom"),
+    ("in", "+", "Zoom in"),
+    ("out", "−", "Zoom out"),
+    ("home", "Whole map", "Show all points"),
+    ("view", "Select view", "Select all points in view"),
+    ("save", "PNG", "Save the picture"),
+)
+_BAR = "".join(
+    f'<button type="button" data-action="{action}" aria-label="{about}" title="{about}">'
+    f"{label}</button>"
+    for action, label, about in _BUTTONS
+)
+BODY = f"""<div class="point-map">
+<div class="frame"><canvas role="img" tabindex="0"></canvas><canvas aria-hidden="true"></canvas>
+<div class="bar" role="toolbar" aria-label="Map">{_BAR}</div><div class="tip" hidden></div></div>
+<div class="legend"></div></div>"""
+"""The elements of a map, which its script fills."""
+_canvas = component(
+    "leakscope_point_map",
+    html=BODY,
+    css=(_HERE / "point_map.css").read_text(encoding="utf-8"),
+    js=(_HERE / "point_map.js").read_text(encoding="utf-8"),
+)
+
+
+def point_map(
+    data: dict[str, Any], n_points: int, on_pick: Callable[[list[int]], None], key: str
+) -> None:
+    """Draw a map; call `on_pick` with the rows of the points that the visitor selects.
+
+    Parameters
+    ----------
+    data : dict
+        From `point_map_data`.
+    n_points : int
+        The number of points.
+    """
+    _canvas(
+        key=key,
+        data=data,
+        on_picked_change=partial(_pick, key, data["points"]["key"], n_points, on_pick),
+    )
+
+
+def _pick(key: str, of: str, n_points: int, on_pick: Callable[[list[int]], None]) -> None:
+    """Hand over the selected points, unless they are those of an earlier map."""
+    picked = st.session_state[key].picked
+    if picked and picked["key"] == of:
+        on_pick(rows_of(picked["bits"], n_points))
 
 
 def place_sentence(encoder: Encoder, drawn: DrawnMap, *, is_upload: bool) -> np.ndarray | None:
@@ -101,13 +156,13 @@ def draw_map(
             layout.coordinates,
             points.texts,
             **looks,
-            selected=selected_points.selected_rows(request),
+            selected=state.selected_rows(request),
             labels=drawn.cluster_labels,
             alt=f"Map of {title}, by {method}. Arrow keys move it, + and − zoom, 0 shows all "
             "points; the button Select view selects the points in view, which are listed beside it",
             name="leakscope-map",
         )
-        point_map(data, len(points), partial(selected_points.select, request), "point-map")
+        point_map(data, len(points), partial(state.select, request), "point-map")
     else:
         st.plotly_chart(
             map_figure(layout, drawn.hover, title=title, **looks),
