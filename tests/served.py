@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import free_port
 from processes import running_process
 
 ROOT = Path(__file__).parents[1]
@@ -113,9 +114,7 @@ class Server:
 @contextlib.contextmanager
 def serve_recorded(folder: Path, *options: str, **environment: str) -> Iterator[Server]:
     """Serve the pages on a free port, with recorded operations."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     server = Server(port, folder / "done.jsonl", folder / "output.txt")
     variables = {**os.environ, "LEAKSCOPE_HOME": str(folder), "HF_HUB_OFFLINE": "1"}
     variables |= {"STREAMLIT_SERVER_FILE_WATCHER_TYPE": "none", "TMPDIR": str(folder)}
@@ -127,10 +126,7 @@ def serve_recorded(folder: Path, *options: str, **environment: str) -> Iterator[
         end = time.monotonic() + 120
         while time.monotonic() < end and process.poll() is None:
             with contextlib.suppress(OSError):
-                if server.request("/_stcore/health")[0] in (
-                    200,
-                    404,
-                ):  # with a base path, elsewhere
+                if server.request("/_stcore/health")[0] in (200, 404):  # elsewhere below a base
                     break
             time.sleep(0.1)
         else:

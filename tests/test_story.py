@@ -14,7 +14,7 @@ import pytest
 from leakscope.core.errors import ArtifactError, InvalidInputError
 from leakscope.core.findings.drawing import checked_figure, plain_figure
 from leakscope.core.findings.finding import RESTS_ON, Finding, Table
-from leakscope.core.findings.prose import Run, blocks, plain_blocks
+from leakscope.core.findings.prose import Run, parse_blocks, plain_blocks
 from leakscope.core.findings.registry import VIEWS, build_view
 from leakscope.core.pages import PAGES
 from leakscope.core.story.deck import live_address, make_deck
@@ -217,7 +217,7 @@ def test_a_figure_of_ours_is_taken_as_it_is() -> None:
 
 
 def test_findings_are_read_as_the_pages_write_them() -> None:
-    found = blocks("One **bold** and `code`, a\\_b\\*.\n\n- first\n- second\nline\n\nlast")
+    found = parse_blocks("One **bold** and `code`, a\\_b\\*.\n\n- first\n- second\nline\n\nlast")
     assert [block.text for block in found] == [
         "One bold and code, a_b*.",
         "first",

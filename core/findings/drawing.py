@@ -65,7 +65,13 @@ def short_legend(figure: Mapping[str, Any]) -> Mapping[str, Any]:
     below Plotly's default of 1000. The last entry gives the number of omitted ones.
     """
     data, shapes = list(figure["data"]), figure.get("layout", {}).get("shapes") or ()
-    listed = [i for i, trace in enumerate(data) if trace.get("name") and _has_legend_entry(trace)]
+    listed = [
+        i
+        for i, trace in enumerate(data)
+        if trace.get("name")
+        and trace.get("showlegend") is not False
+        and trace.get("type") != "heatmap"
+    ]
     n_shapes = sum(shape.get("showlegend") is True for shape in shapes)
     if len(listed) + n_shapes <= _MOST_ENTRIES:
         return figure
@@ -84,11 +90,6 @@ def short_legend(figure: Mapping[str, Any]) -> Mapping[str, Any]:
         "marker": {"color": "rgba(0,0,0,0)"},
     }
     return {**figure, "data": [*data, more]}
-
-
-def _has_legend_entry(trace: Mapping[str, Any]) -> bool:
-    """Return whether a trace has a legend entry."""
-    return trace.get("showlegend") is not False and trace.get("type") != "heatmap"
 
 
 def checked_figure(found: Any) -> dict[str, Any]:

@@ -179,7 +179,9 @@ class Entry:
             message=self.message,
             seconds=self.seconds,
             n_before=len(before),
-            seconds_left=None if self.ended else pace.left(before if is_waiting else [self]),
+            seconds_left=None
+            if self.ended
+            else pace.seconds_left(before if is_waiting else [self]),
             result=self.result,
             error=self.error,
         )
@@ -191,17 +193,17 @@ class DurationEstimates:
     def __init__(self) -> None:
         self._last: dict[str, float] = {}
 
-    def learn(self, entry: Entry) -> None:
+    def record_duration(self, entry: Entry) -> None:
         """Record the duration of a finished job."""
         self._last[entry.kind] = entry.seconds
 
-    def left(self, entries: Sequence[Entry]) -> float | None:
+    def seconds_left(self, entries: Sequence[Entry]) -> float | None:
         """Return the seconds until these jobs are all done, in sequence; None if unknown."""
-        each = [self._left(entry) for entry in entries]
+        each = [self._seconds_left_of(entry) for entry in entries]
         known = [seconds for seconds in each if seconds is not None]
         return sum(known) if len(known) == len(each) else None
 
-    def _left(self, entry: Entry) -> float | None:
+    def _seconds_left_of(self, entry: Entry) -> float | None:
         """Return the remaining seconds of one job; None if unknown."""
         if entry.fraction >= _LEAST_SHARE and entry.seconds >= _LEAST_SECONDS:
             return entry.seconds * (1 / entry.fraction - 1)

@@ -299,7 +299,7 @@ class Jobs:
                 now = time.monotonic()
                 if end is not None and now >= end:
                     return False
-                ends = [self._end_of(e) for e in self._entries.values() if e.ended]
+                ends = [self._deletion_time(e) for e in self._entries.values() if e.ended]
                 moments = [*ends, *([] if end is None else [end])]
                 self._changed.wait(max(0.0, min(moments) - now) + 0.01 if moments else None)
             return not self._is_closed
@@ -327,15 +327,17 @@ class Jobs:
         """Record a job's end and notify waiting threads."""
         entry.finish(ended)
         if ended.state is JobState.DONE:
-            self._pace.learn(entry)
+            self._pace.record_duration(entry)
         self._changed.notify_all()
 
     def _forget_old(self) -> None:
         """Delete finished jobs whose retention time is over."""
         now = time.monotonic()
-        for entry in [e for e in self._entries.values() if e.ended and self._end_of(e) < now]:
+        for entry in [
+            e for e in self._entries.values() if e.ended and self._deletion_time(e) < now
+        ]:
             del self._entries[entry.id]
 
-    def _end_of(self, entry: Entry) -> float:
+    def _deletion_time(self, entry: Entry) -> float:
         """Return when a finished job will be deleted, unless it is viewed again."""
         return entry.asked + min(self.keep_seconds, entry.keep_seconds)

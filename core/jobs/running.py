@@ -214,7 +214,12 @@ def _follow(entry: Entry, worker: Worker, judge: Callable[[Entry], Ended | None]
     while True:
         message = worker.listen(_LOOK_EVERY)
         if isinstance(message, Ended):
-            return _stopped_outcome(message, verdict) if verdict else message
+            if verdict is None:
+                return message
+            # Asked to stop, it hands over its best result so far.
+            is_stopped = message.state is verdict.state is JobState.STOPPED
+            result = message.result if is_stopped else None
+            return replace(verdict, result=result, is_warm=message.is_warm)
         if isinstance(message, Progress):
             entry.update_progress(message)
         verdict = verdict or judge(entry)
@@ -227,13 +232,6 @@ def _follow(entry: Entry, worker: Worker, judge: Callable[[Entry], Ended | None]
         elif not asked:
             asked = time.monotonic()
             worker.ask_to_stop()
-
-
-def _stopped_outcome(ended: Ended, verdict: Ended) -> Ended:
-    """Return the outcome of a job that was asked to stop, with its best result so far."""
-    is_stopped = ended.state is verdict.state is JobState.STOPPED
-    result = ended.result if is_stopped else None
-    return replace(verdict, result=result, is_warm=ended.is_warm)
 
 
 def _ended_by_exit(status: int, kind: str) -> Ended:

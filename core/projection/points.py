@@ -61,12 +61,12 @@ class Points:
         return digest_fields(self.texts)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The number of texts shown, of how many, and how they were sampled, in words.
 
         Examples
         --------
-        >>> Points(name="x", unit="row", texts=("a",), columns={}, n_available=9).told
+        >>> Points(name="x", unit="row", texts=("a",), columns={}, n_available=9).description
         '1 of 9 rows, chosen at random (seed 0)'
         """
         n, unit = len(self.texts), f"{self.unit}s"

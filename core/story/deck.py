@@ -14,7 +14,7 @@ from leakscope.core.errors import CoreError
 from leakscope.core.findings.audit import audit_slide
 from leakscope.core.findings.drawing import short_legend
 from leakscope.core.findings.finding import OPENS, RESTS_ON, WEAKER, YEARS, Fact, Finding, Table
-from leakscope.core.findings.prose import Block, blocks, plain_blocks
+from leakscope.core.findings.prose import Block, parse_blocks, plain_blocks
 from leakscope.core.findings.registry import VIEWS, build_view
 from leakscope.core.findings.shared import encoder_facts, installed_versions
 from leakscope.core.pages import PAGES
@@ -243,7 +243,7 @@ def make_deck(
     story: Story,
     date: str,
     *,
-    tell: Callable[[str, Mapping[str, str]], Finding] = build_view,
+    build: Callable[[str, Mapping[str, str]], Finding] = build_view,
     is_one_page: bool = False,
 ) -> Deck:
     """Build the slides of a story, computing findings that are not stored in it.
@@ -252,7 +252,7 @@ def make_deck(
 
     Parameters
     ----------
-    tell : callable
+    build : callable
         Builds a view's finding from the rows; a server passes a cached function.
     is_one_page : bool
         Whether it is a single slide without cover and appendix.
@@ -261,7 +261,7 @@ def make_deck(
     pages = []
     for i, pin in enumerate(story.pins):
         try:
-            slide = (pin.slide or tell(pin.shows, dict(pin.parameters))).with_plain_figure()
+            slide = (pin.slide or build(pin.shows, dict(pin.parameters))).with_plain_figure()
         except CoreError as error:
             lacks.append(f"Slide {i + 1} cannot be shown: {error}")
             slide = Finding(title="This view cannot be shown here", body="", caveat="")
@@ -290,7 +290,7 @@ def _page(pin: Pin, slide: Finding) -> Page:
         heading=pin.heading or slide.title,
         finding=slide.title if pin.heading else "",
         remark=plain_blocks(pin.remark),
-        body=blocks(slide.body),
+        body=parse_blocks(slide.body),
         notes=pin.notes,
         sentence=slide.sentence,
         legend=tuple((mark, mark) for mark in seen),
@@ -298,7 +298,7 @@ def _page(pin: Pin, slide: Finding) -> Page:
         alt=slide.alt,
         table=table,
         facts=tuple(fact for fact in slide.facts if fact[0] != OPENS),
-        caveat=blocks(slide.caveat),
+        caveat=parse_blocks(slide.caveat),
         commands=slide.commands,
         live=live_address(pin, slide.live),
         opens=dict(slide.facts).get(OPENS, ""),

@@ -242,7 +242,7 @@ def _downloads(request: MapRequest, drawn: DrawnMap, rows: list[int], found: Rea
     table = selection_rows(drawn.points, layout.coordinates, rows, found.original, found.protected)
     facts = {
         "source": drawn.points.name,
-        "shown": drawn.points.told,
+        "shown": drawn.points.description,
         "encoder": request.on.name,
         "method": layout.spec.method,
         "seed": layout.spec.seed,

@@ -79,7 +79,7 @@ def _finished_recoveries(wanted: SentencesRequest, vectors: Vectors) -> list[Rec
     offer = work.Offer(
         label=f"Reconstruct {n} sentence{'s' if n > 1 else ''}",
         key="write-back",
-        on_click=partial(_start, vectors),
+        on_click=lambda asked: work.start(asked, invert_all, asked.spec, answers.ENCODER, vectors),
         failed="The sentences could not be reconstructed",
         note="An attacker who can query the encoder recovers whole sentences, in seconds each.",
         restart_label="Reconstruct again",
@@ -91,11 +91,6 @@ def _finished_recoveries(wanted: SentencesRequest, vectors: Vectors) -> list[Rec
     found: list[Recovery] = done.result
     # The result of a stopped job is not cached, so that it can be run to its end.
     return found if done.state is JobState.STOPPED else _RECOVERIES.add(wanted, found)
-
-
-def _start(vectors: Vectors, wanted: SentencesRequest) -> None:
-    """Start the job that reconstructs sentences from vectors."""
-    work.start(wanted, invert_all, wanted.spec, answers.ENCODER, vectors)
 
 
 def _show(wanted: SentencesRequest, drawn: DrawnMap, found: Sequence[Recovery]) -> None:

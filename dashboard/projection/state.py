@@ -95,6 +95,11 @@ def key_of(name: str) -> str:
     return f"map_{name}"
 
 
+def control(name: str) -> dict[str, Any]:
+    """Return the options of a Streamlit control whose value the session keeps."""
+    return {"key": key_of(name), "persist_state": "session"}
+
+
 def choice(name: str) -> Any:
     """Return the current value of a control."""
     return st.session_state.get(key_of(name), _DEFAULTS[name])
@@ -131,18 +136,13 @@ def adopt_address() -> Address:
 
 def _parameter(name: str, options: Sequence[Any] | None) -> Parameter:
     """Return the address parameter of a control."""
+    omitted = (None, "none", "", UPLOAD, *((_DEFAULTS[name],) if name in _MORE else ()))
     return Parameter(
         name=name,
         key=key_of(name),
         options=options,
-        write=lambda value: None if value in _omitted_values(name) else str(value),
+        write=lambda value: None if value in omitted else str(value),
     )
-
-
-def _omitted_values(name: str) -> tuple[Any, ...]:
-    """Return the values of a control that a link omits."""
-    usual = (_DEFAULTS[name],) if name in _MORE else ()
-    return (None, "none", "", UPLOAD, *usual)
 
 
 def _read_eta(text: str) -> float:

@@ -39,7 +39,7 @@ from leakscope.dashboard.inversion import answers
 from leakscope.dashboard.inversion.pinned import is_typed
 from leakscope.dashboard.projection import state
 from leakscope.dashboard.projection.job import DrawnMap
-from leakscope.dashboard.projection.state import key_of
+from leakscope.dashboard.projection.state import control
 from leakscope.dashboard.ui import encoder_choice, markup
 from leakscope.dashboard.ui.charts import chart_config
 from leakscope.dashboard.ui.errors import show_error
@@ -141,7 +141,8 @@ def draw_map(
 ) -> None:
     """Draw the map: a canvas in two dimensions, a Plotly figure in three."""
     points, layout = drawn.points, drawn.layout
-    encoder, method = _encoder_title(request), METHODS[layout.spec.method].title
+    method = METHODS[layout.spec.method].title
+    encoder = "all-MiniLM-L6-v2" if request.on == answers.ENCODER else request.on.name
     title = f"{len(points):,} {points.unit}s encoded by {encoder}, coloured by {colour}"
     looks: dict[str, Any] = {
         "colour": drawn.grouping(colour),
@@ -181,11 +182,6 @@ def search_hits(drawn: DrawnMap) -> np.ndarray:
     return found
 
 
-def _encoder_title(request: MapRequest) -> str:
-    """Return the name of the map's encoder."""
-    return "all-MiniLM-L6-v2" if request.on == answers.ENCODER else request.on.name
-
-
 def map_facts(points: Points, layout: Layout) -> None:
     """Draw the number of points, the trustworthiness and the kept variance."""
     trust, method = layout.trustworthiness.score, METHODS[layout.spec.method]
@@ -194,8 +190,9 @@ def map_facts(points: Points, layout: Layout) -> None:
     if layout.principal is not None:
         kept = f" The axes preserve {format_percent(sum(layout.principal.kept))} of the variance."
     st.markdown(
-        f"**{points.told}.** The map's trustworthiness is **{value}**, where 1 means that points "
-        f"side by side always have similar vectors (95 % CI {interval}; {trust.n:,} of the points, "
+        f"**{points.description}.** The map's trustworthiness is **{value}**, where 1 means that "
+        "points side by side always have similar vectors "
+        f"(95 % CI {interval}; {trust.n:,} of the points, "
         f"with {layout.trustworthiness.k} neighbours each).{kept}",
         help=f"{method.title} preserves: {method.keeps} Drawn in {layout.seconds:.1f} s, random "
         f"seed {layout.spec.seed}.",
@@ -208,8 +205,7 @@ def defence_picker(encoder: Encoder) -> DefenceSpec | None:
         name = st.selectbox(
             "Defence",
             ("none", *placeable_defences()),
-            key=key_of("defence"),
-            persist_state="session",
+            **control("defence"),
             format_func=lambda name: DEFENCES[name].title,
             help="Shows where the defence moves the vectors. The map does not change, its points "
             "move.",
@@ -224,9 +220,8 @@ def defence_picker(encoder: Encoder) -> DefenceSpec | None:
         st.segmented_control(
             "Points moved",
             state.MOVED,
-            key=key_of("n_moved"),
+            **control("n_moved"),
             required=True,
-            persist_state="session",
             help="A random sample, always the same one. More lines would be hard to read.",
         )
     st.caption(f"{entry.summary} {entry.guarantee or 'It has no guarantee.'}")
@@ -246,8 +241,7 @@ def _strength_slider(strength: Strength, dimension: int) -> float:
     return st.select_slider(
         strength.title,
         steps,
-        key=key_of("strength"),
-        persist_state="session",
+        **control("strength"),
         format_func=lambda s: f"{s:g}",
         help="Strength of the defence",
         width=360,
