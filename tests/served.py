@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -9,7 +10,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,23 @@ def serve_recorded(folder: Path, *options: str, **environment: str) -> Iterator[
         else:
             pytest.fail(f"The server did not start: {server.output.read_text()}")
         yield server
+
+
+def send_through(
+    middleware: Callable[[Any], Any], app: Callable[..., Any], **request: Any
+) -> list[dict[str, Any]]:
+    """Send a request through a middleware to an application; return the messages of the answer."""
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "scheme": "http", "method": "GET", "path": "/", "headers": []}
+    asyncio.run(middleware(app)({**scope, **request}, receive, send))
+    return sent
 
 
 def run_pages(visitor: Any) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from served import send_through
 from streamlit.testing.v1 import AppTest
 from visiting import open_page
 
@@ -121,23 +121,17 @@ def test_what_was_asked_of_a_page_that_was_left_is_pinned_nowhere(small_app: App
 
 def asked(path: str, cookie: str = "", method: str = "GET") -> tuple[int, dict[str, str], str]:
     """Ask the middleware, behind which there is nothing."""
-    sent: list[dict[str, Any]] = []
 
     async def nothing(scope: Any, receive: Any, send: Any) -> None:
-        sent.append({"status": 418, "headers": []})
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request"}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
+        await send({"status": 418, "headers": []})
 
     headers = [(b"cookie", f"{COOKIE}={cookie}".encode())] if cookie else []
-    scope = {"type": "http", "path": path, "method": method, "headers": headers}
-    asyncio.run(serving.ServePresentations(nothing)(scope, receive, send))
-    named = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
-    body = b"".join(message.get("body", b"") for message in sent[1:]).decode()
-    return sent[0]["status"], named, body
+    start, *rest = send_through(
+        serving.ServePresentations, nothing, path=path, method=method, headers=headers
+    )
+    named = {k.decode(): v.decode() for k, v in start["headers"]}
+    body = b"".join(message.get("body", b"") for message in rest).decode()
+    return start["status"], named, body
 
 
 def test_a_presentation_is_served_to_whoever_made_it_alone() -> None:

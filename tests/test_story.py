@@ -86,7 +86,7 @@ def test_every_page_can_be_pinned_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "summarise_outcomes"),
+    ("change", "wrong"),
     [
         ({"kind": "something"}, "leakscope-story"),
         ({"version": VERSION + 1}, "newer Leakscope"),
@@ -117,9 +117,9 @@ def test_every_page_can_be_pinned_and_no_other() -> None:
     ],
 )
 def test_what_is_no_story_is_refused_with_the_part_that_is_wrong(
-    change: dict[str, Any], summarise_outcomes: str
+    change: dict[str, Any], wrong: str
 ) -> None:
-    with pytest.raises(InvalidInputError, match=summarise_outcomes):
+    with pytest.raises(InvalidInputError, match=wrong):
         story_from_data({**stored(), **change})
 
 
@@ -142,7 +142,7 @@ def test_what_turns_letters_around_or_controls_a_terminal_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("figure", "summarise_outcomes"),
+    ("figure", "wrong"),
     [
         ({"data": [{"type": "scattergeo"}]}, "scattergeo"),
         ({"data": [{"type": "image", "source": "http://a.example/x.png"}]}, "image"),
@@ -166,10 +166,8 @@ def test_what_turns_letters_around_or_controls_a_terminal_is_left_out() -> None:
         ([], "list"),
     ],
 )
-def test_a_figure_that_could_load_or_run_something_is_refused(
-    figure: Any, summarise_outcomes: str
-) -> None:
-    with pytest.raises(InvalidInputError, match=summarise_outcomes):
+def test_a_figure_that_could_load_or_run_something_is_refused(figure: Any, wrong: str) -> None:
+    with pytest.raises(InvalidInputError, match=wrong):
         checked_figure(figure)
 
 

@@ -14,8 +14,9 @@ from leakscope.core.defences.setting import strength
 from leakscope.core.errors import CoreError
 from leakscope.core.formatting import describe_leak, format_out_of_ten
 from leakscope.core.intervals import percent_interval
-from leakscope.core.projection.displacement import protected_vectors, sample_rows
+from leakscope.core.projection.displacement import protected_vectors
 from leakscope.core.projection.job import MapRequest
+from leakscope.core.projection.points import sample_rows
 from leakscope.core.projection.selection import selection_json, selection_rows
 from leakscope.core.protocols import Encoder, Vectors
 from leakscope.core.results import Score

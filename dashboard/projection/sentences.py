@@ -13,8 +13,8 @@ from leakscope.core.attacks.inversion.reconstruct.baselines import similar_lengt
 from leakscope.core.attacks.inversion.reconstruct.scores import score_sentences
 from leakscope.core.encoders.white_box import parts_read
 from leakscope.core.jobs import JobState
-from leakscope.core.projection.displacement import sample_rows
 from leakscope.core.projection.job import MapRequest
+from leakscope.core.projection.points import sample_rows
 from leakscope.core.protocols import Vectors
 from leakscope.core.results import Recovery, Score
 from leakscope.core.specs import AttackSpec

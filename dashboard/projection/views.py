@@ -20,14 +20,10 @@ from leakscope.core.figures.projection import map_figure
 from leakscope.core.findings.projection import link_sentence
 from leakscope.core.findings.prose import plain
 from leakscope.core.formatting import format_percent
-from leakscope.core.projection.displacement import (
-    Displacement,
-    placeable_defences,
-    sample_rows,
-)
+from leakscope.core.projection.displacement import Displacement, placeable_defences
 from leakscope.core.projection.job import MapRequest
 from leakscope.core.projection.layout import Layout
-from leakscope.core.projection.points import Points
+from leakscope.core.projection.points import Points, sample_rows
 from leakscope.core.projection.selection import matching_rows
 from leakscope.core.projection.spec import METHODS
 from leakscope.core.protocols import Encoder
