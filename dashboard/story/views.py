@@ -131,9 +131,8 @@ def shipped_story_cards() -> None:
 def present_button(name: str, story: Story, *, is_primary: bool = False) -> None:
     """Draw the link that opens a story's presentation in another tab."""
     st.link_button(
-        f"Present ({story.minutes} min)"
-        if story.minutes
-        else "Present",  # the minutes give each link of a list its own name
+        # The minutes give each link of a list its own name.
+        f"Present ({story.minutes} min)" if story.minutes else "Present",
         presentation_address(name, partial(_document, story, today())),
         key=f"story-present-{name}",
         type="primary" if is_primary else "secondary",
