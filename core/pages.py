@@ -62,10 +62,8 @@ PAGES: Mapping[str, Page] = {
         question="Which words leak from a sentence of your own?",
         advice="Protect stored vectors as you protect the texts. Then choose your role below.",
         terms=("embedding", "encoder", "attacker", "guessing", "F1"),
-        caveat=(
-            f"{LOWER} {_UNSCORED} The score ignores word order; another attack, reconstruction, "
-            "recovers whole sentences. One encoder, English."
-        ),
+        caveat=f"{LOWER} {_UNSCORED} The score ignores word order; another attack, reconstruction, "
+        "recovers whole sentences. One encoder, English.",
     ),
     "audit": Page(
         "Audit",
@@ -75,10 +73,8 @@ PAGES: Mapping[str, Page] = {
         question="What do the vectors of many texts reveal together?",
         advice="Test the vectors of your own texts below, and see which rows leak most.",
         terms=("encoder", "F1", "recall", "guessing", "vocabulary", "interval", "lower bound"),
-        caveat=(
-            f"{LOWER} Only a sample of the rows was attacked. Words outside the attack's vocabulary"
-            " were not tested."
-        ),
+        caveat=f"{LOWER} Only a sample of the rows was attacked. Words outside the attack's "
+        "vocabulary were not tested.",
     ),
     "story": Page(
         "Story",
@@ -102,15 +98,11 @@ PAGES: Mapping[str, Page] = {
         group="What leaks",
         following="names",
         question="Can an attacker recover names?",
-        advice=(
-            "Type your own sentence. Treat every word as readable by anyone who gets the "
-            "vector: a missed word is not proven safe."
-        ),
+        advice="Type your own sentence. Treat every word as readable by anyone who gets the "
+        "vector: a missed word is not proven safe.",
         terms=("inversion", "F1", "precision", "recall", "guessing", "stop word", "vocabulary"),
-        caveat=(
-            f"{LOWER} One sentence is an example, not a measurement. {_UNSCORED} One encoder, "
-            "English."
-        ),
+        caveat=f"{LOWER} One sentence is an example, not a measurement. {_UNSCORED} One encoder, "
+        "English.",
     ),
     "names": Page(
         "Names",
@@ -119,15 +111,11 @@ PAGES: Mapping[str, Page] = {
         group="What leaks",
         following="audit",
         question="What leaks from your own vectors?",
-        advice=(
-            "Remove names before encoding if the search does not need them; otherwise protect "
-            "vectors like the names themselves."
-        ),
+        advice="Remove names before encoding if the search does not need them; otherwise protect "
+        "vectors like the names themselves.",
         terms=("vector", "vocabulary", "interval", "lower bound"),
-        caveat=(
-            "A surname that is also an everyday word counts as recovered. An attacker who looks "
-            "for one name can train for it, or test candidates one by one."
-        ),
+        caveat="A surname that is also an everyday word counts as recovered. An attacker who looks "
+        "for one name can train for it, or test candidates one by one.",
     ),
     "projection": Page(
         "Map",
@@ -136,10 +124,8 @@ PAGES: Mapping[str, Page] = {
         group="What leaks",
         following="representations",
         question="Would another encoder leak less?",
-        advice=(
-            "Limit who can get many vectors at once: they show which texts belong together. Draw a "
-            "loop around points to see which words leak."
-        ),
+        advice="Limit who can get many vectors at once: they show which texts belong together. "
+        "Draw a loop around points to see which words leak.",
         terms=("embedding", "encoder", "noise", "F1"),
         caveat="A map places similar texts side by side; its clusters prove nothing by themselves.",
     ),
@@ -150,15 +136,11 @@ PAGES: Mapping[str, Page] = {
         group="What leaks",
         following="attributes",
         question="Does a vector reveal who wrote the text?",
-        advice=(
-            "Choose the encoder by its utility, and do not count on it for privacy: every "
-            "useful one leaks words."
-        ),
+        advice="Choose the encoder by its utility, and do not count on it for privacy: every "
+        "useful one leaks words.",
         terms=("encoder", "utility", "F1", "auxiliary texts", "interval"),
-        caveat=(
-            f"{LOWER} Utility is measured by sorting news by topic: an encoder that is poor at it "
-            "may still be good at search."
-        ),
+        caveat=f"{LOWER} Utility is measured by sorting news by topic: an encoder that is poor at "
+        "it may still be good at search.",
     ),
     "attributes": Page(
         "Attributes",
@@ -167,15 +149,11 @@ PAGES: Mapping[str, Page] = {
         group="What can be inferred",
         following="membership",
         question="Does a model reveal which texts it was trained on?",
-        advice=(
-            "Do not call vectors anonymous: their author can sometimes be inferred. Test your own "
-            "texts below."
-        ),
+        advice="Do not call vectors anonymous: their author can sometimes be inferred. Test your "
+        "own texts below.",
         terms=("attribute", "guessing", "interval"),
-        caveat=(
-            "How much of it is topic and how much is style depends on the texts. A control with "
-            "shuffled labels is shown beside it."
-        ),
+        caveat="How much of it is topic and how much is style depends on the texts. A control with "
+        "shuffled labels is shown beside it.",
     ),
     "membership": Page(
         "Membership",
@@ -184,15 +162,11 @@ PAGES: Mapping[str, Page] = {
         group="What can be inferred",
         following="memorisation",
         question="Does a model memorise what it was trained on?",
-        advice=(
-            "This concerns those who train a model. Before you believe a verdict about one person, "
-            "set below how many users you expect to be members."
-        ),
+        advice="This concerns those who train a model. Before you believe a verdict about one "
+        "person, set below how many users you expect to be members.",
         terms=("membership", "AUC", "guessing", "interval"),
-        caveat=(
-            "How far a verdict can be trusted depends on its false positives and on how many of "
-            "the texts are members."
-        ),
+        caveat="How far a verdict can be trusted depends on its false positives and on how many of "
+        "the texts are members.",
     ),
     "memorisation": Page(
         "Memorisation",
@@ -212,16 +186,12 @@ PAGES: Mapping[str, Page] = {
         group="Defences",
         following="tradeoff",
         question="Which defence protects best, and what does it cost?",
-        advice=(
-            "Do not rely on this noise alone: read below what the chosen η guarantees, and control "
-            "who gets the output."
-        ),
+        advice="Do not rely on this noise alone: read below what the chosen η guarantees, and "
+        "control who gets the output.",
         terms=("deniability", "eta (η)", "noise", "token", "guarantee"),
-        caveat=(
-            "The higher the odds at η, the less a denial is worth, and an attacker "
-            "may guess it from the rest of the sentence. Values of η cannot be compared between "
-            "encoders."
-        ),
+        caveat="The higher the odds at η, the less a denial is worth, and an attacker "
+        "may guess it from the rest of the sentence. Values of η cannot be compared between "
+        "encoders.",
     ),
     "tradeoff": Page(
         "Trade-off",
@@ -230,15 +200,11 @@ PAGES: Mapping[str, Page] = {
         group="Defences",
         following="training",
         question="Does training for privacy withstand a new attacker?",
-        advice=(
-            "Choose your task and the utility to keep. If what remains leaks too much, control "
-            "who gets the vectors: see Other protection."
-        ),
+        advice="Choose your task and the utility to keep. If what remains leaks too much, control "
+        "who gets the vectors: see Other protection.",
         terms=("defence", "utility", "guarantee", "F1", "lower bound", "interval"),
-        caveat=(
-            "A setting that leaks little to these attackers may leak more to a better one. A "
-            "mechanism guarantees a ratio of odds, not a score. One encoder, English, short texts."
-        ),
+        caveat="A setting that leaks little to these attackers may leak more to a better one. A "
+        "mechanism guarantees a ratio of odds, not a score. One encoder, English, short texts.",
     ),
     "training": Page(
         "Training",
@@ -249,10 +215,8 @@ PAGES: Mapping[str, Page] = {
         question="How do you present it to others?",
         advice="Judge such a training only by attackers that are trained afterwards.",
         terms=("defence", "differential privacy", "epsilon (ε)", "F1"),
-        caveat=(
-            "Only attackers trained afterwards count: beating the adversary in training proves "
-            "little."
-        ),
+        caveat="Only attackers trained afterwards count: beating the adversary in training proves "
+        "little.",
     ),
 }
 """The pages in menu order; following each page's `following` visits every page once."""

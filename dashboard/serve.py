@@ -88,7 +88,7 @@ def _on_script_error(fault: Exception) -> bool:
 
 @asynccontextmanager
 async def _lifespan(server: Any) -> AsyncIterator[None]:
-    """Name the address once all that the server prints at its start is printed."""
+    """Print the server's address at its start, after everything else that it prints."""
     async with compiling.lifespan(server):
         address = server_util.get_url(config.get_option("browser.serverAddress"))
         print(f"Leakscope is running at {address} (Ctrl-C stops it).", flush=True)

@@ -15,7 +15,6 @@ from leakscope.dashboard.projection import (
     explain,
     job,
     pinned,
-    selected_points,
     selection,
     sentences,
     state,
@@ -109,7 +108,7 @@ with defended:
     moves = views.displaced_points(encoder, drawn, defence) if defence else None
 with picture:
     views.draw_map(request, drawn, colour, shape, typed, moves, found)
-rows = selected_points.selected_rows(request)
+rows = state.selected_rows(request)
 with rail:
     selection.selected_texts(request, drawn, rows, encoder, defence)
 offer_view()

@@ -248,33 +248,21 @@ def app_jobs(small_weights: Path) -> Iterator[JobsAtHome]:
     jobs.close()
 
 
-@pytest.fixture
-def small_app(
-    small_weights: Path, app_jobs: JobsAtHome, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[AppTest]:
-    """The dashboard with `small_weights`, before its first run."""
-    from streamlit.testing.v1 import AppTest
-
-    from leakscope.core.attacks.inversion import shipped
+def forget_weights() -> None:
+    """Clear the caches of pages that depend on the weights."""
     from leakscope.dashboard import cache
     from leakscope.dashboard.ui import leakage
 
-    def forget() -> None:
-        """Clear the caches that depend on the weights."""
-        for cached in (cache.open_attack_once, cache.opened_attacks, cache.prior_answer):
-            cached.clear()
-        for cached in (leakage._cached_figures, leakage._cached_recalls):
-            cached.clear()
-        for cached in (cache.shipped_records, cache.shipped_settings):
-            cached.clear()
-
-    forget()
-    monkeypatch.setattr(shipped, "WEIGHTS", small_weights)
-    monkeypatch.setattr(cache, "jobs", lambda: app_jobs)
-    app = Path(__file__).parents[1] / "dashboard" / "app.py"
-    yield AppTest.from_file(str(app), default_timeout=180)
-    app_jobs.forget_all()
-    forget()
+    for cached in (
+        cache.open_attack_once,
+        cache.opened_attacks,
+        cache.prior_answer,
+        cache.shipped_records,
+        cache.shipped_settings,
+        leakage._cached_figures,
+        leakage._cached_recalls,
+    ):
+        cached.clear()
 
 
 @pytest.fixture
@@ -282,19 +270,24 @@ def shipped_app() -> Iterator[AppTest]:
     """The dashboard with the shipped weights, before its first run."""
     from streamlit.testing.v1 import AppTest
 
-    from leakscope.dashboard import cache
-
-    def forget() -> None:
-        """Clear the caches that depend on the weights."""
-        for cached in (
-            cache.open_attack_once,
-            cache.prior_answer,
-            cache.shipped_records,
-            cache.shipped_settings,
-        ):
-            cached.clear()
-
-    forget()
+    forget_weights()
     app = Path(__file__).parents[1] / "dashboard" / "app.py"
     yield AppTest.from_file(str(app), default_timeout=180)
-    forget()
+    forget_weights()
+
+
+@pytest.fixture
+def small_app(
+    shipped_app: AppTest,
+    small_weights: Path,
+    app_jobs: JobsAtHome,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[AppTest]:
+    """The dashboard with `small_weights`, before its first run."""
+    from leakscope.core.attacks.inversion import shipped
+    from leakscope.dashboard import cache
+
+    monkeypatch.setattr(shipped, "WEIGHTS", small_weights)
+    monkeypatch.setattr(cache, "jobs", lambda: app_jobs)
+    yield shipped_app
+    app_jobs.forget_all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -9,12 +10,13 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import free_port
 from processes import running_process
 
 ROOT = Path(__file__).parents[1]
@@ -113,9 +115,7 @@ class Server:
 @contextlib.contextmanager
 def serve_recorded(folder: Path, *options: str, **environment: str) -> Iterator[Server]:
     """Serve the pages on a free port, with recorded operations."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     server = Server(port, folder / "done.jsonl", folder / "output.txt")
     variables = {**os.environ, "LEAKSCOPE_HOME": str(folder), "HF_HUB_OFFLINE": "1"}
     variables |= {"STREAMLIT_SERVER_FILE_WATCHER_TYPE": "none", "TMPDIR": str(folder)}
@@ -127,15 +127,29 @@ def serve_recorded(folder: Path, *options: str, **environment: str) -> Iterator[
         end = time.monotonic() + 120
         while time.monotonic() < end and process.poll() is None:
             with contextlib.suppress(OSError):
-                if server.request("/_stcore/health")[0] in (
-                    200,
-                    404,
-                ):  # with a base path, elsewhere
+                if server.request("/_stcore/health")[0] in (200, 404):  # elsewhere below a base
                     break
             time.sleep(0.1)
         else:
             pytest.fail(f"The server did not start: {server.output.read_text()}")
         yield server
+
+
+def send_through(
+    middleware: Callable[[Any], Any], app: Callable[..., Any], **request: Any
+) -> list[dict[str, Any]]:
+    """Send a request through a middleware to an application; return the messages of the answer."""
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "scheme": "http", "method": "GET", "path": "/", "headers": []}
+    asyncio.run(middleware(app)({**scope, **request}, receive, send))
+    return sent
 
 
 def run_pages(visitor: Any) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from browsing import Visit, headline, sync_api
+from browsing import TELEPHONE, WINDOW, Visit, headline, sync_api
 
 pytestmark = pytest.mark.browser
-TELEPHONE: sync_api.ViewportSize = {"width": 390, "height": 844}
 GROUPS = {
     "What leaks": ("Inversion", "Names", "Map", "Representations"),
     "What can be inferred": ("Attributes", "Membership", "Memorisation"),
@@ -76,7 +75,7 @@ def test_the_keyboard_opens_the_menu_walks_through_it_and_goes_to_a_page(visit: 
     assert visit.overflow <= 0
 
 
-def test_escape_closes_the_menu_and_leaves_the_page_as_it_was(visit: Visit) -> None:
+def test_the_menu_opens_fits_the_screen_and_closes_by_escape_or_beside(visit: Visit) -> None:
     page = on_a_telephone(visit)
     before = page.url
     opener(page).focus()
@@ -87,12 +86,6 @@ def test_escape_closes_the_menu_and_leaves_the_page_as_it_was(visit: Visit) -> N
         sync_api.expect(opened(page)).to_be_hidden()
         assert focused(page) == "Pages", "the keyboard goes on where it was"
     assert page.url == before
-
-
-def test_a_finger_opens_the_menu_all_of_it_on_the_screen_and_closes_it_beside(
-    visit: Visit,
-) -> None:
-    page = on_a_telephone(visit)
     opener(page).click()
     menu = opened(page)
     sync_api.expect(menu).to_be_visible()
@@ -104,11 +97,7 @@ def test_a_finger_opens_the_menu_all_of_it_on_the_screen_and_closes_it_beside(
         assert box["height"] >= 24, "large enough for a finger (WCAG 2.5.8)"
     page.mouse.click(20, TELEPHONE["height"] - 40)
     sync_api.expect(menu).to_be_hidden()
-
-
-def test_wide_windows_have_the_bar_in_place_of_the_menu(visit: Visit) -> None:
-    page = on_a_telephone(visit)
     sync_api.expect(opener(page)).to_be_visible()
-    page.set_viewport_size({"width": 1280, "height": 800})
+    page.set_viewport_size(WINDOW)
     sync_api.expect(opener(page)).to_be_hidden()
     sync_api.expect(page.get_by_test_id("stTopNavSection").first).to_be_visible()

@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import re
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,15 @@ def state_of(page: sync_api.Page, what: str) -> Any:
     return page.locator(".point-map").evaluate(f"({{ map }}) => map.{what}")
 
 
+def wait_for_state(page: sync_api.Page, what: str, holds: Callable[[Any], bool]) -> None:
+    """Wait until the map holds what it should, half a minute at most."""
+    for _ in range(600):
+        if holds(state_of(page, what)):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"{what} of the map is {state_of(page, what)}")
+
+
 def lasso(page: sync_api.Page) -> None:
     """Draw a loop around most of the map."""
     frame = page.locator(".point-map .frame")
@@ -51,7 +60,9 @@ def lasso(page: sync_api.Page) -> None:
     page.mouse.up()
 
 
-def test_a_loop_lists_texts_and_what_leaks_from_them(visit: Visit, tmp_path: Path) -> None:
+def test_a_loop_lists_what_leaks_and_a_typed_sentence_lands_on_the_map(
+    visit: Visit, tmp_path: Path
+) -> None:
     page = opened(visit)
     lasso(page)
     sentence = page.locator("p", has_text="texts selected")
@@ -66,27 +77,20 @@ def test_a_loop_lists_texts_and_what_leaks_from_them(visit: Visit, tmp_path: Pat
     page.get_by_role("textbox", name="Find in the texts").fill("government")
     sync_api.expect(page.get_by_text("texts contain")).to_contain_text("of 2,000")
     sync_api.expect(sentence).to_be_visible(), "another figure, the same selection"
-
-
-def test_a_typed_sentence_lands_on_the_map(visit: Visit) -> None:
-    page = opened(visit)
     before = state_of(page, "typed")
     page.get_by_role("textbox", name="Your sentence").fill(SECRET)
-    end = time.monotonic() + 30
-    while state_of(page, "typed") == before and time.monotonic() < end:
-        page.wait_for_timeout(100)
-    assert state_of(page, "typed") != before
+    wait_for_state(page, "typed", lambda typed: typed != before)
     assert "text=" not in page.url, "what is typed stays out of the address"
 
 
-def test_a_link_with_eta_shows_where_points_move(visit: Visit) -> None:
-    page = opened(visit, eta="60")
+def test_a_link_with_eta_shows_where_points_move_and_fits(fitting: Visit) -> None:
+    page = opened(fitting, eta="60", shape="words", dims="2")
     sync_api.expect(page.get_by_text("protected vectors are still").last).to_be_visible()
     assert len(state_of(page, "moves")) == 200
     sync_api.expect(page.get_by_text("× after the defence (200)")).to_be_visible()
 
 
-def test_the_keyboard_moves_the_map_and_selects_what_is_in_view(visit: Visit) -> None:
+def test_the_keyboard_moves_and_selects_and_a_hidden_group_is_not_selected(visit: Visit) -> None:
     page = opened(visit)
     page.locator(".point-map canvas[role=img]").focus()
     scale, x = state_of(page, "view.scale"), state_of(page, "view.x")
@@ -102,10 +106,6 @@ def test_the_keyboard_moves_the_map_and_selects_what_is_in_view(visit: Visit) ->
     assert state_of(page, "view.scale") == pytest.approx(scale)
     page.keyboard.press("Escape")
     sync_api.expect(page.get_by_text("Draw a loop around points")).to_be_visible()
-
-
-def test_a_group_is_hidden_by_its_name_and_is_not_selected(visit: Visit) -> None:
-    page = opened(visit)
     wikipedia = page.locator(".point-map .legend").get_by_role("button", name="Wikipedia")
     wikipedia.click()
     sync_api.expect(wikipedia).to_have_attribute("aria-pressed", "false")
@@ -158,7 +158,7 @@ def test_an_upload_is_drawn_and_its_selection_holds_no_formula(
     formula = '=HYPERLINK("http://x") the violinist wrote <b>this</b>.'
     upload(page, "parcels.csv", table([*ROWS, (formula, "@SUM(A1)"), (SECRET, "violinist")]))
     sync_api.expect(page.get_by_text("All 29 rows")).to_be_visible()
-    page.wait_for_timeout(1000)  # the chart is being replaced
+    wait_for_state(page, "n", lambda n: n == 29)
     lasso(page)
     sync_api.expect(page.get_by_text("texts selected")).to_be_visible()
     with page.expect_download() as download:
@@ -199,7 +199,3 @@ def test_wrong_files_are_refused_with_the_reason(visit: Visit, tmp_path: Path) -
         file.truncate(201 * 2**20)
     upload(page, huge.name, huge)
     sync_api.expect(page.get_by_role("alert").filter(has_text="200")).to_be_visible()
-
-
-def test_the_page_fits_width_and_theme(fitting: Visit) -> None:
-    opened(fitting, eta="75", shape="words", dims="2")

@@ -108,7 +108,7 @@ def test_what_was_typed_stays_out_where_nobody_asks_for_it(
     assert not [word for word in ("minister", "berlin", "police") if word in content]
 
 
-def test_a_story_that_ships_is_presented_by_the_keyboard_alone(visit: Visit) -> None:
+def test_a_story_that_ships_is_presented_by_keys_in_any_window(visit: Visit) -> None:
     page = visit.open("/story").page
     told(page, "stories are ready")
     heard: list[tuple[sync_api.Page | None, str]] = []  # all windows', from their first breath on
@@ -145,10 +145,64 @@ def test_a_story_that_ships_is_presented_by_the_keyboard_alone(visit: Visit) -> 
     live.value.close()
     shown.keyboard.press("Escape")
     shown.wait_for_function("() => !document.body.classList.contains('presenting')")
+    fills_the_screen(shown)
+    is_read_in_a_small_window(shown, n)
     assert [text for window, text in heard if window == shown] == []
     own = (visit.address, f"ws{visit.address.removeprefix('http')}", "blob:", "data:", "about:")
     assert [url for url in asked if not url.startswith(own)] == []
     shown.close()
+
+
+def fills_the_screen(shown: sync_api.Page) -> None:
+    """The button fills the screen with a presentation, and leaves it so that the talk goes on."""
+    fill = shown.get_by_role("button", name="Full screen")
+    shown.keyboard.press("p")
+    fill.click()
+    shown.wait_for_function("() => document.fullscreenElement !== null")
+    sync_api.expect(fill).to_have_attribute("aria-pressed", "true")
+    is_presenting = "() => document.body.classList.contains('presenting')"
+    for leave in (fill.click, lambda: shown.keyboard.press("f")):  # the talk goes on
+        leave()
+        shown.wait_for_function("() => document.fullscreenElement === null")
+        sync_api.expect(fill).to_have_attribute("aria-pressed", "false")
+        assert shown.evaluate(is_presenting)
+        shown.keyboard.press("f")
+        shown.wait_for_function("() => document.fullscreenElement !== null")
+    shown.evaluate("document.exitFullscreen()")  # as Escape does, which no page hears of
+    shown.wait_for_function(f"() => !({is_presenting})()")
+    shown.keyboard.press("p")
+    shown.set_viewport_size({"width": 320, "height": 700})
+    bar = "document.querySelector('.bar')"
+    assert shown.evaluate(f"{bar}.scrollWidth <= {bar}.clientWidth")
+    sync_api.expect(fill).to_be_visible()
+
+
+def is_read_in_a_small_window(shown: sync_api.Page, n: int) -> None:
+    """What is longer than a window at twice the size, 640 by 400 points, is read to its end."""
+    shown.set_viewport_size({"width": 640, "height": 400})
+    place = shown.locator("#place")
+    shown.keyboard.press("End")
+    sync_api.expect(place).to_have_text(f"{n} of {n}")
+    shown.keyboard.press("ArrowLeft")
+    sync_api.expect(place).to_have_text(f"{n - 1} of {n}")
+    last = shown.locator(".slide.now > *").last
+    for _ in range(12):
+        seen = last.evaluate(
+            "part => part.getBoundingClientRect().bottom"
+            " <= document.querySelector('.bar').getBoundingClientRect().top + 5"
+        )
+        if seen:
+            break
+        shown.keyboard.press("PageDown")
+        shown.wait_for_timeout(200)
+        sync_api.expect(place).to_have_text(f"{n - 1} of {n}")
+    assert seen and shown.evaluate("scrollY") > 0
+    shown.keyboard.press("PageDown")
+    sync_api.expect(place).to_have_text(f"{n} of {n}")
+    shown.set_viewport_size({"width": 320, "height": 400})
+    shown.locator(".slide.now .wide").focus()
+    shown.keyboard.press("ArrowLeft")  # moves the table, not the slide
+    sync_api.expect(place).to_have_text(f"{n} of {n}")
 
 
 def test_the_whole_of_a_story_is_told_without_a_pointer(visit: Visit) -> None:
@@ -179,68 +233,6 @@ def test_the_whole_of_a_story_is_told_without_a_pointer(visit: Visit) -> None:
     assert "#present" not in shown.url, "or it would be presented again where it is loaded anew"
     shown.get_by_role("link", name="To the stories in Leakscope").click()
     sync_api.expect(shown.get_by_role("heading", name="stories are ready")).to_be_visible()
-    shown.close()
-
-
-def test_a_story_that_ships_fills_the_screen_in_two_clicks(visit: Visit) -> None:
-    page = visit.open("/story").page
-    told(page, "stories are ready")
-    shown = presented(page)  # 1
-    fill = shown.get_by_role("button", name="Full screen")
-    fill.click()  # 2
-    shown.wait_for_function("() => document.fullscreenElement !== null")
-    sync_api.expect(fill).to_have_attribute("aria-pressed", "true")
-    is_presenting = "() => document.body.classList.contains('presenting')"
-    for leave in (fill.click, lambda: shown.keyboard.press("f")):  # the talk goes on
-        leave()
-        shown.wait_for_function("() => document.fullscreenElement === null")
-        sync_api.expect(fill).to_have_attribute("aria-pressed", "false")
-        assert shown.evaluate(is_presenting)
-        shown.keyboard.press("f")
-        shown.wait_for_function("() => document.fullscreenElement !== null")
-    shown.evaluate("document.exitFullscreen()")  # as Escape does, which no page hears of
-    shown.wait_for_function(f"() => !({is_presenting})()")
-    shown.keyboard.press("p")
-    shown.set_viewport_size({"width": 320, "height": 700})
-    bar = "document.querySelector('.bar')"
-    assert shown.evaluate(f"{bar}.scrollWidth <= {bar}.clientWidth")
-    sync_api.expect(fill).to_be_visible()
-    shown.close()
-
-
-def test_what_is_longer_than_a_small_window_is_read_to_its_end_by_the_keyboard(
-    visit: Visit,
-) -> None:
-    """At twice the size, as who sees badly has it: 640 by 400 points are left."""
-    page = visit.open("/story").page
-    told(page, "stories are ready")
-    shown = presented(page)
-    shown.evaluate("leakscope.ready")
-    shown.set_viewport_size({"width": 640, "height": 400})
-    n = len(shipped_stories()["safe-to-store"].pins) + 1
-    place = shown.locator("#place")
-    shown.keyboard.press("End")
-    sync_api.expect(place).to_have_text(f"{n} of {n}")
-    shown.keyboard.press("ArrowLeft")
-    sync_api.expect(place).to_have_text(f"{n - 1} of {n}")
-    last = shown.locator(".slide.now > *").last
-    for _ in range(12):
-        seen = last.evaluate(
-            "part => part.getBoundingClientRect().bottom"
-            " <= document.querySelector('.bar').getBoundingClientRect().top + 5"
-        )
-        if seen:
-            break
-        shown.keyboard.press("PageDown")
-        shown.wait_for_timeout(200)
-        sync_api.expect(place).to_have_text(f"{n - 1} of {n}")
-    assert seen and shown.evaluate("scrollY") > 0
-    shown.keyboard.press("PageDown")
-    sync_api.expect(place).to_have_text(f"{n} of {n}")
-    shown.set_viewport_size({"width": 320, "height": 400})
-    shown.locator(".slide.now .wide").focus()
-    shown.keyboard.press("ArrowLeft")  # moves the table, not the slide
-    sync_api.expect(place).to_have_text(f"{n} of {n}")
     shown.close()
 
 

@@ -35,17 +35,17 @@ def test_two_settings_stand_beside_each_other_or_below(fitting: Visit) -> None:
     sync_api.expect(a.get_by_text("Encoded, one draw")).to_be_visible()
     sync_api.expect(page.get_by_text("Recovered from both")).to_be_visible()
     page.locator(".js-plotly-plot").first.wait_for()
-    is_narrow = page.viewport_size is not None and page.viewport_size["width"] < 640
-    # Both places are read at one moment: what loads above them still moves both.
-    page.wait_for_function(
-        """isNarrow => {
-            const [a, b] = ['.st-key-side-A', '.st-key-side-B'].map(
-                card => [...document.querySelectorAll(card)]
-                    .map(e => e.getBoundingClientRect()).find(place => place.width > 0));
-            return a && b && (isNarrow ? b.top >= a.bottom : b.left >= a.right);
-        }""",
-        arg=is_narrow,
-    )
+    for is_below in ("b.top >= a.bottom", "b.left >= a.right"):
+        # Both places are read at one moment: what loads above them still moves both.
+        page.wait_for_function(
+            f"""() => {{
+                const [a, b] = ['.st-key-side-A', '.st-key-side-B'].map(
+                    card => [...document.querySelectorAll(card)]
+                        .map(e => e.getBoundingClientRect()).find(place => place.width > 0));
+                return a && b && {is_below};
+            }}"""
+        )
+        fitting.fits_both()
 
 
 def test_a_click_chooses_a_and_a_chain_of_ones_own_is_b(

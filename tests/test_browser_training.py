@@ -22,19 +22,19 @@ def test_each_part_fits_width_and_theme(fitting: Visit) -> None:
     page = fitting.open("/training").page
     sync_api.expect(headline(page)).to_contain_text("a new attacker reaches F1")
     drawn(page, "adversary-figure")
-    assert fitting.overflow <= 0
+    fitting.fits_both()
     page.get_by_role("radio", name="Under noise", exact=True).click()
     drawn(page, "under-noise-figure")
     sync_api.expect(headline(page)).to_contain_text("Replacing words")
-    assert fitting.overflow <= 0
+    fitting.fits_both()
     page.get_by_role("radio", name="Differential privacy").click()
     drawn(page, "private-training-figure")
     drawn(page, "training-exposure")
-    assert fitting.overflow <= 0
+    fitting.fits_both()
     page.get_by_role("radio", name="Pretrained under noise").click()
     drawn(page, "pretrained-figure")
     drawn(page, "training-loss")
-    assert fitting.overflow <= 0
+    fitting.fits_both()
 
 
 def test_a_link_opens_what_private_training_costs(visit: Visit, tmp_path: Path) -> None:

@@ -17,9 +17,8 @@ from processes import is_running, wait_until
 
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.jobs import Job, Jobs, JobState, Patience, running
-from leakscope.core.jobs.entry import DurationEstimates, Entry
-from leakscope.core.jobs.messages import Ended
-from leakscope.core.jobs.turns import FairQueue
+from leakscope.core.jobs.job import DurationEstimates, Ended, Entry
+from leakscope.core.jobs.queue import FairQueue
 
 LONG = 60.0
 """Seconds that nothing here takes, however busy the machine."""
@@ -75,13 +74,9 @@ def followed(jobs: Jobs, job_id: str) -> Job:
 def test_a_job_reports_progress_and_returns_its_result(shared: Jobs, tmp_path: Path) -> None:
     job_id = shared.start(job_work.wait_at_gate, tmp_path, request="the request")
     wait_until(lambda: seen(shared, job_id).fraction > 0)
-    running = seen(shared, job_id)
-    assert (running.state, running.fraction, running.message) == (
-        JobState.RUNNING,
-        0.25,
-        "A quarter",
-    )
-    assert running.request == "the request" and running.result is None
+    now = seen(shared, job_id)
+    assert (now.state, now.fraction, now.message) == (JobState.RUNNING, 0.25, "A quarter")
+    assert now.request == "the request" and now.result is None
     (tmp_path / "go").touch()
     done = final(shared, job_id)
     assert (done.state, done.result, done.error) == (JobState.DONE, "result", "")
@@ -267,25 +262,19 @@ class Request:
 
 
 @pytest.mark.slow
-def test_what_is_old_is_forgotten_though_nobody_asks(make_jobs: Callable[..., Jobs]) -> None:
-    jobs = make_jobs(keep_seconds=0.2)
-    request = Request()
-    left = weakref.ref(request)
-    jobs.wait(jobs.start(job_work.return_value, 1, request=request), LONG)
-    del request
-    wait_until(lambda: left() is None)
-    assert not jobs._entries
-
-
-@pytest.mark.slow
-def test_what_is_forgotten_is_held_no_longer(make_jobs: Callable[..., Jobs]) -> None:
-    jobs, request = make_jobs(), Request()
+@pytest.mark.parametrize("is_old", [True, False], ids=["it is old", "it is forgotten"])
+def test_what_is_forgotten_is_held_no_longer_though_nobody_asks(
+    make_jobs: Callable[..., Jobs], is_old: bool
+) -> None:
+    jobs, request = make_jobs(keep_seconds=0.2 if is_old else 600.0), Request()
     left = weakref.ref(request)
     job_id = jobs.start(job_work.return_value, 1, request=request)
     jobs.wait(job_id, LONG)
     del request
-    jobs.forget(job_id)
+    if not is_old:
+        jobs.forget(job_id)
     wait_until(lambda: left() is None)
+    assert not jobs._entries
 
 
 def test_a_fault_while_a_process_starts_costs_its_job_alone(
@@ -397,19 +386,16 @@ def test_those_of_one_share_take_turns_among_themselves() -> None:
 def test_who_waits_is_told_how_long_once_that_is_known(
     make_jobs: Callable[..., Jobs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "leakscope.core.jobs.entry._LEAST_SECONDS", 1e9
-    )  # how far it is tells nothing here
+    # How far it is tells nothing here.
+    monkeypatch.setattr("leakscope.core.jobs.job._LEAST_SECONDS", 1e9)
     jobs = make_jobs()
     (tmp_path / "go").touch()
     taken = final(jobs, started(jobs, tmp_path)).seconds
     (tmp_path / "go").unlink()
     (tmp_path / "runs").unlink()
     running, known = started(jobs, tmp_path), jobs.start(job_work.wait_at_gate, tmp_path)
-    unknown, last = (
-        jobs.start(job_work.append_line, tmp_path / "x"),
-        jobs.start(job_work.return_value, 0),
-    )
+    unknown = jobs.start(job_work.append_line, tmp_path / "x")
+    last = jobs.start(job_work.return_value, 0)
     wait_until(lambda: seen(jobs, running).seconds > taken)
     assert seen(jobs, running).seconds_left is None, "it takes longer than the last of its kind"
     assert [seen(jobs, j).seconds_left for j in (known, unknown, last)] == [None] * 3
@@ -424,12 +410,14 @@ def test_time_left_is_judged_by_the_last_of_a_kind_and_by_how_far_it_is() -> Non
 
     pace, ended = DurationEstimates(), entry("a", 100.0)
     ended.ended = ended.started + 100
-    pace.learn(ended)
-    assert pace.left([entry("a", 30.0)]) == pytest.approx(70, abs=1)
-    assert pace.left([entry("a", 30.0), entry("a")]) == pytest.approx(170, abs=1)
-    assert pace.left([entry("a", 30.0, 0.5)]) == pytest.approx(30, abs=1), "by how far it is"
-    assert pace.left([entry("b", 30.0)]) is None, "another kind"
-    assert pace.left([entry("a", 130.0)]) is None, "longer than the last"
+    pace.record_duration(ended)
+    assert pace.seconds_left([entry("a", 30.0)]) == pytest.approx(70, abs=1)
+    assert pace.seconds_left([entry("a", 30.0), entry("a")]) == pytest.approx(170, abs=1)
+    assert pace.seconds_left([entry("a", 30.0, 0.5)]) == pytest.approx(30, abs=1), (
+        "by how far it is"
+    )
+    assert pace.seconds_left([entry("b", 30.0)]) is None, "another kind"
+    assert pace.seconds_left([entry("a", 130.0)]) is None, "longer than the last"
 
 
 @pytest.mark.slow
@@ -539,45 +527,31 @@ def test_work_that_nobody_follows_any_more_is_stopped(
 
 
 @pytest.mark.slow
-def test_work_that_nobody_looks_at_gives_way_sooner_where_another_waits(
-    make_jobs: Callable[..., Jobs], tmp_path: Path
-) -> None:
-    jobs = make_jobs(patience=Patience(crowded_seconds=0.2))
-    first = started(jobs, tmp_path)
-    time.sleep(0.6)
-    assert seen(jobs, first).state is JobState.RUNNING, "nobody waits"
-    second = jobs.start(job_work.return_value, "its turn")
-    assert final(jobs, second).result == "its turn"
-    assert seen(jobs, first).state is JobState.STOPPED
-
-
-@pytest.mark.slow
-def test_no_work_runs_for_ever_and_less_long_where_another_waits(
-    make_jobs: Callable[..., Jobs], tmp_path: Path
-) -> None:
-    jobs = make_jobs(patience=Patience(longest_seconds=6.0))
-    alone = final(
-        jobs, jobs.start(job_work.wait_at_gate, tmp_path)
-    )  # a full machine may not even begin it
+def test_no_work_runs_for_ever(make_jobs: Callable[..., Jobs], tmp_path: Path) -> None:
+    jobs = make_jobs(patience=Patience(longest_seconds=1.0))
+    # A full machine may not even begin it.
+    alone = final(jobs, jobs.start(job_work.wait_at_gate, tmp_path))
     assert alone.state is JobState.FAILED and "the limit of one job, so" in alone.error
-    jobs, folder = make_jobs(patience=Patience(crowded_longest_seconds=0.2)), tmp_path / "second"
-    folder.mkdir()
-    first = started(jobs, folder)
-    time.sleep(0.6)
-    assert seen(jobs, first).state is JobState.RUNNING, "nobody waits"
-    assert final(jobs, jobs.start(job_work.return_value, "its turn")).result == "its turn"
-    assert "the limit of one job while others wait" in seen(jobs, first).error
 
 
 @pytest.mark.slow
-def test_work_that_is_silent_for_ages_gives_way_where_another_waits(
-    make_jobs: Callable[..., Jobs], tmp_path: Path
+@pytest.mark.parametrize(
+    ("limit", "state", "told"),
+    [
+        ("crowded_seconds", JobState.STOPPED, ""),
+        ("crowded_longest_seconds", JobState.FAILED, "the limit of one job while others wait"),
+        ("silent_seconds", JobState.FAILED, "showed no progress for 0 s"),
+    ],
+    ids=["nobody looks at it", "it takes long", "it is silent"],
+)
+def test_work_gives_way_sooner_where_another_waits(
+    make_jobs: Callable[..., Jobs], tmp_path: Path, limit: str, state: JobState, told: str
 ) -> None:
-    jobs = make_jobs(patience=Patience(silent_seconds=0.2))
+    jobs = make_jobs(patience=Patience(**{limit: 0.2}))
     first = started(jobs, tmp_path)
     time.sleep(0.6)
     assert seen(jobs, first).state is JobState.RUNNING, "nobody waits"
     second = jobs.start(job_work.return_value, "its turn")
     assert final(jobs, second).result == "its turn"
     ended = seen(jobs, first)
-    assert ended.state is JobState.FAILED and "showed no progress for 0 s" in ended.error
+    assert ended.state is state and told in ended.error

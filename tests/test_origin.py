@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from visiting import open_page
 
 from leakscope.core.figures.style import hover_line
 from leakscope.core.figures.tradeoff import tradeoff_figure
@@ -100,11 +101,9 @@ def test_what_is_collected_of_the_study_of_attacks_keeps_its_origin(tmp_path: Pa
     assert written["provenances"][0]["commit"] == ORIGIN.commit
 
 
-def told_on(app: AppTest, page: str) -> str:
-    app.run()
-    app.switch_page(f"../pages/{page}.py").run()
-    assert not app.exception
-    return " ".join(part.value for part in [*app.caption, *app.markdown]).replace("\\", "")
+def told_on(app: AppTest, name: str) -> str:
+    page = open_page(app, name)
+    return " ".join(part.value for part in [*page.caption, *page.markdown]).replace("\\", "")
 
 
 @pytest.mark.slow

@@ -14,6 +14,8 @@ from leakscope.dashboard import cache
 from leakscope.dashboard.ui import state
 from leakscope.dashboard.ui.leakage import TITLES
 
+PAGES = Path(__file__).parents[1] / "pages"
+
 
 def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -> None:
     page = small_app.run()
@@ -29,36 +31,36 @@ def test_the_first_visit_shows_a_sentence_already_inverted(small_app: AppTest) -
     is_told = any("untested, possibly recoverable" in part.value for part in page.markdown)
     assert is_told == ("ls-unknown" in marked[1]), "words outside the vocabulary"
     assert "384 numbers" in " ".join(html.value for html in page.html)
+    charts = page.get("plotly_chart")
+    assert len(charts) == 2  # the vector, and the scores of the shipped attacks
+    assert all(chart.proto.alt for chart in charts)
 
 
-def test_why_pages_differ_is_asked_at_the_head_of_the_page(small_app: AppTest) -> None:
+def test_it_links_every_page_and_says_why_pages_differ_where_it_is_asked(
+    small_app: AppTest,
+) -> None:
     page = small_app.run()
+    told = [link.proto for link in page.get("page_link")]
+    linked = {link.page for link in told if link.label.startswith("**")}  # those of the menu do not
+    pages = {path.stem for path in PAGES.glob("*.py")} - {"overview"}
+    assert {name for name in pages if any(name in to for to in linked)} == pages
     assert not [m for m in page.markdown if "One encoder, several figures" in m.value]
     page.session_state["why-pages-differ"] = True
     page.run()
     assert not page.exception
     (told,) = [m.value for m in page.markdown if "One encoder, several figures" in m.value]
     assert all(f"**{TITLES[name]}, " in told for name in leak_figures())
+    page.button(key="try-it").click().run()
+    assert not page.exception
+    assert page.text_input(key=state.TEXT_KEY).value == cache.samples()[0]["text"]
 
 
 def test_no_page_shows_a_note_of_its_source() -> None:
     """Streamlit draws a bare string of a page; only the one that begins the file is left out."""
-    pages = sorted((Path(__file__).parents[1] / "pages").glob("*.py"))
-    assert pages
-    for path in pages:
+    for path in PAGES.glob("*.py"):
         for statement in ast.parse(path.read_text(encoding="utf-8")).body[1:]:
             bare = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
             assert not bare, f"{path.name}:{statement.lineno} would be drawn"
-
-
-def test_it_leads_on_and_shows_measured_averages(small_app: AppTest) -> None:
-    page = small_app.run()
-    charts = page.get("plotly_chart")
-    assert len(charts) == 2  # the vector, and the scores of the shipped attacks
-    assert all(chart.proto.alt for chart in charts)
-    page.button(key="try-it").click().run()
-    assert not page.exception
-    assert page.text_input(key=state.TEXT_KEY).value == cache.samples()[0]["text"]
 
 
 def test_missing_weights_are_told_with_the_remedy(
@@ -68,13 +70,3 @@ def test_missing_weights_are_told_with_the_remedy(
     page = small_app.run()
     assert not page.exception
     assert "leakscope train" in page.error[0].value.replace("\\", "")
-
-
-def test_every_other_page_is_linked(small_app: AppTest) -> None:
-    page = small_app.run()
-    told = [link.proto for link in page.get("page_link")]
-    linked = {link.page for link in told if link.label.startswith("**")}  # those of the menu do not
-    pages = {path.stem for path in (Path(__file__).parents[1] / "pages").glob("*.py")}
-    assert {name for name in pages - {"overview"} if any(name in to for to in linked)} == (
-        pages - {"overview"}
-    )

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -10,7 +9,7 @@ import job_work
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
-from visiting import Open, open_page
+from visiting import PARCELS, Open, open_page, run_until
 
 from leakscope.core.corpora import uploads
 from leakscope.core.corpora.readers.memory_file import MemoryFile
@@ -28,10 +27,10 @@ from leakscope.core.results import Interval, Score
 from leakscope.core.specs import AttackSpec, EncoderSpec
 from leakscope.dashboard.projection import controls as map_controls
 from leakscope.dashboard.projection import job as map_jobs
-from leakscope.dashboard.projection import point_map, selected_points
 from leakscope.dashboard.projection import selection as map_selection
 from leakscope.dashboard.projection import sentences as map_sentences
 from leakscope.dashboard.projection import state as map_state
+from leakscope.dashboard.projection import views as map_views
 from leakscope.dashboard.projection.state import MapRequest, key_of
 from leakscope.dashboard.ui import state
 
@@ -41,11 +40,7 @@ TABLE = "\n".join(
     ["text,kind,who"]
     + [
         f"The {a} {b} the parcel near the mill {i} times.,{a},{b}"
-        for i, (a, b) in enumerate(
-            (a, b)
-            for a in ("baker", "nurse", "pilot", "judge")
-            for b in ("weighed", "painted", "returned", "mislaid")
-        )
+        for i, (a, b) in enumerate(PARCELS)
     ]
 )
 
@@ -59,12 +54,7 @@ def opened(small_app: AppTest) -> Open:
 
 def drawn(page: AppTest) -> AppTest:
     """Wait until the job of the page has drawn its map."""
-    end = time.monotonic() + 120
-    while page.title[0].value == QUESTION and not page.error and time.monotonic() < end:
-        time.sleep(0.2)
-        page.run()
-    assert not page.exception
-    return page
+    return run_until(page, lambda page: page.title[0].value != QUESTION)
 
 
 def told(page: AppTest) -> str:
@@ -75,12 +65,18 @@ def control(page: AppTest, kind: str, name: str):
     return getattr(page, kind)(key=key_of(name))
 
 
-def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
+def test_the_first_visit_opens_with_a_finding_and_searching_counts(opened: Open) -> None:
     page = opened()
     assert "on average come from the same document" in page.title[0].value
     assert "come from the same collection" in told(page) and not page.error
     assert f"{N_POINTS:,} of 18,064 sentences, chosen at random (seed 0)" in told(page)
     assert "The map's trustworthiness is **" in told(page) and "1,000 of the points" in told(page)
+    assert not any("removed your file" in w.value for w in page.warning)
+    control(page, "text_input", "search").set_value("GOVERNMENT").run()
+    (line,) = [m.value for m in page.markdown if "texts contain" in m.value]
+    assert 0 < int(line.split(" of ")[0]) < N_POINTS
+    control(page, "text_input", "search").set_value("<b>*x*</b>").run()
+    assert "0 of 2,000 texts contain" in told(page) and "<b>" not in told(page)
 
 
 @pytest.mark.slow
@@ -94,7 +90,7 @@ def test_a_link_opens_a_view(opened: Open, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.slow
-def test_every_defence_moves_points(opened: Open) -> None:
+def test_every_defence_moves_points_and_eta_less_and_less(opened: Open) -> None:
     page = opened(text=TEXT)
     page.session_state[key_of("n_moved")] = 50
     for name in placeable_defences():
@@ -103,27 +99,13 @@ def test_every_defence_moves_points(opened: Open) -> None:
         assert "of 50 protected vectors are still nearest to their own" in told(page), name
         is_told = "whoever sees the output may tell apart" in told(page)
         assert is_told == has_d_chi_guarantee(name), name
-
-
-@pytest.mark.slow
-def test_eta_moves_points_less_and_less(opened: Open) -> None:
-    page = opened(eta="60")
-    page.session_state[key_of("n_moved")] = 50
+    control(page, "selectbox", "defence").set_value("text_to_text").run()
     shares = []
     for eta in (30.0, 60.0, 200.0):
         page.select_slider(key=key_of("strength")).set_value(eta).run()
         found = re.search(r"([\d.]+) % of 50 protected vectors", told(page))
         shares.append(float(found[1]))
     assert shares == sorted(shares) and shares[0] < 20 and shares[-1] > 90
-
-
-def test_searching_counts_what_it_finds(opened: Open) -> None:
-    page = opened()
-    control(page, "text_input", "search").set_value("GOVERNMENT").run()
-    (line,) = [m.value for m in page.markdown if "texts contain" in m.value]
-    assert 0 < int(line.split(" of ")[0]) < N_POINTS
-    control(page, "text_input", "search").set_value("<b>*x*</b>").run()
-    assert "0 of 2,000 texts contain" in told(page) and "<b>" not in told(page)
 
 
 @pytest.mark.slow
@@ -143,22 +125,22 @@ def test_a_selection_belongs_to_its_map(monkeypatch: pytest.MonkeyPatch) -> None
     one, other = (
         MapRequest(source="lee", n=n, on=EncoderSpec(), spec=ProjectionSpec()) for n in (500, 1000)
     )
-    monkeypatch.setattr(selected_points.st, "session_state", {})
-    assert selected_points.selected_rows(one) == []
-    selected_points.select(one, [3, 1])
-    assert selected_points.selected_rows(one) == [1, 3]
-    assert selected_points.selected_rows(other) == [], "rows of another map"
-    selected_points.clear_selection()
-    assert selected_points.selected_rows(one) == []
+    monkeypatch.setattr(map_state.st, "session_state", {})
+    assert map_state.selected_rows(one) == []
+    map_state.select(one, [3, 1])
+    assert map_state.selected_rows(one) == [1, 3]
+    assert map_state.selected_rows(other) == [], "rows of another map"
+    map_state.clear_selection()
+    assert map_state.selected_rows(one) == []
 
 
 def test_what_is_picked_on_an_earlier_map_is_no_selection(monkeypatch: pytest.MonkeyPatch) -> None:
     picked = SimpleNamespace(picked={"key": "first", "bits": bits_of([2, 9], 12)})
-    monkeypatch.setattr(point_map.st, "session_state", {"map": picked})
+    monkeypatch.setattr(map_views.st, "session_state", {"map": picked})
     found: list[list[int]] = []
-    point_map._pick("map", "second", 12, found.append)
+    map_views._pick("map", "second", 12, found.append)
     assert found == []
-    point_map._pick("map", "first", 12, found.append)
+    map_views._pick("map", "first", 12, found.append)
     assert found == [[2, 9]]
 
 
@@ -167,7 +149,7 @@ def test_a_selection_is_attacked_without_and_with_the_defence(opened: Open) -> N
     page = opened()
     rows = list(range(0, 60, 10))
     request = MapRequest(source="bundled", n=N_POINTS, on=EncoderSpec(), spec=ProjectionSpec())
-    page.session_state[selected_points._SELECTED] = (request, rows)
+    page.session_state[map_state._SELECTED] = (request, rows)
     page.run()
     assert "without the defence, and" not in told(page) and "of 10 words** (F1" in told(page)
     control(page, "selectbox", "defence").set_value("text_to_text").run()
@@ -186,13 +168,10 @@ def test_selected_texts_are_written_back_and_stay(
     monkeypatch.setattr(map_sentences, "invert_all", job_work.write_back)
     page = opened()
     request = MapRequest(source="bundled", n=N_POINTS, on=EncoderSpec(), spec=ProjectionSpec())
-    page.session_state[selected_points._SELECTED] = (request, [3, 8])
+    page.session_state[map_state._SELECTED] = (request, [3, 8])
     page.run()
     page.button(key="write-back").click().run()
-    end = time.monotonic() + 120
-    while "word for word**" not in told(page) and not page.error and time.monotonic() < end:
-        time.sleep(0.2)
-        page.run()
+    run_until(page, lambda page: "word for word**" in told(page))
     assert re.search(r"All 2 texts, .*\*\*0 of 2 .* ROUGE-L is \*\*\d+\*\* \(95 % CI ", told(page))
     drawn_now = [
         h.proto.body for h in page.get("html") if "As recovered, cosine 0.871" in h.proto.body
@@ -214,10 +193,10 @@ def test_a_job_on_sentences_brings_its_selection_back(monkeypatch) -> None:
     dropped: list[object] = []
     monkeypatch.setattr(map_sentences.work, "adopt_jobs", lambda _: asked)
     monkeypatch.setattr(map_sentences.work, "drop", dropped.append)
-    monkeypatch.setattr(selected_points.st, "session_state", {})
+    monkeypatch.setattr(map_state.st, "session_state", {})
     map_sentences.adopt_sentences_job()
     assert dropped == asked[1:], "its file is gone with the session"
-    assert selected_points.selected_rows(shared) == [1, 4]
+    assert map_state.selected_rows(shared) == [1, 4]
 
 
 def test_the_shipped_vectors_serve_other_maps(monkeypatch) -> None:
@@ -265,7 +244,6 @@ def test_the_table_itself_holds_no_formula() -> None:
 
 
 def test_a_reload_says_that_an_own_file_was_forgotten(opened: Open) -> None:
-    assert not any("removed your file" in w.value for w in opened().warning)
     page = opened(own="1")
     assert [w.value for w in page.warning if "removed your file" in w.value]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from visiting import PARCELS, open_page, run_until
 
 from leakscope.core.cli import build_parser
 from leakscope.core.encoders.minilm import load_minilm
@@ -40,33 +40,25 @@ TABLE = "\n".join(
     [f"text,{MARK}kind,{MARK}number"]
     + [
         f"The {a} {b} the parcel near the mill.,{MARK} {a},{i}.5"
-        for i, (a, b) in enumerate(
-            (a, b)
-            for a in ("baker", "nurse", "pilot", "judge")
-            for b in ("weighed", "painted", "returned", "mislaid")
-        )
+        for i, (a, b) in enumerate(PARCELS)
     ]
 )
 ANSWERS = f"member,true_class,a,{MARK}\n" + "yes,a,0.9,0.1\nno,a,0.6,0.4\n" * 20
 
 
-def opened(app: AppTest, page: str, **asked: str) -> AppTest:
-    for name, value in asked.items():
-        app.query_params[name] = value
-    app.switch_page(str(ROOT / "pages" / f"{page}.py"))
-    return waited(app.run())
+def opened(app: AppTest, name: str, **asked: str) -> AppTest:
+    return waited(open_page(app, name, **asked))
 
 
 def waited(page: AppTest) -> AppTest:
-    """Run the page until its finding stands."""
-    end = time.monotonic() + 120
-    while page.title[0].value.endswith("?") and not page.error and time.monotonic() < end:
-        if any(menu.proto.id.count("add-to-story") for menu in page.get("button")):
-            break  # a page whose rows do not ship
-        time.sleep(0.2)
-        page.run()
-    assert not page.exception
-    return page
+    """Run the page until its finding stands, unless its rows do not ship."""
+    return run_until(
+        page,
+        lambda page: (
+            not page.title[0].value.endswith("?")
+            or any(menu.proto.id.count("add-to-story") for menu in page.get("button"))
+        ),
+    )
 
 
 def pinned(page: AppTest, name: str, *, with_typed: bool = False) -> Pin:
@@ -138,11 +130,8 @@ def vectors_of_letters(app: AppTest) -> AppTest:
     page.file_uploader(key="audit-vectors").upload(*sent).run()
     page.checkbox(key=PERSONAL_KEY).set_value(False).run()
     page.button(key="audit-start").click().run()
-    end = time.monotonic() + 120
-    while any("An example" in part.value for part in page.markdown) and time.monotonic() < end:
-        time.sleep(0.2)
-        page.run()
-    assert not page.exception and not page.error
+    page = run_until(page, lambda p: not any("An example" in part.value for part in p.markdown))
+    assert not page.error
     return page
 
 
@@ -163,36 +152,18 @@ VISITS: dict[str, Callable[[AppTest], AppTest]] = {
 }
 """Each page with something of the visitor's own in everything that takes it."""
 
-ASKS = (
-    "inversion",
-    "names",
-    "audit",
-    "projection",
-    "representations",
-    "memorisation",
-    "deniability",
-    "tradeoff",
-)
+OPENS_OTHERWISE = {
+    "projection": OWN_FILE,
+    "audit": OWN_FILE,
+    "tradeoff": OWN_ROWS,
+    "representations": OWN_ROWS,
+}
+ASKS = {"inversion", "names", "memorisation", "deniability", *OPENS_OTHERWISE}
 """Pages whose pin could show it, and that ask."""
 
 
 def test_every_page_that_can_be_pinned_is_tried() -> None:
     assert set(VISITS) == set(PAGES) - {"story"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", VISITS)
-def test_nothing_of_the_visitors_own_is_pinned_unasked(small_app: AppTest, name: str) -> None:
-    page = VISITS[name](small_app)
-    assert not page.exception
-    asks = any(f"add-to-story-{name}" in menu.proto.id for menu in page.get("menu_button"))
-    assert asks == (name in ASKS)
-    pin = pinned(page, name)
-    assert MARK.lower() not in json.dumps(pin.to_dict(), ensure_ascii=False).lower()
-    assert pin.slide is not None and pin.slide.title
-    if asks:
-        told = pinned(page, name, with_typed=True).to_dict()
-        assert MARK.lower() in json.dumps(told, ensure_ascii=False).lower()
 
 
 def slide_of(pin: Pin) -> Finding:
@@ -202,39 +173,82 @@ def slide_of(pin: Pin) -> Finding:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VISITS)
-def test_every_pin_holds_what_its_numbers_rest_on(small_app: AppTest, name: str) -> None:
-    pin = pinned(opened(small_app, name), name)
-    assert pin.slide is not None
-    facts = dict(pin.slide.facts)
+def test_nothing_of_the_visitors_own_is_pinned_unasked_and_a_pin_says_what_it_opens(
+    small_app: AppTest, name: str
+) -> None:
+    page = VISITS[name](small_app)
+    asks = any(f"add-to-story-{name}" in menu.proto.id for menu in page.get("menu_button"))
+    assert asks == (name in ASKS)
+    for with_typed in (False, True) if asks else (False,):
+        pin = pinned(page, name, with_typed=with_typed)
+        held = json.dumps(pin.to_dict(), ensure_ascii=False).lower()
+        assert (MARK.lower() in held) == with_typed and slide_of(pin).title
+        if asks:
+            check_opens(pin, OPENS_OTHERWISE.get(name, "" if with_typed else EXAMPLE))
+    if asks:
+        page.switch_page(str(ROOT / "pages" / "story.py")).run()
+        said = " ".join(caption.value for caption in page.caption).replace("\\", "")
+        assert OPENS_OTHERWISE.get(name, EXAMPLE) in said
+
+
+def check_opens(pin: Pin, why: str) -> None:
+    """A pin is live unless it says why it is not, on its slide alone and not among its facts."""
+    is_live = why in ("", EXAMPLE)
+    assert dict(slide_of(pin).facts).get(OPENS, "") == why and pin.is_live == is_live
+    deck = make_deck(Story(title="t", pins=(pin,)), "2026-03-01")
+    (shown,) = deck.pages
+    assert bool(shown.live) == is_live and OPENS not in dict(shown.facts)
+    assert not pin.parameters or is_live
+    html = html_report(deck, base="")
+    assert why in html.replace("&#39;", "'") and ("Open it live" in html) == is_live
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VISITS)
+def test_every_page_has_a_pin_with_its_facts_and_can_be_presented_linked_and_saved(
+    small_app: AppTest, name: str
+) -> None:
+    page = opened(small_app, name)
+    check_toolbar(page)
+    pin = pinned(page, name)
+    facts = dict(slide_of(pin).facts)
     assert [fact for fact in RESTS_ON if not facts.get(fact, "").strip()] == []
     assert pin.is_live and OPENS not in facts
     (again,) = story_from_data(json.loads(json.dumps(Story(title="t", pins=(pin,)).to_dict()))).pins
     assert again == pin
+    page.button(key="present").click().run()
+    assert not page.exception
+    assert not {"Link", "Save"} & set(popovers(page)), "presented, controls are gone"
+    page.button(key="present-leave").click().run()
+    check_toolbar(page)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ASKS)
-def test_what_a_pin_opens_is_said_where_it_is_not_the_same(small_app: AppTest, name: str) -> None:
-    page = VISITS[name](small_app)
-    opens = {
-        "projection": OWN_FILE,
-        "audit": OWN_FILE,
-        "tradeoff": OWN_ROWS,
-        "representations": OWN_ROWS,
-    }
-    for with_typed in (False, True):
-        pin = pinned(page, name, with_typed=with_typed)
-        told = dict(slide_of(pin).facts).get(OPENS, "")
-        assert told == opens.get(name, "" if with_typed else EXAMPLE)
-        assert pin.is_live == (name not in opens)
-        (shown,) = make_deck(Story(title="t", pins=(pin,)), "2026-03-01").pages
-        assert bool(shown.live) == pin.is_live and OPENS not in dict(shown.facts)
-        assert not pin.parameters or pin.is_live
-        html = html_report(make_deck(Story(title="t", pins=(pin,)), "2026-03-01"), base="")
-        assert (told in html.replace("&#39;", "'")) and ("Open it live" in html) == pin.is_live
-    page.switch_page(str(ROOT / "pages" / "story.py")).run()
-    said = " ".join(caption.value for caption in page.caption).replace("\\", "")
-    assert opens.get(name, EXAMPLE) in said
+def popovers(page: AppTest) -> list[str]:
+    return [block.proto.popover.label for block in page.get("popover")]
+
+
+def check_toolbar(page: AppTest) -> None:
+    assert not page.exception and page.button(key="present")
+    assert {"Link", "Save"} <= set(popovers(page))
+
+
+def test_the_toolbar_is_there_though_an_encoder_is_refused(small_app: AppTest) -> None:
+    small_app.session_state["encoder"] = "mlm:/no/such/folder"
+    page = open_page(small_app, "deniability")
+    assert page.error
+    check_toolbar(page)
+
+
+def test_what_is_saved_stands_under_save(small_app: AppTest) -> None:
+    page = open_page(small_app, "tradeoff")
+    save = next(b for b in page.get("popover") if b.proto.popover.label == "Save")
+    assert len(save.get("download_button")) == 1
+
+
+def test_a_page_without_what_is_typed_does_not_warn_of_it(small_app: AppTest) -> None:
+    for name, is_told in (("overview", False), ("inversion", True)):
+        page = open_page(small_app, name)
+        assert any("contains what you typed" in c.value for c in page.caption) == is_told
 
 
 def asked(commands: tuple[str, ...]) -> list[dict[str, object]]:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,3 +47,22 @@ def test_figures_fit_both_themes_and_never_trap_a_finger(figure) -> None:
     assert figure.layout.dragmode is False
     assert figure.layout.xaxis.fixedrange and figure.layout.yaxis.fixedrange
     assert figure.layout.font.color is None
+
+
+FIGURES = Path(__file__).parents[1] / "core" / "figures"
+PRINTED = {"learning", "reconstruct"}
+"""Drawn at one size, for the documents alone."""
+BUILDERS = sorted({path.stem for path in FIGURES.glob("*.py")} - PRINTED - {"style"})
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+def test_a_legend_that_is_not_above_its_figure_stands_at_its_foot(builder: str) -> None:
+    tree = ast.parse((FIGURES / f"{builder}.py").read_text("utf-8"))
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Dict):
+            continue
+        said = {
+            ast.unparse(k): ast.unparse(v) for k, v in zip(node.keys, node.values, strict=True) if k
+        }
+        if "'orientation'" in said:
+            assert float(said["'y'"]) >= 1 and said["'yanchor'"] == "'bottom'", said

@@ -107,4 +107,4 @@ def test_not_every_column_is_numbers(values: list[str | None]) -> None:
 def test_numbers_of_documents_are_names() -> None:
     points = corpus_points("lee", 200)
     assert not is_numeric(points.columns["document"]) and is_numeric(points.columns["words"])
-    assert points.told == "200 of 2,454 sentences, chosen at random (seed 0)"
+    assert points.description == "200 of 2,454 sentences, chosen at random (seed 0)"

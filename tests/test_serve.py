@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
+from served import send_through
 
 from leakscope.dashboard import serve
 
@@ -17,7 +17,6 @@ def ask(
 ) -> tuple[dict[str, str], bytes, dict[str, Any]]:
     """Return the headers and the body that come out, and the scope that went in."""
     seen: dict[str, Any] = {}
-    sent: list[Any] = []
 
     async def inner(scope: Any, receive: Any, send: Any) -> None:
         seen.update(scope)
@@ -28,14 +27,8 @@ def ask(
             more = i < len(body) - 1
             await send({"type": "http.response.body", "body": part, "more_body": more})
 
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "headers": [(b"accept", accept.encode()), (b"accept-encoding", b"gzip")],
-    }
-    asyncio.run(serve.InjectServerAddress(inner)(scope, None, send))  # type: ignore[arg-type]
+    asked = [(b"accept", accept.encode()), (b"accept-encoding", b"gzip")]
+    sent = send_through(serve.InjectServerAddress, inner, headers=asked)
     headers = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
     return headers, b"".join(m.get("body", b"") for m in sent[1:]), seen
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from served import Server, serve_recorded
+from served import Server, send_through, serve_recorded
 from websockets.exceptions import InvalidStatus
 
 from leakscope.core.errors import InvalidInputError
@@ -128,14 +127,8 @@ def test_a_fault_has_the_headers_and_tells_nothing(caplog: pytest.LogCaptureFixt
     async def broken(*_: Any) -> None:
         raise ValueError(typed)
 
-    sent: list[Any] = []
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope: Any = {"type": "http", "method": "GET", "path": "/", "headers": []}
     with caplog.at_level(logging.ERROR):
-        asyncio.run(headers.SafeHeaders(broken)(scope, None, send))  # type: ignore[arg-type]
+        sent = send_through(headers.SafeHeaders, broken)
     assert sent[0]["status"] == 500 and typed.encode() not in sent[1]["body"]
     assert {b"content-security-policy", b"referrer-policy"} <= dict(sent[0]["headers"]).keys()
     assert typed not in caplog.text and "ValueError" in caplog.text

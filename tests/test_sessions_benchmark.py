@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import subprocess
@@ -15,7 +14,6 @@ from benchmarks import benchmark_modules
 from benchmarks.dashboard.sessions import (
     Wave,
     is_mixed,
-    measure,
     name,
     rows,
     sentence,
@@ -67,11 +65,6 @@ def test_memory_counts_the_processes_that_were_started() -> None:
         assert other.stdout and other.stdout.readline()
         assert used_gigabytes(os.getpid()) > alone + 0.15
         other.communicate()
-
-
-def test_twelve_and_thirty_come_at_once_unless_told_otherwise() -> None:
-    asked = inspect.signature(measure).parameters
-    assert (asked["n_few"].default, asked["n_sessions"].default) == (12, 30)
 
 
 def test_every_benchmark_is_found_by_its_name() -> None:

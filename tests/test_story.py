@@ -14,7 +14,7 @@ import pytest
 from leakscope.core.errors import ArtifactError, InvalidInputError
 from leakscope.core.findings.drawing import checked_figure, plain_figure
 from leakscope.core.findings.finding import RESTS_ON, Finding, Table
-from leakscope.core.findings.prose import Run, blocks, plain_blocks
+from leakscope.core.findings.prose import Run, parse_blocks, plain_blocks
 from leakscope.core.findings.registry import VIEWS, build_view
 from leakscope.core.pages import PAGES
 from leakscope.core.story.deck import live_address, make_deck
@@ -86,7 +86,7 @@ def test_every_page_can_be_pinned_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "summarise_outcomes"),
+    ("change", "wrong"),
     [
         ({"kind": "something"}, "leakscope-story"),
         ({"version": VERSION + 1}, "newer Leakscope"),
@@ -117,9 +117,9 @@ def test_every_page_can_be_pinned_and_no_other() -> None:
     ],
 )
 def test_what_is_no_story_is_refused_with_the_part_that_is_wrong(
-    change: dict[str, Any], summarise_outcomes: str
+    change: dict[str, Any], wrong: str
 ) -> None:
-    with pytest.raises(InvalidInputError, match=summarise_outcomes):
+    with pytest.raises(InvalidInputError, match=wrong):
         story_from_data({**stored(), **change})
 
 
@@ -142,7 +142,7 @@ def test_what_turns_letters_around_or_controls_a_terminal_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("figure", "summarise_outcomes"),
+    ("figure", "wrong"),
     [
         ({"data": [{"type": "scattergeo"}]}, "scattergeo"),
         ({"data": [{"type": "image", "source": "http://a.example/x.png"}]}, "image"),
@@ -166,10 +166,8 @@ def test_what_turns_letters_around_or_controls_a_terminal_is_left_out() -> None:
         ([], "list"),
     ],
 )
-def test_a_figure_that_could_load_or_run_something_is_refused(
-    figure: Any, summarise_outcomes: str
-) -> None:
-    with pytest.raises(InvalidInputError, match=summarise_outcomes):
+def test_a_figure_that_could_load_or_run_something_is_refused(figure: Any, wrong: str) -> None:
+    with pytest.raises(InvalidInputError, match=wrong):
         checked_figure(figure)
 
 
@@ -217,7 +215,7 @@ def test_a_figure_of_ours_is_taken_as_it_is() -> None:
 
 
 def test_findings_are_read_as_the_pages_write_them() -> None:
-    found = blocks("One **bold** and `code`, a\\_b\\*.\n\n- first\n- second\nline\n\nlast")
+    found = parse_blocks("One **bold** and `code`, a\\_b\\*.\n\n- first\n- second\nline\n\nlast")
     assert [block.text for block in found] == [
         "One bold and code, a_b*.",
         "first",

@@ -11,7 +11,7 @@ from pptx import Presentation
 from pptx.util import Pt
 
 from leakscope.core.findings.prose import Block, Run
-from leakscope.core.story import pptx, pptx_fit
+from leakscope.core.story import pptx
 from leakscope.core.story.deck import make_deck
 from leakscope.core.story.html import html_report
 from leakscope.core.story.shipped import shipped_stories
@@ -24,6 +24,7 @@ _HIDDEN = """() => {
     (part) => part.getBoundingClientRect().bottom);
   return Math.max(...bottoms) - document.querySelector(".bar").getBoundingClientRect().top;
 }"""
+_NEXT_FRAME = "() => new Promise(on => requestAnimationFrame(() => requestAnimationFrame(on)))"
 _SMALLEST = """() => Math.min(...[...document.querySelectorAll(
   ".slide.now :is(.facts, .caveat, .repeat, .live)")].map(
     (part) => parseFloat(getComputedStyle(part).fontSize)))"""
@@ -43,7 +44,7 @@ def test_a_slide_fits_a_projector_and_its_facts_can_be_read(
         page.evaluate("leakscope.ready")
         for shown in deck.pages:
             page.keyboard.press("ArrowRight")
-            page.wait_for_timeout(300)  # the figure is drawn anew in the place that is left
+            page.evaluate(_NEXT_FRAME)  # the figure takes the place that is left
             assert page.evaluate(_SMALLEST) >= LEAST_PIXELS, shown.heading
             assert page.evaluate(_HIDDEN) <= 0, f"{shown.heading} goes on below the bar"
 
@@ -56,7 +57,7 @@ def test_the_foot_of_a_slide_is_shared_so_that_nothing_is_cut(n_facts: int, n_do
     assert left[0] + left[2] < right[0] and right[0] + right[2] <= 13.34
     for blocks, box in ((facts, left), (doubts, right)):
         texts = [block.text for block in blocks]
-        assert pptx_fit.fits(texts, box, pptx_fit.LEAST)
+        assert pptx.fits(texts, box, pptx.LEAST)
 
 
 @pytest.mark.slow

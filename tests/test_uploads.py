@@ -57,7 +57,7 @@ def test_every_kind_of_table_gives_texts_and_columns(name: str) -> None:
     assert points.texts == tuple(row["sentence"] for row in ROWS) and points.is_private
     assert points.columns["class"] == tuple(row["class"] for row in ROWS)
     assert points.columns["score"] == tuple(str(row["score"]) for row in ROWS)
-    assert points.told == "All 12 rows"
+    assert points.description == "All 12 rows"
 
 
 def test_one_text_a_line() -> None:
@@ -73,7 +73,7 @@ def test_a_sample_is_drawn_by_seed_and_told() -> None:
     one, two = (upload_points(file, 5, text="sentence", seed=s) for s in (0, 1))
     again = upload_points(file, 5, text="sentence")
     assert one.texts == again.texts != two.texts
-    assert one.told == "5 of 12 rows, chosen at random (seed 0)"
+    assert one.description == "5 of 12 rows, chosen at random (seed 0)"
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_rows_beyond_the_limit_are_told(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(uploads, "MAX_UPLOAD_ROWS", 7)
     points = upload_points(MemoryFile("t.csv", FILES["table.csv"]), 7, text="sentence")
     assert len(points) == 7 and points.is_cut
-    assert points.told == "All 7 rows (the first 7 rows of a longer file)"
+    assert points.description == "All 7 rows (the first 7 rows of a longer file)"
 
 
 def test_too_many_columns_are_refused() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
-from starlette.types import Message, Receive, Scope, Send
+from served import send_through
+from starlette.types import Receive, Scope, Send
 
 from leakscope.core.jobs import Job, JobState
 from leakscope.dashboard import cache
@@ -17,22 +17,14 @@ from leakscope.dashboard.ui import work
 
 def answered(kind: str, *, cookie: str = "", scheme: str = "http") -> list[str]:
     """Return the cookies that an answer of a kind sets."""
-    sent: list[Message] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", kind.encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"x"})
 
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    async def receive() -> Message:
-        return {"type": "http.request"}
-
     headers = [(b"cookie", cookie.encode())] if cookie else []
-    scope: Scope = {"type": "http", "scheme": scheme, "headers": headers}
-    asyncio.run(IdentifyVisitor(app)(scope, receive, send))
+    sent = send_through(IdentifyVisitor, app, scheme=scheme, headers=headers)
     assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
     return [v.decode() for k, v in sent[0]["headers"] if k == b"set-cookie"]
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from itertools import product
 
 from streamlit.testing.v1 import AppTest
 
 Open = Callable[..., AppTest]
+PARCELS = [
+    *product(("baker", "nurse", "pilot", "judge"), ("weighed", "painted", "returned", "mislaid"))
+]
+"""Who did what with a parcel, for tables of 16 rows."""
 
 
 def open_page(app: AppTest, name: str, /, **address: str | list[str]) -> AppTest:
@@ -16,3 +22,13 @@ def open_page(app: AppTest, name: str, /, **address: str | list[str]) -> AppTest
     app.switch_page(f"../pages/{name}.py").run()
     assert not app.exception
     return app
+
+
+def run_until(page: AppTest, holds: Callable[[AppTest], bool], seconds: float = 120.0) -> AppTest:
+    """Run a page until a condition holds or it shows an error."""
+    end = time.monotonic() + seconds
+    while not holds(page) and not page.error and time.monotonic() < end:
+        time.sleep(0.2)
+        page.run()
+    assert not page.exception
+    return page

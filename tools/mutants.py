@@ -764,7 +764,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a stopped job's result is shown",
-        "core/jobs/entry.py",
+        "core/jobs/job.py",
         "self.state = JobState.STOPPED if self.must_stop else ended.state",
         "self.state = ended.state",
         ("tests/test_jobs.py",),

@@ -123,7 +123,7 @@ def _files() -> dict[str, bytes]:
     import plotly
     import pydeck
 
-    from leakscope.dashboard.projection.point_map import BODY
+    from leakscope.dashboard.projection.views import BODY
 
     rng = np.random.default_rng(0)
     group = rng.integers(0, N_GROUPS, N_POINTS)

@@ -58,6 +58,7 @@ def point_map_data(
     styles, group = group_styles(colour, shape)
     n = len(coordinates)
     x, y = (np.ascontiguousarray(points[:, i]).tobytes() for i in (0, 1))
+    marked = np.array([(one.x, one.y) for one in labels], np.float32).reshape(-1, 2)
     lines = [f"○ found ({len(found):,})"] * bool(len(found))
     lines += ["★ your sentence"] * (typed is not None)
     if moved is not None:
@@ -80,17 +81,12 @@ def point_map_data(
         "moves": None if moved is None else np.stack([*map(grid.of, moved)], axis=1).tolist(),
         "labels": [
             {"text": one.text, "x": x, "y": y}
-            for one, (x, y) in zip(labels, grid.of(_places(labels)).tolist(), strict=True)
+            for one, (x, y) in zip(labels, grid.of(marked).tolist(), strict=True)
         ],
         "legend": lines,
         "alt": alt,
         "name": name,
     }
-
-
-def _places(labels: Sequence[ClusterLabel]) -> NDArray[np.float32]:
-    """Return the positions of labels, shape (k, 2)."""
-    return np.array([(one.x, one.y) for one in labels], np.float32).reshape(-1, 2)
 
 
 class _Grid:
@@ -102,14 +98,14 @@ class _Grid:
         self.scale = _SIDE / max(float((self.high - self.low).max()), 1e-9)
 
     def of(self, places: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return positions in steps of the grid; y is turned over."""
+        """Convert map positions to steps of the grid, with y pointing down."""
         x = (places[:, 0] - self.low[0]) * self.scale
         y = (self.high[1] - places[:, 1]) * self.scale
         return np.stack([x, y], axis=1).astype(np.float64)
 
 
 def bits_of(rows: Sequence[int] | NDArray[np.int64], n: int) -> str:
-    """Return a set of rows as n bits, least significant first, in base64.
+    """Encode a set of row indices below n as bits, least significant first, in base64.
 
     Examples
     --------
@@ -122,7 +118,7 @@ def bits_of(rows: Sequence[int] | NDArray[np.int64], n: int) -> str:
 
 
 def rows_of(bits: str, n: int) -> list[int]:
-    """Return the rows of `bits_of`.
+    """Decode the row indices that `bits_of` encoded.
 
     Raises
     ------

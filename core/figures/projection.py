@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
@@ -39,12 +38,7 @@ _MOST_HOVER_CHARACTERS = 240
 
 def hover_texts(texts: Sequence[str]) -> list[str]:
     """Return texts as hover labels: shortened, wrapped and escaped."""
-    return [_hover(text) for text in texts]
-
-
-def _hover(text: str) -> str:
-    """Return one text as a hover label."""
-    return "<br>".join(_safe(line) for line in wrap(one_line(text), 48))
+    return ["<br>".join(_safe(line) for line in wrap(one_line(text), 48)) for text in texts]
 
 
 def one_line(text: str) -> str:
@@ -96,9 +90,15 @@ def map_figure(
     is_flat = layout.coordinates.shape[1] == 2
     labels = np.asarray(hover, dtype=object)
     styles, group = group_styles(colour, shape, is_flat=is_flat)
-    for i, style_of in enumerate(styles):
+    n = len(layout.coordinates)
+    size = 8.0 if n <= 1000 else 6.0 if n <= 5000 else 4.0
+    marker = {"size": size if is_flat else size / 2, "opacity": 0.85 if n <= 5000 else 0.6}
+    for i, look in enumerate(styles):
         rows = np.flatnonzero(group == i)
-        look = _TraceStyle(_safe(style_of["name"]), style_of["colour"], style_of["shape"], is_flat)
+        own = {}
+        if is_flat and len(selected):
+            # A list: Plotly decodes packed arrays only for coordinates.
+            own["selectedpoints"] = np.flatnonzero(np.isin(rows, selected)).tolist()
         _add(
             figure,
             layout.coordinates[rows],
@@ -106,13 +106,26 @@ def map_figure(
             hovertext=labels[rows],
             hoverinfo="text",
             mode="markers",
-            **look(len(layout.coordinates)),
-            **_selected_points(rows, selected if is_flat else ()),
+            name=_safe(look["name"]),
+            marker={"symbol": look["shape"], "color": look["colour"], **marker},
+            **own,
         )
     if moved is not None:
         _add_moves(figure, *moved)
     if found is not None and len(found):
-        _add_rings(figure, layout.coordinates[found], f"found ({len(found):,})", _MARK)
+        _add(
+            figure,
+            layout.coordinates[found],
+            mode="markers",
+            name=f"found ({len(found):,})",
+            marker={
+                "symbol": "circle-open",
+                "size": 13 if is_flat else 9,
+                "color": _MARK,
+                "line": {"width": 2.2, "color": _MARK},
+            },
+            hoverinfo="skip",
+        )
     if typed is not None:
         symbol, size = _TYPED[is_flat]
         _add(
@@ -158,7 +171,8 @@ def group_styles(
             rows = np.flatnonzero(of_colour & (shape.of == s) if shape else of_colour)
             if not len(rows):
                 continue
-            label = _short(f"{name}, {second}" if shape else name)
+            label = f"{name}, {second}" if shape else name
+            label = label if len(label) <= 36 else f"{label[:35]}…"
             group[rows] = len(styles)
             styles.append(
                 {
@@ -170,41 +184,6 @@ def group_styles(
     return styles, group
 
 
-@dataclass(frozen=True)
-class _TraceStyle:
-    """The style of a trace."""
-
-    name: str
-    colour: str
-    symbol: str
-    is_flat: bool
-
-    def __call__(self, n_points: int) -> dict[str, Any]:
-        """Return the style of a trace: the more points, the smaller and more transparent."""
-        size = 8.0 if n_points <= 1000 else 6.0 if n_points <= 5000 else 4.0
-        opacity = 0.85 if n_points <= 5000 else 0.6
-        marker = {
-            "symbol": self.symbol,
-            "size": size if self.is_flat else size / 2,
-            "color": self.colour,
-            "opacity": opacity,
-        }
-        return {"name": self.name, "marker": marker}
-
-
-def _selected_points(rows: NDArray[np.int64], selected: Sequence[int]) -> dict[str, Any]:
-    """Return the `selectedpoints` of a trace; empty without a selection."""
-    if not len(selected):
-        return {}
-    # A list: Plotly decodes packed arrays only for coordinates.
-    return {"selectedpoints": np.flatnonzero(np.isin(rows, selected)).tolist()}
-
-
-def _short(name: str) -> str:
-    """Return a name cut to 36 characters."""
-    return name if len(name) <= 36 else f"{name[:35]}…"
-
-
 def _add(figure: go.Figure, places: NDArray[np.float32], **look: Any) -> None:
     """Add a trace in two dimensions (Scattergl) or three (Scatter3d)."""
     x, y = places[:, 0], places[:, 1]
@@ -212,18 +191,6 @@ def _add(figure: go.Figure, places: NDArray[np.float32], **look: Any) -> None:
         figure.add_trace(go.Scattergl(x=x, y=y, **look))
     else:
         figure.add_trace(go.Scatter3d(x=x, y=y, z=places[:, 2], **look))
-
-
-def _add_rings(figure: go.Figure, places: NDArray[np.float32], name: str, colour: str) -> None:
-    """Add rings around points."""
-    is_flat = places.shape[1] == 2
-    marker = {
-        "symbol": "circle-open",
-        "size": 13 if is_flat else 9,
-        "color": colour,
-        "line": {"width": 2.2, "color": colour},
-    }
-    _add(figure, places, mode="markers", name=name, marker=marker, hoverinfo="skip")
 
 
 def _add_moves(figure: go.Figure, before: NDArray[np.float32], after: NDArray[np.float32]) -> None:

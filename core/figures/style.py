@@ -71,7 +71,7 @@ def attack_look(attack: str) -> Look:
 
 
 def style(figure: go.Figure, *, height: int) -> None:
-    """Apply the shared layout: transparent background, no zoom, margins."""
+    """Apply the shared layout to a figure: transparent background, no zoom, margins."""
     figure.update_layout(
         height=height,
         margin={"l": 0, "r": 24, "t": 30, "b": 30},

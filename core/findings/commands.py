@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-_DATA = "--files DATA"
-_SPECS = "results"
 _STUDIES = {
     "inversion": "attacks",
     "learning": "scaling",
@@ -32,11 +28,6 @@ def command_of(command: str) -> str:
     """
     if not is_table(command):
         return command
-    spec = Path(_SPECS) / f"{command}.spec.json"
-    return f"leakscope study {_study_of(command)} --spec {spec.as_posix()} {_DATA}"
-
-
-def _study_of(table: str) -> str:
-    """Return the name of the study that produced a table."""
-    own = (study for name, study in _STUDIES.items() if f"{table}-".startswith(f"{name}-"))
-    return next(own, table.partition("-")[0])
+    own = (study for name, study in _STUDIES.items() if f"{command}-".startswith(f"{name}-"))
+    study = next(own, command.partition("-")[0])
+    return f"leakscope study {study} --spec results/{command}.spec.json --files DATA"

@@ -38,7 +38,7 @@ def map_neighbours(
     moved : tuple of DefenceSpec and Displacement, optional
         The active defence, and how it moves points.
     """
-    ranked = sorted(shared.items(), key=_above_chance, reverse=True)
+    ranked = sorted(shared.items(), key=lambda named: named[1].above_chance, reverse=True)
     title, body = _title_and_body(points, layout, ranked)
     return Finding(
         title=title,
@@ -85,11 +85,6 @@ def _title_and_body(
         f"Each point is a text, placed by its vector alone ({METHODS[layout.spec.method].title}). "
         f"{means}"
     )
-
-
-def _above_chance(named: tuple[str, NeighbourScore]) -> float:
-    """Return by how many neighbours a property exceeds chance, for sorting."""
-    return named[1].score.value - named[1].score.chance
 
 
 def _have_same(name: str) -> str:

@@ -45,14 +45,14 @@ class Block:
         return "".join(run.text for run in self.runs)
 
 
-def blocks(markdown: str) -> list[Block]:
+def parse_blocks(markdown: str) -> list[Block]:
     r"""Parse a finding's Markdown into paragraphs and list items.
 
     Examples
     --------
-    >>> [block.text for block in blocks("It found **9** of 10.\n\n- a\\_b\n- c")]
+    >>> [block.text for block in parse_blocks("It found **9** of 10.\n\n- a\\_b\n- c")]
     ['It found 9 of 10.', 'a_b', 'c']
-    >>> blocks("It found **9**.")[0].runs[1]
+    >>> parse_blocks("It found **9**.")[0].runs[1]
     Run(text='9', is_bold=True, is_code=False)
     """
     found = []
@@ -108,7 +108,7 @@ def strip_markup(markdown: str) -> str:
     >>> strip_markup("It found **9** of 10.")
     'It found 9 of 10.'
     """
-    return " ".join(block.text for block in blocks(markdown))
+    return " ".join(block.text for block in parse_blocks(markdown))
 
 
 def plain(text: str) -> str:

@@ -5,22 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from leakscope.core.attacks.inversion import shipped as stored
+from leakscope.core.attacks.inversion import shipped
 from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
-from leakscope.core.errors import ArtifactError
+from leakscope.core.encoders.registry import ENCODERS
+from leakscope.core.errors import ArtifactError, CoreError
 from leakscope.core.findings.finding import Fact
-from leakscope.core.findings.versions import format_versions
 from leakscope.core.results import Score
 from leakscope.core.results.provenance import NOT_RECORDED, Provenance, describe_measured
 from leakscope.core.storage.artifacts import META, read_record
+from leakscope.core.training.record import versions
 
 ENCODER = "minilm"
-
-
 INTERVAL = "95 % CI"
-
-
 F1_EXPLAINED = "F1 also counts wrong answers: 0 is no word, 100 is every word and no wrong answer"
+_TITLES = {"python": "Python", "torch": "torch", "transformers": "transformers"}
+
+
+def format_versions(found: Mapping[str, str]) -> str:
+    """Format the versions of Python and of the libraries that compute vectors.
+
+    Examples
+    --------
+    >>> format_versions({"python": "3.12.1", "numpy": "2.1.0", "torch": "2.6.0"})
+    'Python 3.12.1, torch 2.6.0'
+    """
+    return ", ".join(f"{title} {found[name]}" for name, title in _TITLES.items() if found.get(name))
+
+
+def installed_versions() -> str:
+    """Format the installed versions that a report states."""
+    return format_versions(versions())
+
+
+def encoder_facts() -> tuple[Fact, ...]:
+    """Return the fact on the bundled encoder's fingerprint, as shipped attacks record it."""
+    try:
+        place = shipped.WEIGHTS / ENCODER / "probe_mlc" / META
+        digest = str(read_record(place, training=dict)["training"]["encoder_fingerprint"])[:12]
+    except (CoreError, OSError, KeyError):
+        return ()
+    return (("Bundled encoder", f"{ENCODERS[ENCODER].title}, fingerprint {digest}"),)
 
 
 def describe_every_word(f1: float | None) -> str:
@@ -42,9 +66,9 @@ def held_out_records() -> dict[str, Any]:
         No shipped attack has one.
     """
     found = {
-        name: dict(read_record(stored.WEIGHTS / ENCODER / name / META, training=dict)["training"])
+        name: dict(read_record(shipped.WEIGHTS / ENCODER / name / META, training=dict)["training"])
         for name in INVERSION_ATTACKS
-        if (stored.WEIGHTS / ENCODER / name / META).exists()
+        if (shipped.WEIGHTS / ENCODER / name / META).exists()
     }
     scored = {name: record for name, record in found.items() if record.get("held_out")}
     if not scored:

@@ -1,8 +1,8 @@
 """Background jobs: run in a separate process, with progress, cancellation and a fair queue.
 
-In reading order: `job` (what others see of it), `turns` (whose turn it is), `queue` (the jobs of
-all visitors), `entry` (what the queue knows of one), `running` (one in its process), `worker` (the
-process, seen from here), `child` (the process, seen from within).
+In reading order: `job` (a job, as others and as the queue see it, and the messages about it),
+`queue` (the jobs of all visitors, in turns), `running` (the process, seen from here), `child` (the
+process, seen from within).
 """
 
 from __future__ import annotations

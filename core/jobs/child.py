@@ -1,6 +1,6 @@
 """Main program of the job process: runs one job after another.
 
-Started by `leakscope.core.jobs.worker`, never by hand.
+Started by `leakscope.core.jobs.running`, never by hand.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from leakscope.core.errors import StoppedError
-from leakscope.core.jobs.job import JobState
-from leakscope.core.jobs.messages import Ended, Progress, Ready, Stop
+from leakscope.core.jobs.job import Ended, JobState, Progress, Ready, Stop
 from leakscope.core.protocols import OnProgress
 
 _MOST_WARM_GIGABYTES = 2.5

@@ -1,16 +1,111 @@
-"""Run one job in the worker process: send it, follow its progress, and end it if necessary."""
+"""The worker process and one job in it: send it, follow its progress, end it if necessary."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from multiprocessing import Pipe
 
-from leakscope.core.jobs.entry import Entry
-from leakscope.core.jobs.job import JobState
-from leakscope.core.jobs.messages import Ended, Progress, Ready
-from leakscope.core.jobs.worker import Worker
+from leakscope.core.jobs.job import Ended, Entry, JobState, Message, Progress, Ready, Stop
+
+_NICENESS = 7
+_REAP_SECONDS = 0.5
+
+
+class Worker:
+    """A job process, leader of a process group that is killed with it.
+
+    Raises
+    ------
+    OSError
+        The system has no room for another process.
+    """
+
+    def __init__(self) -> None:
+        self._connection, there = Pipe()
+        end, self._lifeline = os.pipe()
+        arguments = map(str, (there.fileno(), end, _NICENESS))
+        folders = os.pathsep.join(path for path in sys.path if path)
+        try:
+            self._process = subprocess.Popen(
+                # -P: modules come from where this process has them, not from the current folder.
+                [sys.executable, "-P", "-m", "leakscope.core.jobs.child", *arguments],
+                env={**os.environ, "PYTHONPATH": folders},
+                stdin=subprocess.DEVNULL,
+                pass_fds=(there.fileno(), end),
+                # A group to be ended as one; the session stays, since Linux may share the processor
+                # by session first, and `nice` would then count only within it.
+                process_group=0,
+            )
+        except OSError:
+            self._close_pipes()
+            raise
+        finally:
+            there.close()
+            os.close(end)
+
+    @property
+    def pid(self) -> int:
+        """Process id, which is also its group's."""
+        return self._process.pid
+
+    def is_alive(self) -> bool:
+        """Return whether the process is running."""
+        # Without `poll`, which would set the number free while children may still bear it.
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        except ChildProcessError:  # somebody else has waited for it
+            return False
+
+    def listen(self, seconds: float) -> Message | None:
+        """Return the next message of the process, or None after a timeout.
+
+        Raises
+        ------
+        EOFError, OSError
+            The process has ended.
+        """
+        if not self._connection.poll(seconds):
+            return None
+        message: Message = self._connection.recv()
+        return message
+
+    def send(self, payload: bytes) -> None:
+        """Send a pickled job to a process that is ready."""
+        self._connection.send_bytes(payload)
+
+    def ask_to_stop(self) -> None:
+        """Ask the job to stop at its next progress report."""
+        with contextlib.suppress(OSError):
+            self._connection.send(Stop())
+
+    def end(self) -> int:
+        """Kill the process and its children; return its exit status.
+
+        One that ended by itself keeps its own status.
+        """
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            # Before `wait`, which would set the group's number free for others.
+            os.killpg(self.pid, signal.SIGKILL)
+        self._close_pipes()
+        try:
+            return self._process.wait(_REAP_SECONDS)
+        except subprocess.TimeoutExpired:  # in the hands of a disk or a driver: it ends after that
+            return -signal.SIGKILL
+
+    def _close_pipes(self) -> None:
+        """Close the connection and the lifeline."""
+        self._connection.close()
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
 
 _LOOK_EVERY = 0.05
 _GRACE = 1.0
@@ -119,7 +214,12 @@ def _follow(entry: Entry, worker: Worker, judge: Callable[[Entry], Ended | None]
     while True:
         message = worker.listen(_LOOK_EVERY)
         if isinstance(message, Ended):
-            return _stopped_outcome(message, verdict) if verdict else message
+            if verdict is None:
+                return message
+            # Asked to stop, it hands over its best result so far.
+            is_stopped = message.state is verdict.state is JobState.STOPPED
+            result = message.result if is_stopped else None
+            return replace(verdict, result=result, is_warm=message.is_warm)
         if isinstance(message, Progress):
             entry.update_progress(message)
         verdict = verdict or judge(entry)
@@ -132,13 +232,6 @@ def _follow(entry: Entry, worker: Worker, judge: Callable[[Entry], Ended | None]
         elif not asked:
             asked = time.monotonic()
             worker.ask_to_stop()
-
-
-def _stopped_outcome(ended: Ended, verdict: Ended) -> Ended:
-    """Return the outcome of a job that was asked to stop, with its best result so far."""
-    is_stopped = ended.state is verdict.state is JobState.STOPPED
-    result = ended.result if is_stopped else None
-    return replace(verdict, result=result, is_warm=ended.is_warm)
 
 
 def _ended_by_exit(status: int, kind: str) -> Ended:

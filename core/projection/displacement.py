@@ -46,12 +46,6 @@ class Displacement:
     linked: Score
 
 
-def sample_rows(n: int, n_moved: int, *, seed: int = 0) -> NDArray[np.int64]:
-    """Sample n_moved of n row indices, ascending; all if there are fewer."""
-    rng = np.random.default_rng(seed)
-    return np.sort(rng.choice(n, size=min(n, n_moved), replace=False)).astype(np.int64)
-
-
 def move_points(
     layout: Layout,
     encoder: Encoder,

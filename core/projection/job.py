@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from leakscope.core.encoders.cache import CachedEncoder
@@ -55,12 +56,20 @@ def draw_map(
             is_private=request.is_private,
         )
     on_progress(0.0, "Loading the encoder")
-    encoder = shared_encoder(request.on)
-    vectors = None if points.is_private else _shipped_vectors(points, encoder)
+    encoder: Encoder = shared_encoder(request.on)
+    vectors: Vectors | None = None
+    if not points.is_private:
+        with suppress(CoreError):  # damaged: the texts are encoded again
+            vectors = find_vectors(points, encoder.name, encoder.fingerprint)
+        encoder = CachedEncoder(encoder)
     share = _SHARE_OF_ENCODING if vectors is None else 0.0
     if vectors is None:
-        vectors = _encode_points(
-            points, encoder, lambda done, told: on_progress(share * done, told)
+        n = len(points)
+        vectors = encoder.encode(
+            points.texts,
+            lambda done, _: on_progress(
+                share * done, f"Encoding, {round(done * n):,} of {n:,} texts"
+            ),
         )
     draw = project if points.is_private else project_cached
     layout = draw(
@@ -69,22 +78,3 @@ def draw_map(
         lambda done, told: on_progress(share + (1 - share) * done, told),
     )
     return points, vectors, layout
-
-
-def _shipped_vectors(points: Points, encoder: Encoder) -> Vectors | None:
-    """Return the shipped vectors of these texts, or None."""
-    try:
-        return find_vectors(points, encoder.name, encoder.fingerprint)
-    except CoreError:  # damaged: the texts are encoded again
-        return None
-
-
-def _encode_points(points: Points, encoder: Encoder, on_progress: OnProgress) -> Vectors:
-    """Encode the points' texts, through the cache unless they are private."""
-    if not points.is_private:
-        encoder = CachedEncoder(encoder)
-    n = len(points)
-    return encoder.encode(
-        points.texts,
-        lambda done, _: on_progress(done, f"Encoding, {round(done * n):,} of {n:,} texts"),
-    )

@@ -63,7 +63,7 @@ class Layout:
         InvalidInputError
             Another dimension, or values that are not numbers.
         """
-        asked = self.compare(vectors)
+        asked = self.normalise(vectors)
         if self.principal is not None:
             return self.principal.project(asked)
         k = min(self.spec.n_neighbors, len(self.compared))
@@ -79,9 +79,9 @@ class Layout:
 
         By the vectors, not by their places.
         """
-        return nearest(self.compared, self.compare(vectors), min(k, len(self.compared)))
+        return nearest(self.compared, self.normalise(vectors), min(k, len(self.compared)))
 
-    def compare(self, vectors: Vectors) -> Vectors:
+    def normalise(self, vectors: Vectors) -> Vectors:
         """Validate vectors and normalise them as this map's metric requires."""
         found = check_vectors(vectors, dimension=self.compared.shape[1])
         return unit(found) if self.spec.metric == "cosine" else found

@@ -81,21 +81,22 @@ def save_layout(folder: Path, layout: Layout, **more: Any) -> Path:
     arrays: dict[str, NDArray[Any]] = {"coordinates": layout.coordinates}
     if layout.principal is not None:
         arrays |= {"mean": layout.principal.mean, "axes": layout.principal.axes}
+    quality = layout.trustworthiness
+    score = quality.score
     meta = {
         "kind": "layout",
         "spec": asdict(layout.spec),
-        "trustworthiness": _score_to_json(layout.trustworthiness),
+        "trustworthiness": {
+            "value": score.value,
+            "ci95": asdict(score.ci95),
+            "n": score.n,
+            "k": quality.k,
+        },
         "seconds": layout.seconds,
         "kept": layout.principal.kept if layout.principal else None,
         **more,
     }
     return save_artifact(folder, arrays, meta)
-
-
-def _score_to_json(quality: NeighbourScore) -> dict[str, Any]:
-    """Return a trustworthiness score as JSON-serialisable data."""
-    score = quality.score
-    return {"value": score.value, "ci95": asdict(score.ci95), "n": score.n, "k": quality.k}
 
 
 def load_layout(folder: Path, vectors: Vectors, spec: ProjectionSpec) -> Layout:

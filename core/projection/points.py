@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.core.corpora import load_corpus
 from leakscope.core.corpora.documents import digest_fields
@@ -61,12 +62,12 @@ class Points:
         return digest_fields(self.texts)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The number of texts shown, of how many, and how they were sampled, in words.
 
         Examples
         --------
-        >>> Points(name="x", unit="row", texts=("a",), columns={}, n_available=9).told
+        >>> Points(name="x", unit="row", texts=("a",), columns={}, n_available=9).description
         '1 of 9 rows, chosen at random (seed 0)'
         """
         n, unit = len(self.texts), f"{self.unit}s"
@@ -90,8 +91,7 @@ def corpus_points(name: str, n: int, *, seed: int = 0, is_private: bool = False)
         As `load_corpus`.
     """
     found = load_corpus(name).sentences()
-    rows = _sample_rows(len(found), n, seed)
-    part = found.take(rows)
+    part = found.take(sample_rows(len(found), n, seed=seed).tolist())
     of_label = "collection" if name == "bundled" else "class"
     labels = tuple(_COLLECTIONS.get(c or "", c) for c in part.labels)
     columns: dict[str, Column] = {of_label: labels, "author": part.authors}
@@ -128,7 +128,7 @@ def upload_points(
     """
     others = tuple(c for c in others if c != text) if is_table(file) else ()
     rows, is_cut, n_empty = read_upload(file, text=text, others=others, wanted=n)
-    kept = [rows[i] for i in _sample_rows(len(rows), n, seed)]
+    kept = [rows[i] for i in sample_rows(len(rows), n, seed=seed)]
     texts = tuple(row.text for row in kept)
     columns = {name: tuple(row.others[i] for row in kept) for i, name in enumerate(others)}
     columns.setdefault("words", _word_counts(texts))
@@ -145,12 +145,11 @@ def upload_points(
     )
 
 
-def _sample_rows(n_available: int, n: int, seed: int) -> list[int]:
-    """Return n row indices sampled without replacement, ascending; all if there are fewer."""
-    if n >= n_available:
-        return list(range(n_available))
+def sample_rows(n_available: int, n: int, *, seed: int = 0) -> NDArray[np.int64]:
+    """Sample n row indices without replacement, ascending; all if there are fewer."""
     rng = np.random.default_rng(seed)
-    return [int(i) for i in np.sort(rng.choice(n_available, size=n, replace=False))]
+    rows = rng.choice(n_available, size=min(n_available, n), replace=False)
+    return np.sort(rows).astype(np.int64)
 
 
 def _word_counts(texts: Sequence[str]) -> Column:

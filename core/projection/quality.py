@@ -26,6 +26,11 @@ class NeighbourScore:
     score: Score
     k: int
 
+    @property
+    def above_chance(self) -> float:
+        """By how much the score exceeds that of guessing."""
+        return self.score.value - self.score.chance
+
 
 def trustworthiness(
     vectors: Vectors,

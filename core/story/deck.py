@@ -14,13 +14,69 @@ from leakscope.core.errors import CoreError
 from leakscope.core.findings.audit import audit_slide
 from leakscope.core.findings.drawing import short_legend
 from leakscope.core.findings.finding import OPENS, RESTS_ON, WEAKER, YEARS, Fact, Finding, Table
-from leakscope.core.findings.prose import Block, blocks, plain_blocks
+from leakscope.core.findings.prose import Block, parse_blocks, plain_blocks
 from leakscope.core.findings.registry import VIEWS, build_view
-from leakscope.core.findings.versions import encoder_facts, installed_versions
+from leakscope.core.findings.shared import encoder_facts, installed_versions
 from leakscope.core.pages import PAGES
-from leakscope.core.story.clauses import CLAUSES, Clause
 from leakscope.core.story.format import Pin, Story
 from leakscope.core.story.thinning import thin_figures
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A question of a rule, and its source.
+
+    Attributes
+    ----------
+    source : str
+        The document with its edition and date, and the place in it: lists are renumbered.
+    question : str
+    """
+
+    source: str
+    question: str
+
+
+_GDPR = "GDPR, Regulation (EU) 2016/679 of 27 April 2016"
+
+CLAUSES = (
+    Clause(
+        f"{_GDPR}, Article 32 (security of processing)",
+        "If stored vectors leak their texts to this degree, are they protected like the texts: by "
+        "encryption, access control and retention limits?",
+    ),
+    Clause(
+        f"{_GDPR}, Articles 33 and 34 (breaches)",
+        "If only vectors were stolen, what could an attacker learn about whom, and how likely is a "
+        "risk to these people?",
+    ),
+    Clause(
+        f"{_GDPR}, Article 35 (impact assessment)",
+        "Which attackers were considered, with what access, and which risk remains after the "
+        "chosen measures?",
+    ),
+    Clause(
+        "EDPB, Opinion 28/2024 on AI models, 17 December 2024 (means reasonably likely to be used)",
+        "Do the access, time and cost stated beside each figure belong to these means?",
+    ),
+    Clause(
+        "OWASP Top 10 for LLM Applications, vector and embedding weaknesses: LLM08 in the 2025 "
+        "list (18 November 2024), LLM09 in the 2026 list (3 August 2026)",
+        "Is embedding inversion among the threats, and is it tested with attackers who know the "
+        "defence?",
+    ),
+    Clause(
+        "OWASP AISVS 1.0 (24 June 2026), requirements 8.2.1, 8.3.1 and 11.2.1 to 11.2.5",
+        "Which requirements could the measurements support or contradict?",
+    ),
+    Clause(
+        "MITRE ATLAS v2026.07 (July 2026), AML.T0024.000 (infer training data membership), "
+        "AML.T0024.001 (invert AI model), AML.T0057 (LLM data leakage) and AML.T0085.000 (data "
+        "from AI services: RAG databases)",
+        "Are these techniques in the threat model, and does a figure here measure one of them?",
+    ),
+)
+
 
 DRAWN = "Drawn"
 """Name of the fact that states how many points of a figure are drawn, if not all."""
@@ -187,7 +243,7 @@ def make_deck(
     story: Story,
     date: str,
     *,
-    tell: Callable[[str, Mapping[str, str]], Finding] = build_view,
+    build: Callable[[str, Mapping[str, str]], Finding] = build_view,
     is_one_page: bool = False,
 ) -> Deck:
     """Build the slides of a story, computing findings that are not stored in it.
@@ -196,7 +252,7 @@ def make_deck(
 
     Parameters
     ----------
-    tell : callable
+    build : callable
         Builds a view's finding from the rows; a server passes a cached function.
     is_one_page : bool
         Whether it is a single slide without cover and appendix.
@@ -205,7 +261,7 @@ def make_deck(
     pages = []
     for i, pin in enumerate(story.pins):
         try:
-            slide = (pin.slide or tell(pin.shows, dict(pin.parameters))).with_plain_figure()
+            slide = (pin.slide or build(pin.shows, dict(pin.parameters))).with_plain_figure()
         except CoreError as error:
             lacks.append(f"Slide {i + 1} cannot be shown: {error}")
             slide = Finding(title="This view cannot be shown here", body="", caveat="")
@@ -234,7 +290,7 @@ def _page(pin: Pin, slide: Finding) -> Page:
         heading=pin.heading or slide.title,
         finding=slide.title if pin.heading else "",
         remark=plain_blocks(pin.remark),
-        body=blocks(slide.body),
+        body=parse_blocks(slide.body),
         notes=pin.notes,
         sentence=slide.sentence,
         legend=tuple((mark, mark) for mark in seen),
@@ -242,7 +298,7 @@ def _page(pin: Pin, slide: Finding) -> Page:
         alt=slide.alt,
         table=table,
         facts=tuple(fact for fact in slide.facts if fact[0] != OPENS),
-        caveat=blocks(slide.caveat),
+        caveat=parse_blocks(slide.caveat),
         commands=slide.commands,
         live=live_address(pin, slide.live),
         opens=dict(slide.facts).get(OPENS, ""),

@@ -14,22 +14,74 @@ from leakscope.core.findings.finding import Table
 from leakscope.core.findings.prose import Block, Run
 from leakscope.core.story.deck import MARKS, Deck, Page
 from leakscope.core.story.html import html_report
-from leakscope.core.story.pptx_fit import (
-    INSET,
-    LEAST,
-    LETTER,
-    SPACING,
-    Box,
-    cut,
-    fits,
-    lines,
-    size_of,
-    text_of,
-)
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
     from pptx.slide import Slide
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, width and height in inches."""
+
+LETTER = 0.0078
+"""Average letter width in inches per point of font size, estimated generously."""
+SPACING = 1.25
+LEAST = 9.0
+"""Minimum legible font size, in points."""
+INSET = 0.15
+"""Total horizontal or vertical padding of a box, in inches."""
+
+
+def block_text(block: Block) -> str:
+    """Return a paragraph's text, with a bullet if it is an item."""
+    return f"• {block.text}" if block.is_item else block.text
+
+
+def truncate_to_fit(texts: Sequence[str], box: Box, size: float) -> list[Block]:
+    """Return as much of the paragraphs as fits the box."""
+    kept: list[str] = []
+    for text in texts:
+        words = text.split(" ")
+        n = len(words)
+        while words and not fits([*kept, " ".join([*words, "…"])], box, size):
+            words = words[: len(words) * 9 // 10]
+        if not words:
+            break
+        kept.append(text if len(words) == n else " ".join([*words, "…"]))
+    return [Block((Run(text),)) for text in kept]
+
+
+def largest_font_size(texts: Sequence[str], box: Box, size: float) -> float:
+    """Return the largest font size, in points, at which texts fit a box."""
+    while size > LEAST and not fits(texts, box, size):
+        size -= 0.5
+    return size
+
+
+def fits(texts: Sequence[str], box: Box, size: float) -> bool:
+    """Return whether paragraphs fit a box at a font size."""
+    return text_height(texts, box[2] - INSET, size) <= box[3] - INSET
+
+
+def text_height(texts: Sequence[str], width: float, size: float) -> float:
+    """Return the height of paragraphs, in inches."""
+    line = size * SPACING / 72
+    return sum(count_lines(text, width, size) * line + size / 3 / 72 for text in texts)
+
+
+def count_lines(text: str, width: float, size: float) -> int:
+    """Return how many lines a text takes at a width and font size."""
+    room = max(int(width / (LETTER * size)), 1)
+    n_lines, left = 1, room
+    for word in text.split(" "):
+        n = len(word)
+        if n > left and left < room:
+            n_lines, left = n_lines + 1, room
+        while n > room:
+            n_lines, n = n_lines + 1, n - room
+        left -= n + 1
+    return n_lines
+
 
 _WIDTH, _HEIGHT, _EDGE = 13.333, 7.5, 0.5
 """Slide width, height and margin, in inches."""
@@ -83,7 +135,10 @@ def pptx_report(deck: Deck) -> bytes:
     _add_cover(show, deck)
     left = [_page(show, page, pictures.get(i)) for i, page in enumerate(deck.pages)]
     for page, rows in zip(deck.pages, left, strict=True):
-        _add_remaining_rows(show, page, rows)
+        while rows and page.table:  # that did not fit beside the figure
+            more = _slide(show, f"Numbers: {page.heading}")
+            rest = Table(columns=page.table.columns, rows=rows)
+            rows = _table(more, rest, (_EDGE, 1.45, _WIDTH - 2 * _EDGE, 5.4))
     _add_appendix(show, deck)
     out = io.BytesIO()
     show.save(out)
@@ -136,7 +191,7 @@ def _page(show: Presentation, page: Page, picture: bytes | None) -> tuple[tuple[
 def _boxes_below(rests: Sequence[Block], doubt: Sequence[Block]) -> tuple[Box, Box]:
     """Return the two boxes below a slide's content, split so that both texts are legible."""
     wide, gap, top, high = _WIDTH - 2 * _EDGE, 0.25, 5.4, 2.0
-    texts = [[text_of(block) for block in part] for part in (rests, doubt)]
+    texts = [[block_text(block) for block in part] for part in (rests, doubt)]
 
     def boxes(share: float) -> tuple[Box, Box]:
         """Return the two boxes if the first takes a share of the width."""
@@ -146,7 +201,7 @@ def _boxes_below(rests: Sequence[Block], doubt: Sequence[Block]) -> tuple[Box, B
     def legible(share: float) -> tuple[bool, float]:
         """Return whether both texts fit at a split, and the smaller of their font sizes."""
         pairs = list(zip(texts, boxes(share), strict=True))
-        least = min(size_of(*pair, _SMALL) for pair in pairs)
+        least = min(largest_font_size(*pair, _SMALL) for pair in pairs)
         return all(fits(*pair, least) for pair in pairs), least
 
     return boxes(max((0.62, 0.55, 0.66, 0.7, 0.74), key=legible))
@@ -164,14 +219,6 @@ def _fact_blocks(page: Page) -> list[Block]:
         command = Run(page.commands[0], is_code=True)
         told.append(Block((Run("Reproduce it with: ", True), command, *rest)))
     return told
-
-
-def _add_remaining_rows(show: Presentation, page: Page, left: tuple[tuple[str, ...], ...]) -> None:
-    """Add slides with the table rows that did not fit beside the figure."""
-    while left and page.table:
-        more = _slide(show, f"Numbers: {page.heading}")
-        rest = Table(columns=page.table.columns, rows=left)
-        left = _table(more, rest, (_EDGE, 1.45, _WIDTH - 2 * _EDGE, 5.4))
 
 
 @dataclass(frozen=True)
@@ -229,7 +276,7 @@ def _split_to_slides(told: Sequence[Block], box: Box) -> list[list[Block]]:
     """Split paragraphs into groups that each fit a slide in legible letters."""
     parts: list[list[Block]] = []
     for block in told:
-        texts = [text_of(each) for each in (*parts[-1], block)] if parts else []
+        texts = [block_text(each) for each in (*parts[-1], block)] if parts else []
         if parts and fits(texts, box, _EASY):
             parts[-1].append(block)
         else:
@@ -245,7 +292,7 @@ def _slide(show: Presentation, title: str) -> Slide:
     box = (_EDGE, 0.35, _WIDTH - 2 * _EDGE, 1.0)
     _place(shape, box)
     frame = shape.text_frame
-    _fill(frame, [Block((Run(title, True),))], size_of([title], box, 28), _INK)
+    _fill(frame, [Block((Run(title, True),))], largest_font_size([title], box, 28), _INK)
     return slide
 
 
@@ -263,12 +310,12 @@ def _write(
     from pptx.util import Inches
 
     shape = slide.shapes.add_textbox(*(Inches(part) for part in box))
-    texts = [text_of(block) for block in told]
-    size = size_of(texts, box, size)
+    texts = [block_text(block) for block in told]
+    size = largest_font_size(texts, box, size)
     if fits(texts, box, size):
         _fill(shape.text_frame, told, size, colour)
         return []
-    _fill(shape.text_frame, cut(texts, box, size), size, colour)
+    _fill(shape.text_frame, truncate_to_fit(texts, box, size), size, colour)
     return texts
 
 
@@ -355,8 +402,8 @@ def _clipped(cell: str) -> str:
 
 def _row_height(row: Sequence[str], widths: Sequence[float], size: float) -> float:
     """Return a table row's height in inches."""
-    counts = [lines(text, width - 0.15, size) for text, width in zip(row, widths, strict=True)]
-    return max(counts) * size * SPACING / 72 + 0.08
+    n = max(count_lines(text, w - 0.15, size) for text, w in zip(row, widths, strict=True))
+    return n * size * SPACING / 72 + 0.08
 
 
 def _place(shape: Any, box: Box) -> None:

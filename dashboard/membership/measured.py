@@ -27,7 +27,7 @@ from leakscope.core.studies.membership.shipped import FILES, Measured, strongest
 from leakscope.dashboard.membership import state
 from leakscope.dashboard.ui.charts import chart_config
 from leakscope.dashboard.ui.downloads import save_csv
-from leakscope.dashboard.ui.finding import how_far
+from leakscope.dashboard.ui.finding import limits_expander
 from leakscope.dashboard.ui.state import keep_choice
 from leakscope.dashboard.ui.terms import new_term_help
 
@@ -124,7 +124,7 @@ def curve_captions(slot: Any, one: Measured) -> None:
             "There are too few non-members to resolve any of these rates.", icon=":material/info:"
         )
     text = describe_rates(one)
-    with how_far(slot):
+    with limits_expander(slot):
         st.markdown(text, help=new_term_help(text))
         if one.curve:
             st.markdown(drawn)

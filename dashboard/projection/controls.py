@@ -24,7 +24,7 @@ from leakscope.core.projection.spec import METHODS, ProjectionSpec
 from leakscope.core.specs import EncoderSpec
 from leakscope.dashboard.address import Address
 from leakscope.dashboard.projection import state
-from leakscope.dashboard.projection.state import CORPORA, UPLOAD, key_of
+from leakscope.dashboard.projection.state import CORPORA, UPLOAD, control
 from leakscope.dashboard.server.reader_processes import run_reader
 from leakscope.dashboard.ui import encoder_choice
 from leakscope.dashboard.ui.errors import show_error
@@ -39,8 +39,7 @@ def text_pickers() -> tuple[MapRequest, Points | None] | None:
     corpus = st.selectbox(
         "Texts",
         list(CORPORA),
-        key=key_of("corpus"),
-        persist_state="session",
+        **control("corpus"),
         format_func=lambda name: CORPORA[name],
         help="Collections that come with Leakscope, or your own file. *News (Lee)*: 300 "
         "short news items from 2000 and 2001, collected by Lee, Pincombe & Welsh (2005). "
@@ -175,8 +174,7 @@ def method_pickers() -> None:
         st.selectbox(
             "How many",
             state.counts(),
-            key=key_of("n"),
-            persist_state="session",
+            **control("n"),
             format_func=lambda n: f"up to {n:,}",
             help="The most texts to show. They are a random sample, always the same one. The line "
             "below the map states how many texts it shows.",
@@ -184,18 +182,16 @@ def method_pickers() -> None:
         st.segmented_control(
             "Method",
             list(METHODS),
-            key=key_of("method"),
+            **control("method"),
             required=True,
-            persist_state="session",
             format_func=lambda name: METHODS[name].title,
             help="  \n".join(f"**{m.title}** preserves: {m.keeps}" for m in METHODS.values()),
         )
         st.segmented_control(
             "Dimensions",
             (2, 3),
-            key=key_of("dims"),
+            **control("dims"),
             required=True,
-            persist_state="session",
             format_func=lambda n: f"{n}-D",
             help="You can rotate a 3-D map, but select points only in 2-D",
         )
@@ -211,8 +207,7 @@ def more_settings() -> None:
             "Neighbours",
             2,
             100,
-            key=key_of("n_neighbors"),
-            persist_state="session",
+            **control("n_neighbors"),
             help="Neighbours that each point is placed beside: few show detail, many show the "
             "overall structure",
         )
@@ -221,8 +216,7 @@ def more_settings() -> None:
             0.0,
             0.99,
             step=0.01,
-            key=key_of("min_dist"),
-            persist_state="session",
+            **control("min_dist"),
             help="How close points may be on the map",
         )
     if method == "tsne":
@@ -231,16 +225,14 @@ def more_settings() -> None:
             2.0,
             100.0,
             step=1.0,
-            key=key_of("perplexity"),
-            persist_state="session",
+            **control("perplexity"),
             help="Roughly, how many neighbours each point is placed beside",
         )
     st.segmented_control(
         "Distance",
         ("cosine", "euclidean"),
-        key=key_of("metric"),
+        **control("metric"),
         required=True,
-        persist_state="session",
         format_func={"cosine": "angle", "euclidean": "Euclidean"}.__getitem__,
         help="The distance between vectors. The angle ignores their length",
     )
@@ -248,8 +240,7 @@ def more_settings() -> None:
         "Seed",
         0,
         2**32 - 1,
-        key=key_of("seed"),
-        persist_state="session",
+        **control("seed"),
         help="The same seed gives the same map",
     )
 
@@ -267,16 +258,14 @@ def colour_pickers(columns: Mapping[str, Column], address: Address) -> tuple[str
         colour = st.selectbox(
             "Colour",
             names,
-            key=key_of("colour"),
-            persist_state="session",
+            **control("colour"),
             help="The column that sets the colours. Without a second column, shapes repeat them.",
             width=150,
         )
         shape = st.selectbox(
             "Shape",
             names,
-            key=key_of("shape"),
-            persist_state="session",
+            **control("shape"),
             placeholder="as the colour",
             index=None,
             help="A second column for the shapes. If empty, shapes repeat the colours",
@@ -290,8 +279,7 @@ def search_input() -> None:
     """Draw the search input, which marks matching points with rings."""
     st.text_input(
         "Find in the texts",
-        key=key_of("search"),
-        persist_state="session",
+        **control("search"),
         live="300ms",
         autocomplete="off",
         placeholder="A word or a piece of text",

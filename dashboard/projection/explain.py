@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from leakscope.core.defences.entries import DefenceEntry
 from leakscope.core.defences.registry import DEFENCES
 from leakscope.core.projection.spec import METHODS, ProjectionSpec
 from leakscope.core.specs import DefenceSpec
@@ -27,7 +26,11 @@ def how_it_is_computed(spec: ProjectionSpec, defence: DefenceSpec | None = None)
             "of words. The baseline is random bundled sentences of about the same length."
         )
         if defence is not None:
-            _defence_entry(DEFENCES[defence.name])
+            entry = DEFENCES[defence.name]
+            about = f"**{entry.title}** ({entry.reference}). {entry.summary} Cost: {entry.cost}."
+            st.markdown(about)
+            if entry.formula:
+                st.latex(entry.formula)
         st.markdown(
             "**Trustworthiness** (Venna & Kaski 2001) compares the $k$ nearest neighbours of each "
             "of $n$ points on the map with those among the vectors. $U_k(i)$ are the neighbours "
@@ -44,13 +47,6 @@ def how_it_is_computed(spec: ProjectionSpec, defence: DefenceSpec | None = None)
             "most 2,000 points, and compared with points scattered at random. Intervals are "
             "percentile bootstraps over the distinct texts of the sampled points."
         )
-
-
-def _defence_entry(entry: DefenceEntry) -> None:
-    """Draw a defence's title, reference, summary, cost and formula."""
-    st.markdown(f"**{entry.title}** ({entry.reference}). {entry.summary} Cost: {entry.cost}.")
-    if entry.formula:
-        st.latex(entry.formula)
 
 
 def caveats() -> None:

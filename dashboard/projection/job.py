@@ -1,26 +1,98 @@
-"""Draw a map: from the cache, from the shipped files, or in a background job."""
+"""Drawn maps: from the cache, from the shipped files, or from a background job."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from leakscope.core.errors import CoreError
+from leakscope.core.figures.projection import hover_texts
+from leakscope.core.projection.clusters import ClusterLabel, cluster_labels
+from leakscope.core.projection.displacement import Displacement, move_points
+from leakscope.core.projection.grouping import Grouping, group_column
 from leakscope.core.projection.job import MapRequest, draw_map
-from leakscope.core.projection.layout import check_count
+from leakscope.core.projection.layout import Layout, check_count
 from leakscope.core.projection.points import Points, corpus_points
+from leakscope.core.projection.quality import NeighbourScore, neighbour_agreement
+from leakscope.core.projection.selection import search_form
 from leakscope.core.projection.shipped import CORPUS, N_POINTS, find_shipped
 from leakscope.core.projection.spec import ProjectionSpec
+from leakscope.core.protocols import Encoder, Vectors
+from leakscope.core.specs import DefenceSpec
+from leakscope.core.units import units_of
 from leakscope.dashboard import cache
 from leakscope.dashboard.inversion import answers
 from leakscope.dashboard.projection import state as map_state
-from leakscope.dashboard.projection.drawn_map import DrawnMap
 from leakscope.dashboard.ui import work
+from leakscope.dashboard.ui.session_results import SessionCache
+
+_MOST_DISPLACEMENTS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnMap:
+    """A map's points, vectors and layout, with texts prepared for display and search."""
+
+    points: Points
+    vectors: Vectors
+    layout: Layout
+    _agreements: dict[str, NeighbourScore | None] = field(default_factory=dict)
+    _groupings: dict[str, Grouping] = field(default_factory=dict)
+    _displacements: dict[tuple[DefenceSpec, int], Displacement] = field(default_factory=dict)
+
+    @cached_property
+    def hover(self) -> list[str]:
+        """The texts as hover labels of a figure in three dimensions."""
+        return hover_texts(self.points.texts)
+
+    @cached_property
+    def search_form(self) -> list[str]:
+        """The texts, folded for search."""
+        return [search_form(text) for text in self.points.texts]
+
+    @cached_property
+    def cluster_labels(self) -> list[ClusterLabel]:
+        """The labels of the clusters of a flat map."""
+        return cluster_labels(self.layout.coordinates, self.points.texts)
+
+    def grouping(self, column: str) -> Grouping:
+        """Return the groups of a column, cached."""
+        if column not in self._groupings:
+            self._groupings[column] = group_column(self.points.columns[column])
+        return self._groupings[column]
+
+    def column_agreement(self, column: str) -> NeighbourScore | None:
+        """Return how often neighbours share a column's value, cached; None if too few have one."""
+        if column not in self._agreements:
+            grouping = group_column(self.points.columns[column], 10**9)
+            classes = [None if grouping.is_rest(g) else int(g) for g in grouping.of]
+            self._agreements[column] = neighbour_agreement(
+                self.layout.coordinates, classes, units=units_of(self.points.texts)
+            )
+        return self._agreements[column]
+
+    def displacement(
+        self, encoder: Encoder, rows: NDArray[np.int64], defence: DefenceSpec
+    ) -> Displacement:
+        """Return where a defence moves some points; the last results are cached."""
+        key = (defence, len(rows))
+        if key not in self._displacements:
+            while len(self._displacements) >= _MOST_DISPLACEMENTS:
+                self._displacements.pop(next(iter(self._displacements)), None)
+            self._displacements[key] = move_points(
+                self.layout, encoder, self.points.texts, self.vectors, rows, defence
+            )
+        return self._displacements[key]
+
 
 _MOST_SHARED = 4
+_OWN_MAPS: SessionCache[MapRequest, DrawnMap] = SessionCache("_own_maps", 2)
 _LOCK = threading.Lock()
 
 
@@ -33,7 +105,7 @@ def _corpus_maps() -> OrderedDict[MapRequest, DrawnMap]:
 def cached_map(request: MapRequest) -> DrawnMap | None:
     """Return a cached or shipped map; None if it must be drawn."""
     if request.is_private:
-        return map_state.own_maps().get(request)
+        return _OWN_MAPS.get(request)
     with _LOCK:
         return _corpus_maps().get(request) or _find_shipped(request)
 
@@ -56,7 +128,7 @@ def _find_shipped(request: MapRequest) -> DrawnMap | None:
 def _cache_map(request: MapRequest, drawn: DrawnMap) -> DrawnMap:
     """Cache a map, in the session if it is private, and return it."""
     if request.is_private:
-        map_state.own_maps().add(request, drawn)
+        _OWN_MAPS.add(request, drawn)
         return drawn
     shared = _corpus_maps()
     shared[request] = drawn

@@ -20,7 +20,7 @@ from leakscope.core.specs import DefenceSpec
 from leakscope.dashboard.inversion import answers
 from leakscope.dashboard.inversion.pinned import is_typed
 from leakscope.dashboard.projection import state
-from leakscope.dashboard.projection.drawn_map import DrawnMap
+from leakscope.dashboard.projection.job import DrawnMap
 from leakscope.dashboard.projection.state import CORPORA
 from leakscope.dashboard.story.pinning import NOTHING_REPEATS, OWN_FILE, PinnedView
 from leakscope.dashboard.ui import encoder_choice

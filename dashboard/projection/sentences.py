@@ -13,17 +13,16 @@ from leakscope.core.attacks.inversion.reconstruct.baselines import similar_lengt
 from leakscope.core.attacks.inversion.reconstruct.scores import score_sentences
 from leakscope.core.encoders.white_box import parts_read
 from leakscope.core.jobs import JobState
-from leakscope.core.projection.displacement import sample_rows
 from leakscope.core.projection.job import MapRequest
+from leakscope.core.projection.points import sample_rows
 from leakscope.core.protocols import Vectors
 from leakscope.core.results import Recovery, Score
 from leakscope.core.specs import AttackSpec
 from leakscope.core.units import units_of
 from leakscope.dashboard import cache
 from leakscope.dashboard.inversion import answers
-from leakscope.dashboard.projection import selected_points
-from leakscope.dashboard.projection.drawn_map import DrawnMap
-from leakscope.dashboard.projection.state import restore_map
+from leakscope.dashboard.projection import state
+from leakscope.dashboard.projection.job import DrawnMap
 from leakscope.dashboard.ui import markup, work
 from leakscope.dashboard.ui.session_results import SessionCache
 
@@ -55,8 +54,8 @@ def adopt_sentences_job() -> None:
         if request.map.is_private:
             work.drop(request)
         else:
-            restore_map(request.map)
-            selected_points.select(request.map, request.rows)
+            state.restore_map(request.map)
+            state.select(request.map, request.rows)
 
 
 def show_reconstruction(request: MapRequest, drawn: DrawnMap, rows: Sequence[int]) -> None:
@@ -80,7 +79,7 @@ def _finished_recoveries(wanted: SentencesRequest, vectors: Vectors) -> list[Rec
     offer = work.Offer(
         label=f"Reconstruct {n} sentence{'s' if n > 1 else ''}",
         key="write-back",
-        on_click=partial(_start, vectors),
+        on_click=lambda asked: work.start(asked, invert_all, asked.spec, answers.ENCODER, vectors),
         failed="The sentences could not be reconstructed",
         note="An attacker who can query the encoder recovers whole sentences, in seconds each.",
         restart_label="Reconstruct again",
@@ -92,11 +91,6 @@ def _finished_recoveries(wanted: SentencesRequest, vectors: Vectors) -> list[Rec
     found: list[Recovery] = done.result
     # The result of a stopped job is not cached, so that it can be run to its end.
     return found if done.state is JobState.STOPPED else _RECOVERIES.add(wanted, found)
-
-
-def _start(vectors: Vectors, wanted: SentencesRequest) -> None:
-    """Start the job that reconstructs sentences from vectors."""
-    work.start(wanted, invert_all, wanted.spec, answers.ENCODER, vectors)
 
 
 def _show(wanted: SentencesRequest, drawn: DrawnMap, found: Sequence[Recovery]) -> None:

@@ -1,4 +1,4 @@
-"""The visitor's choices on the map page, and the session's own maps and uploads."""
+"""The visitor's choices and selection on the map page, and the session's uploads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from leakscope.dashboard.ui.state import text_parameter
 
 if TYPE_CHECKING:
     from leakscope.core.projection.points import Points
-    from leakscope.dashboard.projection.drawn_map import DrawnMap
+
 
 _POINTS: SessionCache[tuple[Any, ...], Points] = SessionCache("_own_points", 1)
 
@@ -95,6 +95,11 @@ def key_of(name: str) -> str:
     return f"map_{name}"
 
 
+def control(name: str) -> dict[str, Any]:
+    """Return the options of a Streamlit control whose value the session keeps."""
+    return {"key": key_of(name), "persist_state": "session"}
+
+
 def choice(name: str) -> Any:
     """Return the current value of a control."""
     return st.session_state.get(key_of(name), _DEFAULTS[name])
@@ -131,18 +136,13 @@ def adopt_address() -> Address:
 
 def _parameter(name: str, options: Sequence[Any] | None) -> Parameter:
     """Return the address parameter of a control."""
+    omitted = (None, "none", "", UPLOAD, *((_DEFAULTS[name],) if name in _MORE else ()))
     return Parameter(
         name=name,
         key=key_of(name),
         options=options,
-        write=lambda value: None if value in _omitted_values(name) else str(value),
+        write=lambda value: None if value in omitted else str(value),
     )
-
-
-def _omitted_values(name: str) -> tuple[Any, ...]:
-    """Return the values of a control that a link omits."""
-    usual = (_DEFAULTS[name],) if name in _MORE else ()
-    return (None, "none", "", UPLOAD, *usual)
 
 
 def _read_eta(text: str) -> float:
@@ -201,11 +201,6 @@ def is_upload_lost() -> bool:
     return "own" in st.query_params and not st.session_state.get("_has_own", False)
 
 
-def own_maps() -> SessionCache[MapRequest, DrawnMap]:
-    """Return the session's cache of maps of uploads."""
-    return SessionCache("_own_maps", 2)
-
-
 def file_key() -> str:
     """Return the upload control's key, which changes when a file is refused and so clears it."""
     n = int(st.session_state.get("_n_refused", 0))
@@ -238,3 +233,30 @@ def own_points(
     key = (digest, n, text_column, others)
     made = partial(run_reader, upload_points, file, n, text=text_column, others=others)
     return _POINTS.once(key, made)
+
+
+_SELECTED = "_selected_points"
+
+
+def selected_rows(request: MapRequest) -> list[int]:
+    """Return the selected points of a map; none if another map was selected from."""
+    last: tuple[MapRequest, list[int]] | None = st.session_state.get(_SELECTED)
+    return list(last[1]) if last is not None and last[0] == request else []
+
+
+def select(request: MapRequest, rows: Sequence[int]) -> None:
+    """Select points of a map, from a callback or before the map is drawn."""
+    st.session_state[_SELECTED] = (request, sorted(rows))
+
+
+def clear_selection() -> None:
+    """Clear the selection, from a callback."""
+    st.session_state.pop(_SELECTED, None)
+
+
+def cached_result(kind: str, key: object, make: Any) -> Any:
+    """Return `make()`, cached for each kind until the key changes."""
+    store = st.session_state.setdefault("_selection_readings", {})
+    if kind not in store or store[kind][0] != key:
+        store[kind] = (key, make())
+    return store[kind][1]

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.components.v2 import component
 
+from leakscope.core.assets import ROOT
 from leakscope.core.defences.metric_dp.distances import has_d_chi_guarantee
 from leakscope.core.defences.registry import DEFENCES
 from leakscope.core.encoders.white_box import require_white_box
 from leakscope.core.errors import CoreError
-from leakscope.core.figures.point_map import point_map_data
+from leakscope.core.figures.point_map import point_map_data, rows_of
 from leakscope.core.figures.projection import map_figure
 from leakscope.core.findings.projection import link_sentence
 from leakscope.core.findings.prose import plain
 from leakscope.core.formatting import format_percent
-from leakscope.core.projection.displacement import (
-    Displacement,
-    placeable_defences,
-    sample_rows,
-)
+from leakscope.core.projection.displacement import Displacement, placeable_defences
 from leakscope.core.projection.job import MapRequest
 from leakscope.core.projection.layout import Layout
-from leakscope.core.projection.points import Points
+from leakscope.core.projection.points import Points, sample_rows
 from leakscope.core.projection.selection import matching_rows
 from leakscope.core.projection.spec import METHODS
 from leakscope.core.protocols import Encoder
@@ -34,15 +33,67 @@ from leakscope.core.spreadsheets import neutral_cell
 from leakscope.core.text import check_text
 from leakscope.dashboard.inversion import answers
 from leakscope.dashboard.inversion.pinned import is_typed
-from leakscope.dashboard.projection import selected_points, state
-from leakscope.dashboard.projection.drawn_map import DrawnMap
-from leakscope.dashboard.projection.point_map import point_map
-from leakscope.dashboard.projection.state import key_of
+from leakscope.dashboard.projection import state
+from leakscope.dashboard.projection.job import DrawnMap
+from leakscope.dashboard.projection.state import control
 from leakscope.dashboard.ui import encoder_choice, markup
 from leakscope.dashboard.ui.charts import chart_config
 from leakscope.dashboard.ui.errors import show_error
 from leakscope.dashboard.ui.guarantee import guarantees_of, show_guarantees
 from leakscope.dashboard.ui.state import text
+
+_HERE = ROOT / "dashboard" / "projection"
+_BUTTONS = (
+    ("select", "Select", "Draw a loop around points, or click one"),
+    ("move", "Move", "Drag to move the map; Ctrl and the wheel zoom"),
+    ("in", "+", "Zoom in"),
+    ("out", "−", "Zoom out"),
+    ("home", "Whole map", "Show all points"),
+    ("view", "Select view", "Select all points in view"),
+    ("save", "PNG", "Save the picture"),
+)
+_BAR = "".join(
+    f'<button type="button" data-action="{action}" aria-label="{about}" title="{about}">'
+    f"{label}</button>"
+    for action, label, about in _BUTTONS
+)
+BODY = f"""<div class="point-map">
+<div class="frame"><canvas role="img" tabindex="0"></canvas><canvas aria-hidden="true"></canvas>
+<div class="bar" role="toolbar" aria-label="Map">{_BAR}</div><div class="tip" hidden></div></div>
+<div class="legend"></div></div>"""
+"""The elements of a map, which its script fills."""
+_canvas = component(
+    "leakscope_point_map",
+    html=BODY,
+    css=(_HERE / "point_map.css").read_text(encoding="utf-8"),
+    js=(_HERE / "point_map.js").read_text(encoding="utf-8"),
+)
+
+
+def point_map(
+    data: dict[str, Any], n_points: int, on_pick: Callable[[list[int]], None], key: str
+) -> None:
+    """Draw a map; call `on_pick` with the rows of the points that the visitor selects.
+
+    Parameters
+    ----------
+    data : dict
+        From `point_map_data`.
+    n_points : int
+        The number of points.
+    """
+    _canvas(
+        key=key,
+        data=data,
+        on_picked_change=partial(_pick, key, data["points"]["key"], n_points, on_pick),
+    )
+
+
+def _pick(key: str, of: str, n_points: int, on_pick: Callable[[list[int]], None]) -> None:
+    """Hand over the selected points, unless they are those of an earlier map."""
+    picked = st.session_state[key].picked
+    if picked and picked["key"] == of:
+        on_pick(rows_of(picked["bits"], n_points))
 
 
 def place_sentence(encoder: Encoder, drawn: DrawnMap, *, is_upload: bool) -> np.ndarray | None:
@@ -86,7 +137,8 @@ def draw_map(
 ) -> None:
     """Draw the map: a canvas in two dimensions, a Plotly figure in three."""
     points, layout = drawn.points, drawn.layout
-    encoder, method = _encoder_title(request), METHODS[layout.spec.method].title
+    method = METHODS[layout.spec.method].title
+    encoder = "all-MiniLM-L6-v2" if request.on == answers.ENCODER else request.on.name
     title = f"{len(points):,} {points.unit}s encoded by {encoder}, coloured by {colour}"
     looks: dict[str, Any] = {
         "colour": drawn.grouping(colour),
@@ -101,13 +153,13 @@ def draw_map(
             layout.coordinates,
             points.texts,
             **looks,
-            selected=selected_points.selected_rows(request),
+            selected=state.selected_rows(request),
             labels=drawn.cluster_labels,
             alt=f"Map of {title}, by {method}. Arrow keys move it, + and − zoom, 0 shows all "
             "points; the button Select view selects the points in view, which are listed beside it",
             name="leakscope-map",
         )
-        point_map(data, len(points), partial(selected_points.select, request), "point-map")
+        point_map(data, len(points), partial(state.select, request), "point-map")
     else:
         st.plotly_chart(
             map_figure(layout, drawn.hover, title=title, **looks),
@@ -126,11 +178,6 @@ def search_hits(drawn: DrawnMap) -> np.ndarray:
     return found
 
 
-def _encoder_title(request: MapRequest) -> str:
-    """Return the name of the map's encoder."""
-    return "all-MiniLM-L6-v2" if request.on == answers.ENCODER else request.on.name
-
-
 def map_facts(points: Points, layout: Layout) -> None:
     """Draw the number of points, the trustworthiness and the kept variance."""
     trust, method = layout.trustworthiness.score, METHODS[layout.spec.method]
@@ -139,8 +186,9 @@ def map_facts(points: Points, layout: Layout) -> None:
     if layout.principal is not None:
         kept = f" The axes preserve {format_percent(sum(layout.principal.kept))} of the variance."
     st.markdown(
-        f"**{points.told}.** The map's trustworthiness is **{value}**, where 1 means that points "
-        f"side by side always have similar vectors (95 % CI {interval}; {trust.n:,} of the points, "
+        f"**{points.description}.** The map's trustworthiness is **{value}**, where 1 means that "
+        "points side by side always have similar vectors "
+        f"(95 % CI {interval}; {trust.n:,} of the points, "
         f"with {layout.trustworthiness.k} neighbours each).{kept}",
         help=f"{method.title} preserves: {method.keeps} Drawn in {layout.seconds:.1f} s, random "
         f"seed {layout.spec.seed}.",
@@ -153,8 +201,7 @@ def defence_picker(encoder: Encoder) -> DefenceSpec | None:
         name = st.selectbox(
             "Defence",
             ("none", *placeable_defences()),
-            key=key_of("defence"),
-            persist_state="session",
+            **control("defence"),
             format_func=lambda name: DEFENCES[name].title,
             help="Shows where the defence moves the vectors. The map does not change, its points "
             "move.",
@@ -169,9 +216,8 @@ def defence_picker(encoder: Encoder) -> DefenceSpec | None:
         st.segmented_control(
             "Points moved",
             state.MOVED,
-            key=key_of("n_moved"),
+            **control("n_moved"),
             required=True,
-            persist_state="session",
             help="A random sample, always the same one. More lines would be hard to read.",
         )
     st.caption(f"{entry.summary} {entry.guarantee or 'It has no guarantee.'}")
@@ -191,8 +237,7 @@ def _strength_slider(strength: Strength, dimension: int) -> float:
     return st.select_slider(
         strength.title,
         steps,
-        key=key_of("strength"),
-        persist_state="session",
+        **control("strength"),
         format_func=lambda s: f"{s:g}",
         help="Strength of the defence",
         width=360,

@@ -47,7 +47,9 @@ _KINDS = {
 def build_deck(story: Story, date: str = "") -> Deck:
     """Build the slides of a story from the current results."""
     return make_deck(
-        story, date or today(), tell=lambda name, asked: _cached_finding(name, tuple(asked.items()))
+        story,
+        date or today(),
+        build=lambda name, asked: _cached_finding(name, tuple(asked.items())),
     )
 
 
@@ -70,7 +72,7 @@ def save_buttons(story: Story) -> None:
         is_possible = not needs_browser or can_print()
         st.download_button(
             label,
-            partial(_report, story, suffix, (visitor(), share())),
+            partial(_story_report, story, suffix, (visitor(), share())),
             f"leakscope-story{suffix}",
             kind,
             key=f"story-save{suffix.replace('.', '-')}",
@@ -83,7 +85,7 @@ def save_buttons(story: Story) -> None:
         )
     st.download_button(
         "Story file",
-        partial(_story_json, story),
+        lambda: json.dumps(story.to_dict(), ensure_ascii=False, indent=1),
         "leakscope-story.json",
         "application/json",
         key="story-save-json",
@@ -93,7 +95,7 @@ def save_buttons(story: Story) -> None:
     )
 
 
-def _report(story: Story, suffix: str, whose: tuple[str, str]) -> bytes:
+def _story_report(story: Story, suffix: str, whose: tuple[str, str]) -> bytes:
     """Return a story's report as a file, for a download button."""
     return report_file(build_deck(story), suffix, whose)
 
@@ -104,11 +106,6 @@ def report_file(deck: Deck, suffix: str, whose: tuple[str, str]) -> bytes:
         return report_bytes(deck, suffix)
     found: bytes = run_and_wait(printers(), whose, print_job, deck, suffix)
     return found
-
-
-def _story_json(story: Story) -> str:
-    """Return a story file's content: the story as JSON."""
-    return json.dumps(story.to_dict(), ensure_ascii=False, indent=1)
 
 
 def story_upload() -> None:

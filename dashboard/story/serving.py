@@ -50,14 +50,10 @@ def presentation_address(name: str, make: Callable[[str], tuple[str, str]]) -> s
     if name in own:
         own[name].make = make
     else:
-        own[name] = _Presentation(secrets.token_urlsafe(24), _owner(), make)
+        owner = owner_of(f"{COOKIE}={st.context.cookies.get(COOKIE, '')}")
+        own[name] = _Presentation(secrets.token_urlsafe(24), owner, make)
     _PRESENTATIONS[own[name].token] = own[name]
     return f"{root_path()}/{_PATH}/{own[name].token}#present"
-
-
-def _owner() -> str:
-    """Return the visitor token of this session's cookie; empty if the browser sends no cookie."""
-    return owner_of(f"{COOKIE}={st.context.cookies.get(COOKIE, '')}")
 
 
 def root_path() -> str:

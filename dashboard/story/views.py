@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.components.v2 import component
 
+from leakscope.core.assets import ROOT
 from leakscope.core.findings.prose import Block, plain
 from leakscope.core.pages import PAGES
 from leakscope.core.story.deck import Page, today
@@ -18,11 +20,68 @@ from leakscope.core.story.shipped import shipped_stories, with_use
 from leakscope.dashboard.story import state
 from leakscope.dashboard.story.files import build_deck
 from leakscope.dashboard.story.serving import presentation_address, root_path
-from leakscope.dashboard.story.slide_list import slide_list
 from leakscope.dashboard.story.state import NumberedPin
 from leakscope.dashboard.tradeoff.state import USE_KEY
 from leakscope.dashboard.ui import markup
 from leakscope.dashboard.ui.charts import chart_config
+
+MOST_IN_HEADING = 300
+"""The most characters of a heading."""
+
+_HERE = ROOT / "dashboard" / "story"
+_KEY = "story-slides"
+_DONE = "_story_events_done"
+"""Session key of the last event that was applied: the browser repeats those after it."""
+_list = component(
+    "leakscope_slide_list",
+    html='<div class="slide-list"><ol></ol><div class="spoken" aria-live="polite"></div></div>',
+    css=(_HERE / "slide_list.css").read_text(encoding="utf-8"),
+    js=(_HERE / "slide_list.js").read_text(encoding="utf-8"),
+)
+
+
+def slide_list(pins: Sequence[NumberedPin], pages: Sequence[Page], shown: int) -> None:
+    """Draw the list of slides; what the visitor moves, edits or chooses goes to the story.
+
+    Parameters
+    ----------
+    shown : int
+        The number of the pin whose slide is shown beside the list.
+    """
+    slides = [
+        {
+            "number": each.number,
+            "heading": page.heading,
+            "finding": page.finding or page.heading,
+            "most": MOST_IN_HEADING,
+        }
+        for each, page in zip(pins, pages, strict=True)
+    ]
+    _list(
+        key=_KEY,
+        data={"slides": slides, "shown": shown, "done": st.session_state.get(_DONE, 0)},
+        on_events_change=_apply,
+    )
+
+
+def _apply() -> None:
+    """Apply what the visitor did since the last time, from a callback."""
+    for event in st.session_state[_KEY].events or ():
+        if event["id"] > st.session_state.get(_DONE, 0):
+            st.session_state[_DONE] = event["id"]
+            apply_event(event)
+
+
+def apply_event(event: Mapping[str, Any]) -> None:
+    """Move a slide, store its heading or show it; an empty heading is the view's finding."""
+    number = int(event["number"])
+    if event["kind"] == "moved":
+        state.move(number, int(event["to"]))
+    elif event["kind"] == "edited":
+        heading = " ".join(str(event["heading"]).split())[:MOST_IN_HEADING]
+        state.edit_pin(number, heading=heading)
+    else:
+        state.show(number)
 
 
 def headline(slot: Any, found: Story) -> None:
@@ -72,9 +131,8 @@ def shipped_story_cards() -> None:
 def present_button(name: str, story: Story, *, is_primary: bool = False) -> None:
     """Draw the link that opens a story's presentation in another tab."""
     st.link_button(
-        f"Present ({story.minutes} min)"
-        if story.minutes
-        else "Present",  # the minutes give each link of a list its own name
+        # The minutes give each link of a list its own name.
+        f"Present ({story.minutes} min)" if story.minutes else "Present",
         presentation_address(name, partial(_document, story, today())),
         key=f"story-present-{name}",
         type="primary" if is_primary else "secondary",

@@ -163,9 +163,7 @@ def presenter_buttons() -> None:
             ("Previous", "arrow_back", ("Left", "PageUp"), -1),
             ("Next", "arrow_forward", ("Right", "PageDown"), 1),
         ):
-            for (
-                key
-            ) in keys:  # a button has one shortcut: presentation clickers get their own button
+            for key in keys:  # a button has one shortcut: clickers get their own
                 st.button(
                     label,
                     key=f"present-{label}" if key == keys[0] else f"clicker-{label}",

@@ -123,12 +123,7 @@ def measure_card(on: EncoderSpec) -> None:
     offer = work.Offer(
         label="Measure all tokens",
         key="measure-tokens",
-        on_click=_start,
+        on_click=lambda request: work.start(request, measure_encoder, request.on),
         failed="The tokens could not be measured",
     )
     work.draw_job(_Measuring(on), offer)
-
-
-def _start(request: _Measuring) -> None:
-    """Start the job that measures all tokens of an encoder."""
-    work.start(request, measure_encoder, request.on)

@@ -74,13 +74,13 @@ def show_answer(
     place = slot if below is None else below
     for i, paragraph in enumerate(filter(None, finding.body.split("\n\n"))):
         if n_open is not None and i == n_open + 1:
-            place = how_far(place)
+            place = limits_expander(place)
         (place if i else slot).markdown(paragraph, help=new_term_help(paragraph))
     return place
 
 
-def how_far(slot: Any) -> Any:
-    """Draw the closed expander of what limits a result, and return it."""
+def limits_expander(slot: Any) -> Any:
+    """Draw a closed expander for the limits of a result, and return it."""
     return slot.expander("How far this holds", icon=":material/rule:")
 
 

@@ -94,9 +94,9 @@ def _explain_differences(figures: Mapping[str, LeakFigure]) -> None:
     )
 
 
-def describe_recalls(apart: Mapping[str, float]) -> str:
+def describe_recalls(by_kind: Mapping[str, float]) -> str:
     """Describe the recall of names, numbers and rare words as a clause."""
-    return ", ".join(f"{value:.0f} % of {title}" for title, value in apart.items())
+    return ", ".join(f"{value:.0f} % of {title}" for title, value in by_kind.items())
 
 
 def _show_commands(commands: Sequence[str], about: str) -> None:
@@ -115,88 +115,52 @@ def _show_commands(commands: Sequence[str], about: str) -> None:
         st.code(command_of(command), language="sh", wrap_lines=True)
 
 
+def _command(words: str, *more: object) -> str:
+    """Return a command line of plain words, and further ones in quotes where they need them."""
+    return shlex.join([*words.split(), *map(str, more)])
+
+
 def invert_command(text: str, attack: str, settings: Mapping[str, Any]) -> str:
     """Return the `leakscope invert` command that reproduces an answer on the inversion page."""
-    return shlex.join(
-        [
-            "leakscope",
-            "invert",
-            "--encoder",
-            "minilm",
-            "--attack",
-            attack,
-            *_set_options(settings),
-            "--text",
-            text,
-        ]
-    )
+    words = "leakscope invert --encoder minilm --attack"
+    return _command(words, attack, *_set_options(settings), "--text", text)
 
 
 def deniability_command(text: str, eta: float, encoder: str) -> str:
     """Return the `leakscope deniability` command for a text, an η and an encoder."""
-    return shlex.join(
-        [
-            "leakscope",
-            "deniability",
-            "--encoder",
-            encoder,
-            "--eta",
-            f"{eta:g}",
-            "--text",
-            text,
-        ]
-    )
+    words = "leakscope deniability --encoder"
+    return _command(words, encoder, "--eta", f"{eta:g}", "--text", text)
 
 
 def memorise_command(corpus: str, canary: str, settings: Mapping[str, Any], n_seeds: int) -> str:
     """Return the `leakscope memorise` command that plants the page's canary."""
-    return shlex.join(
-        [
-            "leakscope",
-            "memorise",
-            "--corpus",
-            corpus,
-            f"--canary={canary}",
-            *(
-                word
-                for name, value in settings.items()
-                for word in (f"--{name.replace('_', '-')}", str(value))
-            ),
-            "--seed",
-            *map(str, range(n_seeds)),
-        ]
+    options = (
+        word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", value)
+    )
+    return _command(
+        "leakscope memorise --corpus",
+        corpus,
+        f"--canary={canary}",
+        *options,
+        "--seed",
+        *range(n_seeds),
     )
 
 
 def train_command(attack: str, record: Mapping[str, Any]) -> str:
     """Return the `leakscope train` command that reproduces an attack's training record."""
     sources = ("wikipedia", "novels_other_books", "tatoeba_tanaka")
-    where = [word for source in sources for word in ("--where", f"source={source}")]
+    where = " ".join(f"--where source={source}" for source in sources)
     held_out = record.get("n_held_out")
-    return shlex.join(
-        [
-            "leakscope",
-            "train",
-            "--encoder",
-            "minilm",
-            "--precision",
-            "bfloat16",
-            "--attack",
-            attack,
-            "--corpus",
-            "DATA/sentences.parquet",
-            *where,
-            "--min-words",
-            "3",
-            "--max-words",
-            "60",
-            "--seed",
-            str(record.get("seed", 0)),
-            *(["--held-out", str(held_out)] if held_out else []),
-            *_set_options(record.get("settings", {})),
-            "--out",
-            attack,
-        ]
+    return _command(
+        "leakscope train --encoder minilm --precision bfloat16 --attack",
+        attack,
+        *f"--corpus DATA/sentences.parquet {where} --min-words 3 --max-words 60 --seed".split(),
+        record.get("seed", 0),
+        *(("--held-out", held_out) if held_out else ()),
+        *_set_options(record.get("settings", {})),
+        "--out",
+        attack,
     )
 
 
@@ -213,14 +177,9 @@ def describe_training(records: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _set_options(settings: Mapping[str, Any]) -> list[str]:
-    """Return settings as `--set name=value` arguments."""
-    return [
-        word
+    """Return settings as `--set name=value` arguments, as the command line accepts them."""
+    values = {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in settings.items()
-        for word in ("--set", f"{key}={_format_value(value)}")
-    ]
-
-
-def _format_value(value: Any) -> str:
-    """Return a setting's value as the command line accepts it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    }
+    return [word for key, value in values.items() for word in ("--set", f"{key}={value}")]

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from leakscope.core.attacks.inversion.reading import Mark, Reading
 from leakscope.core.formatting import format_percent
-from leakscope.core.results import RecoveredWord, Sentence, SentenceStep
+from leakscope.core.results import Sentence, SentenceStep
 from leakscope.core.text import mark_words
 
 _AS_READ = "The reconstructed sentence"
@@ -83,20 +83,19 @@ def _token(old: str, new: str) -> str:
 
 def token_legend() -> str:
     """Return the legend of a privatised text as HTML."""
-    return (
-        '<ul class="ls-legend" aria-label="What the marks mean">'
-        '<li><span class="ls-hit">came back unchanged</span></li>'
-        '<li><span class="ls-miss">changed</span></li></ul>'
-    )
+    return _legend({"came back unchanged": "ls-hit", "changed": "ls-miss"})
 
 
 def legend(readings: Iterable[Reading]) -> str:
     """Return the legend of the marks that occur in the readings, as HTML."""
     seen = {mark for reading in readings for _, mark in reading.pieces}
+    return _legend({mark.value: kind for mark, kind in _CLASSES.items() if mark in seen})
+
+
+def _legend(marks: Mapping[str, str]) -> str:
+    """Return the legend of marks, from their meaning to their style class, as HTML."""
     items = "".join(
-        f'<li><span class="{_CLASSES[mark]}">{escape(mark.value)}</span></li>'
-        for mark in _CLASSES
-        if mark in seen
+        f'<li><span class="{kind}">{escape(meaning)}</span></li>' for meaning, kind in marks.items()
     )
     return f'<ul class="ls-legend" aria-label="What the marks mean">{items}</ul>'
 
@@ -105,17 +104,15 @@ def wrong_words(reading: Reading) -> str:
     """Return the wrong guesses as HTML; those that share a stem with a true word are marked."""
     if not reading.wrong:
         return '<p class="ls-label">The attacker gave no wrong word.</p>'
-    items = "".join(_wrong_word(found.word, reading.kin.get(found.word)) for found in reading.wrong)
+    items = ""
+    for word in (found.word for found in reading.wrong):
+        kind, title = "ls-wrong", ""
+        if true_word := reading.kin.get(word):
+            about = escape(f"wrong, but shares its stem with {true_word}")
+            kind, title = "ls-kin", f' title="{about}"'
+        items += f'<li class="ls-chip {kind}" dir="auto"{title}>{escape(word)}</li>'
     title = "Wrong guesses" + (" (≈ shares its stem with a word above)" if reading.kin else "")
     return f'{label(title)}<ul class="ls-words" aria-label="Wrong guesses">{items}</ul>'
-
-
-def _wrong_word(word: str, true_word: str | None) -> str:
-    """Return a wrong guess as HTML, with the word of the text that shares its stem, if any."""
-    if true_word is None:
-        return f'<li class="ls-chip ls-wrong" dir="auto">{escape(word)}</li>'
-    title = f"wrong, but shares its stem with {true_word}"
-    return f'<li class="ls-chip ls-kin" dir="auto" title="{escape(title)}">{escape(word)}</li>'
 
 
 def counted_words(title: str, counts: Iterable[tuple[str, int]]) -> str:
@@ -130,7 +127,11 @@ def counted_words(title: str, counts: Iterable[tuple[str, int]]) -> str:
 def ordered_words(reading: Reading) -> str:
     """Return the answered words as a numbered HTML list, in the order of the attack."""
     hits = {w.word for w in reading.hits}
-    items = "".join(_ordered_word(found, found.word in hits) for found in reading.recovery.words)
+    items = ""
+    for word in (found.word for found in reading.recovery.words):
+        kind, outcome = ("ls-read", "recovered") if word in hits else ("ls-wrong", "wrong")
+        chip = f'<span class="ls-chip {kind}" dir="auto">{escape(word)}</span>'
+        items += f'<li>{chip}<span class="ls-hidden"> {outcome}</span></li>'
     return (
         f"{label('In the order chosen by the attack')}"
         f'<ol class="ls-words ls-order" aria-label="Words in the order chosen">{items}</ol>'
@@ -210,26 +211,15 @@ def _calibration(found: Sentence, text: str) -> str:
 
 def sentence_steps(steps: Sequence[SentenceStep], true: str) -> str:
     """Return the sentences of a search's steps as an HTML list, with cosines and marked words."""
-    items = "".join(
-        f'<li><span class="ls-label">{_describe_step(step)}</span>'
-        f"{scored_sentence(step.text, true)}</li>"
-        for step in steps
-    )
+    items = ""
+    for step in steps:
+        when = (
+            "Before the first query"
+            if math.isnan(step.cosine)
+            else f"After {step.n_queries:,} queries, cosine {step.cosine:.3f}"
+        )
+        items += f'<li><span class="ls-label">{when}</span>{scored_sentence(step.text, true)}</li>'
     return f'<ol class="ls-steps" aria-label="Steps of the search">{items}</ol>'
-
-
-def _describe_step(step: SentenceStep) -> str:
-    """Describe a search step: its number of queries and its cosine."""
-    if math.isnan(step.cosine):
-        return "Before the first query"
-    return f"After {step.n_queries:,} queries, cosine {step.cosine:.3f}"
-
-
-def _ordered_word(found: RecoveredWord, is_hit: bool) -> str:
-    """Return an answered word as a list item, marked as recovered or wrong."""
-    kind, outcome = ("ls-read", "recovered") if is_hit else ("ls-wrong", "wrong")
-    word = f'<span class="ls-chip {kind}" dir="auto">{escape(found.word)}</span>'
-    return f'<li>{word}<span class="ls-hidden"> {outcome}</span></li>'
 
 
 def recovered_words(title: str, words: Sequence[str], none: str) -> str:
@@ -246,10 +236,10 @@ def plain_paragraph(text: str) -> str:
     return f'<p class="ls-sentence" dir="auto">{escape(text)}</p>'
 
 
-def description_list(rows: Mapping[str, str]) -> str:
-    """Return a mapping as an HTML description list."""
+def description_list(rows: Mapping[str, str], kind: str = "ls-facts") -> str:
+    """Return a mapping as an HTML description list; `kind` is its style class."""
     items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows.items())
-    return f'<dl class="ls-facts">{items}</dl>'
+    return f'<dl class="{kind}">{items}</dl>'
 
 
 def explained_terms(terms: Mapping[str, str]) -> str:
@@ -264,8 +254,7 @@ def explained_terms(terms: Mapping[str, str]) -> str:
 
 def glossary(rows: Mapping[str, str]) -> str:
     """Return terms and their explanations as an HTML list."""
-    items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows.items())
-    return f'<dl class="ls-glossary">{items}</dl>'
+    return description_list(rows, "ls-glossary")
 
 
 def marked_passage(text: str, spans: Sequence[tuple[int, int]], meaning: str) -> str:

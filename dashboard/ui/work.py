@@ -80,7 +80,13 @@ def start(request: Hashable, work: Work, *arguments: Any) -> None:
     """Queue a job for a request; if the queue refuses, `draw_job` shows the error."""
     try:
         job_id = cache.jobs().start(
-            work, *arguments, request=request, owner=visitor(), share=share(), kind=_kind(request)
+            work,
+            *arguments,
+            request=request,
+            owner=visitor(),
+            share=share(),
+            # Jobs are expected to last as long as the last one with the same attack.
+            kind=str(getattr(getattr(request, "spec", None), "name", "")),
         )
     except CoreError as error:
         st.session_state["_refused_work"] = (request, error)
@@ -98,8 +104,9 @@ def draw_job(request: Hashable, offer: Offer) -> Job | None:
     job_id = _job_ids().get(request)
     job = cache.jobs().view(job_id) if job_id else None
     if job is not None and job.state is JobState.DONE:
-        if not offer.keeps_result:
-            _forget_later(request)
+        if not offer.keeps_result:  # other tabs can still read it for a while
+            cache.jobs().forget_after(_job_ids().pop(request), SHARED)
+            _update_query(request)
         return job
     if job is not None and not job.is_final:
         _show_progress(job.id, offer)
@@ -148,12 +155,6 @@ def drop(request: Hashable) -> None:
     if job_id is not None:
         cache.jobs().forget(job_id)
         _update_query(request)
-
-
-def _forget_later(request: Hashable) -> None:
-    """Forget a finished job after SHARED seconds, so that other tabs can still read its result."""
-    cache.jobs().forget_after(_job_ids().pop(request), SHARED)
-    _update_query(request)
 
 
 def drop_others(kind: type[_T], is_wanted: Callable[[_T], bool]) -> None:
@@ -224,11 +225,6 @@ def _describe_time_left(job: Job, word: str) -> str:
         return ""
     duration = f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
     return f", about {duration}{word}"
-
-
-def _kind(request: Hashable) -> str:
-    """Return the key for a job's expected duration: the name of the request's attack, if any."""
-    return str(getattr(getattr(request, "spec", None), "name", ""))
 
 
 def _job_ids() -> dict[Hashable, str]:
