@@ -8,13 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import Measurement
-from leakscope.core.audit.personal.calibration import CONDITIONS, CalibrationList, calibration_lists
 from leakscope.core.audit.personal.confidence import Confidence
 from leakscope.core.audit.personal.confirmation import Question, confirm
 from leakscope.core.audit.personal.detection import find_personal_data
 from leakscope.core.audit.personal.kinds import KINDS, draw_candidates
 from leakscope.core.audit.personal.report import CLAIMED
-from leakscope.core.audit.personal.synthetic import synthetic_texts
+from leakscope.core.audit.personal.synthetic import (
+    CONDITIONS,
+    CalibrationList,
+    calibration_lists,
+    synthetic_texts,
+)
 from leakscope.core.corpora import bundled_sentences
 from leakscope.core.encoders import load_encoder
 from leakscope.core.intervals import clopper_pearson, rate_by_document

@@ -7,7 +7,7 @@ import streamlit as st
 from leakscope.core.audit.summary import AuditSummary, example_summary
 from leakscope.core.errors import CoreError
 from leakscope.core.findings.audit import REMEDY
-from leakscope.dashboard.audit import controls, explain, job, state, views
+from leakscope.dashboard.audit import controls, job, state, views
 from leakscope.dashboard.story.pinning import pin_button
 from leakscope.dashboard.ui.errors import show_error
 from leakscope.dashboard.ui.leakage import command_button
@@ -64,5 +64,5 @@ command_button(
     about="Audits your vectors in a terminal. The second command is a gate for builds: it exits "
     "with 0 if it passes, 1 if more than an F1 of 30 leaks, and 2 if nothing could be measured.",
 )
-explain.how_it_is_computed()
-explain.caveats()
+views.how_it_is_computed()
+views.caveats()

@@ -8,7 +8,7 @@ import streamlit as st
 
 from leakscope.core.errors import CoreError
 from leakscope.core.findings.names import describe_dependence
-from leakscope.dashboard.names import controls, explain, job, measured, probing, state, views
+from leakscope.dashboard.names import controls, job, state, views
 from leakscope.dashboard.story.pinning import pin_button
 from leakscope.dashboard.ui.errors import show_error
 from leakscope.dashboard.ui.finding import show_finding
@@ -56,8 +56,8 @@ else:
     with words_place:
         views.cell_words(found, request)
     with which:
-        probing.probing_panel(found)
+        views.probing_panel(found)
 with news:
-    measured.study_results()
-explain.how_it_is_computed()
-explain.caveats(describe_dependence(measured.news_rows()))
+    views.study_results()
+views.how_it_is_computed()
+views.caveats(describe_dependence(views.news_rows()))

@@ -22,7 +22,7 @@ from leakscope.core.storage.artifacts import read_json, save_artifact
 def packed(found: NameExperiment) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Return a names experiment as arrays and JSON-serialisable metadata."""
     matrix = found.substitution
-    arrays: dict[str, NDArray[Any]] = {"said": matrix.said.astype(np.uint8)}
+    arrays: dict[str, NDArray[Any]] = {"said": matrix.is_answered.astype(np.uint8)}
     for knows, probe in found.probes.items():
         arrays |= {f"{knows}.scores": probe.scores, f"{knows}.truth": probe.truth}
     return arrays, {

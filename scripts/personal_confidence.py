@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from leakscope.core.audit.personal.calibration import CalibrationList, calibration_lists
 from leakscope.core.audit.personal.confidence import SHIPPED, Confidence
 from leakscope.core.audit.personal.kinds import KINDS
-from leakscope.core.audit.personal.synthetic import synthetic_texts
+from leakscope.core.audit.personal.synthetic import (
+    CalibrationList,
+    calibration_lists,
+    synthetic_texts,
+)
 from leakscope.core.corpora import bundled_sentences
 from leakscope.core.encoders import load_encoder
 from leakscope.core.protocols import Encoder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,6 +16,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from leakscope.core.audit.known_defence import measure_leakage_known
+from leakscope.core.defences import adaptive_attack
+
 N, WIDTH = 300, 24
 TEXTS = [f"letter {i} about the harbour" for i in range(N)]
 
@@ -23,6 +26,22 @@ TEXTS = [f"letter {i} about the harbour" for i in range(N)]
 def vectors(seed: int = 0) -> NDArray[np.float32]:
     """Return N random vectors."""
     return np.random.default_rng(seed).standard_normal((N, WIDTH)).astype(np.float32)
+
+
+def write_jsonl(
+    path: Path, texts: Sequence[Any], vectors: NDArray[Any], **more: Sequence[Any]
+) -> Path:
+    """Write texts, their vectors and further columns as JSONL; return the path."""
+    names = {"text": texts, "vector": vectors.tolist(), **more}
+    rows = (dict(zip(names, row, strict=True)) for row in zip(*names.values(), strict=True))
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    return path
+
+
+def learn_briefly(patch: pytest.MonkeyPatch, n: int = 800) -> None:
+    """Have attackers learn a defence from n sentences, and train on 300 behind it."""
+    patch.setattr(adaptive_attack, "N_PAIRS", n)
+    patch.setitem(measure_leakage_known.__kwdefaults__, "n_taught", 300)
 
 
 def digest(path: Path) -> str:

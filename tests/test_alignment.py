@@ -1,4 +1,7 @@
-"""Alignment of foreign vectors to a known space: with pairs, without, and knowing when it fails."""
+"""Alignment of foreign vectors to a known space: with pairs, without, and knowing when it fails.
+
+Packages that sell a secret rotation as protection are aligned too.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from leakscope.core.audit.alignment.aligned_encoder import AlignedEncoder
 from leakscope.core.audit.alignment.anchored import (
     fit_anchored,
     initial_rotation_from_pairs,
     is_rotation,
 )
 from leakscope.core.audit.alignment.confidence import measure_confidence
-from leakscope.core.audit.alignment.linear import LinearAlignment, orthogonal_factor
-from leakscope.core.audit.alignment.paired import fit_paired, learning_curve
+from leakscope.core.audit.alignment.linear import orthogonal_factor
+from leakscope.core.audit.alignment.paired import fit_paired
 from leakscope.core.audit.alignment.structured import hadamard_key, hadamard_transform
 from leakscope.core.audit.alignment.unpaired import fit_unpaired, maximum_likelihood_rotation
+from leakscope.core.audit.identification import random_rotation
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.vectors import unit
 
@@ -25,8 +28,7 @@ Rows = NDArray[np.float32]
 
 
 def rotation(d: int, seed: int = 1) -> Rows:
-    q, r = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))
-    return np.asarray(q * np.sign(np.diag(r)), dtype=np.float32)
+    return random_rotation(d, seed).astype(np.float32)
 
 
 def bags(n: int, seed: int, d: int = D, *, domain: int | None = None) -> Rows:
@@ -193,22 +195,6 @@ def test_cosines_left_out_are_those_of_fits_without_the_pair(clear: Rows) -> Non
         assert predicted[i] + y.mean(axis=0) == pytest.approx(expected, abs=1e-9)
 
 
-def test_more_pairs_map_better(clear: Rows) -> None:
-    theirs = np.asarray(clear @ np.random.default_rng(8).standard_normal((D, 24)), np.float32)
-    curve = learning_curve(
-        clear[:500],
-        theirs[:500],
-        sizes=(10, 40, 300),
-        test_known=clear[1_000:1_400],
-        test_theirs=theirs[1_000:1_400],
-        n_draws=3,
-    )
-    values = [score.value for _, score in curve]
-    assert values == sorted(values) and values[-1] > 0.99
-    assert values[0] > curve[0][1].chance
-    assert all(score.has_interval and score.n == 400 for _, score in curve)
-
-
 def test_a_hadamard_key_is_found_from_a_rough_estimate() -> None:
     rng = np.random.default_rng(2)
     size, d = 128, 96
@@ -223,31 +209,6 @@ def test_a_hadamard_key_is_found_from_a_rough_estimate() -> None:
     dense = rotation(size).astype(np.float64)[:, :d]
     other = hadamard_key(dense)
     assert not other.is_permutation and other.fit < 0.5
-
-
-def test_an_aligned_encoder_answers_in_the_known_space(clear: Rows) -> None:
-    class Foreign:
-        name, dimension, fingerprint = "foreign", D, "f"
-
-        def encode(self, texts: list[str], on_progress: object = None) -> Rows:
-            return clear[: len(texts)] @ rotation(D)
-
-    class Known(Foreign):
-        name = "known"
-
-    turned = rotation(D).T.astype(np.float64)
-    alignment = LinearAlignment(turned, np.zeros(D), np.zeros(D), "procrustes")
-    seen = AlignedEncoder(Foreign(), Known(), alignment)  # type: ignore[arg-type]
-    vectors = seen.encode(["a", "b"])
-    assert vectors.dtype == np.float32
-    assert vectors == pytest.approx(clear[:2], abs=1e-5)
-    assert seen.fingerprint != "f"
-    with pytest.raises(InvalidInputError, match="alignment must map"):
-        AlignedEncoder(
-            Foreign(),  # type: ignore[arg-type]
-            Known(),  # type: ignore[arg-type]
-            LinearAlignment(np.eye(D)[:, :5], np.zeros(D), np.zeros(5), "ridge"),
-        )
 
 
 def test_refusals_name_what_is_wrong(clear: Rows) -> None:
@@ -271,3 +232,36 @@ def test_refusals_name_what_is_wrong(clear: Rows) -> None:
         fit_anchored(clear, clear[:999], (clear[:20], clear[:20]))
     with pytest.raises(InvalidInputError, match=r"shape \(n, 16\)"):
         fit_unpaired(clear, clear @ rotation(D)).map.apply(clear[:, :4])
+
+
+def test_hadamask_falls_exactly(known: Rows, clear: Rows) -> None:
+    transform = pytest.importorskip("hadamask.transform")
+    keys = pytest.importorskip("hadamask.keys")
+    secret = transform.OrthogonalTransform(keys.MasterKey.generate(), D, processing_dim=2 * D)
+    stored = secret.encode(clear)
+    found = fit_unpaired(known, stored)
+    assert found.confidence.is_right
+    assert mean_cosine(found.map.apply(stored), clear) > 0.98
+    key = hadamard_key(found.map.weights)
+    assert key.is_permutation
+    assert stored @ key.rotation == pytest.approx(clear, abs=1e-5)
+
+
+def test_turboquant_vectors_falls_without_pairs(known: Rows, clear: Rows) -> None:
+    private = pytest.importorskip("turboquant_vectors.private")
+    stored = private.PrivateEncoder.from_seed(D, 2**80 + 5).rotate(clear)
+    found = fit_unpaired(known, stored)
+    assert found.confidence.is_right
+    assert mean_cosine(found.map.apply(stored), clear) > 0.98
+
+
+def test_privrag_guard_falls_with_pairs_and_without(known: Rows, clear: Rows) -> None:
+    guard = pytest.importorskip("privrag.core.guard")
+    secret = guard.PrivRAGGuard(key_seed=2**90 + 7)
+    stored = np.asarray(secret.protect_batch(clear), dtype=np.float32)
+    most = 1 / np.sqrt(1 + secret.noise_fraction**2)  # of the noise that it adds
+    paired = fit_paired(clear[:100], stored[:100])
+    assert mean_cosine(paired.map.apply(stored[200:]), clear[200:]) > most - 0.01
+    found = fit_unpaired(known, stored)
+    assert found.confidence.is_right
+    assert mean_cosine(found.map.apply(stored), clear) > most - 0.03

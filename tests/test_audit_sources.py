@@ -9,7 +9,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from audited import STORES, TEXTS, WIDTH, N, RestStore, digest, serve_store, vectors
+from audited import (
+    STORES,
+    TEXTS,
+    WIDTH,
+    N,
+    RestStore,
+    digest,
+    serve_store,
+    vectors,
+    write_jsonl,
+)
 from numpy.typing import NDArray
 
 from leakscope.core.audit.sources import SOURCES, Batch, open_source, read_sample, upload_source
@@ -41,164 +51,85 @@ def lists(rows: NDArray[Any], kind: Any) -> pa.Array:
     return pa.array([row.tolist() for row in rows], type=kind)
 
 
-def as_npy(folder: Path) -> str:
-    np.save(folder / "v.npy", ROWS)
-    return f"{folder / 'v.npy'}"
-
-
-def as_columns_first(folder: Path) -> str:
-    np.save(folder / "v.npy", np.asfortranarray(ROWS))
-    return f"{folder / 'v.npy'}"
-
-
-def as_big_endian(folder: Path) -> str:
-    np.save(folder / "v.npy", ROWS.astype(">f4"))
-    return f"{folder / 'v.npy'}"
-
-
-def as_npz(folder: Path) -> str:
-    np.savez_compressed(folder / "v.npz", labels=np.zeros(3), embeddings=ROWS)
-    return f"{folder / 'v.npz'}"
-
-
-def as_safetensors(folder: Path) -> str:
+def save_tensors(path: Path) -> None:
     from safetensors.numpy import save_file
 
-    save_file(
-        {"labels": np.zeros(3), "e": ROWS, "other": ROWS[::-1].copy()}, folder / "v.safetensors"
-    )
-    return f"{folder / 'v.safetensors'}#e"
+    save_file({"labels": np.zeros(3), "e": ROWS, "other": ROWS[::-1].copy()}, path)
 
 
-def as_list_parquet(folder: Path) -> str:
-    table = pa.table(
-        {
-            "id": [f"id{i}" for i in range(N)],
-            "e": lists(ROWS, pa.list_(pa.float32())),
-            "text": TEXTS,
-        }
-    )
-    pq.write_table(table, folder / "v.parquet", row_group_size=70)
-    return f"{folder / 'v.parquet'}"
-
-
-def as_fixed_parquet(folder: Path) -> str:
-    cells = pa.FixedSizeListArray.from_arrays(pa.array(ROWS.ravel()), WIDTH)
-    pq.write_table(pa.table({"e": cells, "text": TEXTS}), folder / "v.parquet")
-    return f"{folder / 'v.parquet'}#e"
-
-
-def as_nested_parquet(folder: Path) -> str:
-    inner = pa.StructArray.from_arrays(
-        [lists(ROWS, pa.list_(pa.float32())), pa.array(TEXTS)], ["e", "text"]
-    )
-    pq.write_table(pa.table({"row": inner}), folder / "v.parquet")
-    return f"{folder / 'v.parquet'}"
-
-
-def as_csv(folder: Path) -> str:
-    pd.DataFrame(
-        {
-            "id": [f"id{i}" for i in range(N)],
-            "text": TEXTS,
-            "e": [str(row.tolist()) for row in ROWS],
-        }
-    ).to_csv(folder / "v.csv", index=False)
-    return f"{folder / 'v.csv'}"
-
-
-def as_wide_csv(folder: Path) -> str:
-    names = [f"dim_{i}" for i in range(WIDTH)]
-    shuffled = pd.DataFrame(ROWS, columns=names).assign(text=TEXTS)[["text", *names[::-1]]]
-    shuffled.to_csv(folder / "v.csv", index=False)
-    return f"{folder / 'v.csv'}"
-
-
-def as_jsonl(folder: Path) -> str:
-    lines = [json.dumps({"text": t, "e": row.tolist()}) for t, row in zip(TEXTS, ROWS, strict=True)]
-    (folder / "v.jsonl").write_text("\n".join(lines))
-    return f"{folder / 'v.jsonl'}"
-
-
-def as_json_columns(folder: Path) -> str:
-    (folder / "v.json").write_text(
-        json.dumps(
-            {"ids": [f"id{i}" for i in range(N)], "embeddings": ROWS.tolist(), "documents": TEXTS}
-        )
-    )
-    return f"{folder / 'v.json'}"
-
-
-def as_flat_index(folder: Path) -> str:
+def save_index(path: Path) -> None:
+    """Save an index of each kind that has the vectors themselves: flat, inverted, with keys."""
     faiss = pytest.importorskip("faiss")
-    index = faiss.IndexFlatIP(WIDTH)
-    index.add(ROWS)
-    faiss.write_index(index, str(folder / "v.faiss"))
-    return f"{folder / 'v.faiss'}"
+    if path.stem == "keyed":
+        index = faiss.IndexIDMap(faiss.IndexHNSWFlat(WIDTH, 8))
+        index.add_with_ids(ROWS, np.arange(N) + 7_000)
+    elif path.stem == "inverted":
+        index = faiss.IndexIVFFlat(faiss.IndexFlatL2(WIDTH), WIDTH, 4)
+        index.train(ROWS)
+        index.add(ROWS)
+    else:
+        index = faiss.IndexFlatIP(WIDTH)
+        index.add(ROWS)
+    faiss.write_index(index, str(path))
 
 
-def as_inverted_index(folder: Path) -> str:
-    faiss = pytest.importorskip("faiss")
-    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(WIDTH), WIDTH, 4)
-    index.train(ROWS)
-    index.add(ROWS)
-    faiss.write_index(index, str(folder / "v.index"))
-    return f"{folder / 'v.index'}"
+IDS = [f"id{i}" for i in range(N)]
+LISTS = lists(ROWS, pa.list_(pa.float32()))
+FIXED = pa.FixedSizeListArray.from_arrays(pa.array(ROWS.ravel()), WIDTH)
+NESTED = pa.StructArray.from_arrays([LISTS, pa.array(TEXTS)], ["e", "text"])
+WIDE = [f"dim_{i}" for i in range(WIDTH)]
+
+ARRAYS: dict[str, Callable[[Path], Any]] = {
+    "plain.npy": lambda path: np.save(path, ROWS),
+    "columns_first.npy": lambda path: np.save(path, np.asfortranarray(ROWS)),
+    "big_endian.npy": lambda path: np.save(path, ROWS.astype(">f4")),
+    "several.npz": lambda path: np.savez_compressed(path, labels=np.zeros(3), embeddings=ROWS),
+    "several.safetensors#e": save_tensors,
+    "flat.faiss": save_index,
+    "inverted.index": save_index,
+    "keyed.faiss": save_index,
+}
+TABLES: dict[str, Callable[[Path], Any]] = {
+    "lists.parquet": lambda path: pq.write_table(
+        pa.table({"id": IDS, "e": LISTS, "text": TEXTS}), path, row_group_size=70
+    ),
+    "fixed.parquet#e": lambda path: pq.write_table(pa.table({"e": FIXED, "text": TEXTS}), path),
+    "nested.parquet": lambda path: pq.write_table(pa.table({"row": NESTED}), path),
+    "lists.csv": lambda path: pd.DataFrame(
+        {"id": IDS, "text": TEXTS, "e": [str(row.tolist()) for row in ROWS]}
+    ).to_csv(path, index=False),
+    "wide.csv": lambda path: (
+        pd.DataFrame(ROWS, columns=WIDE).assign(text=TEXTS)[["text", *WIDE[::-1]]]
+    ).to_csv(path, index=False),
+    "rows.jsonl": lambda path: write_jsonl(path, TEXTS, ROWS),
+    "columns.json": lambda path: path.write_text(
+        json.dumps({"ids": IDS, "embeddings": ROWS.tolist(), "documents": TEXTS})
+    ),
+}
+"""Files without and with texts: what saves each by its name, and behind # the collection."""
 
 
-def as_index_with_ids(folder: Path) -> str:
-    faiss = pytest.importorskip("faiss")
-    index = faiss.IndexIDMap(faiss.IndexHNSWFlat(WIDTH, 8))
-    index.add_with_ids(ROWS, np.arange(N) + 7_000)
-    faiss.write_index(index, str(folder / "v.faiss"))
-    return f"{folder / 'v.faiss'}"
+def saved(name: str, folder: Path) -> str:
+    """Save the file of a name in a folder; return its reference."""
+    path = folder / name.partition("#")[0]
+    (ARRAYS | TABLES)[name](path)
+    return f"{folder / name}"
 
 
-FILES = [
-    as_npy,
-    as_columns_first,
-    as_big_endian,
-    as_npz,
-    as_safetensors,
-    as_list_parquet,
-    as_fixed_parquet,
-    as_nested_parquet,
-    as_csv,
-    as_wide_csv,
-    as_jsonl,
-    as_json_columns,
-    as_flat_index,
-    as_inverted_index,
-    as_index_with_ids,
-]
-
-
-@pytest.mark.parametrize("make", FILES, ids=lambda make: make.__name__)
-def test_a_file_gives_its_vectors_bit_equal(make: Any, tmp_path: Path) -> None:
-    reference = make(tmp_path)
+@pytest.mark.parametrize("name", [*ARRAYS, *TABLES])
+def test_a_file_and_its_upload_give_its_vectors_bit_equal(name: str, tmp_path: Path) -> None:
+    reference = saved(name, tmp_path)
     before = digest(tmp_path)
     found, ids, texts = whole(reference)
     assert found.dtype == np.float32 and np.array_equal(found, ROWS)
     assert len(set(ids)) == N
-    holds_texts = make in (
-        as_list_parquet,
-        as_fixed_parquet,
-        as_nested_parquet,
-        as_csv,
-        as_wide_csv,
-        as_jsonl,
-        as_json_columns,
-    )
-    assert texts == (TEXTS if holds_texts else [None] * N)
+    assert texts == (TEXTS if name in TABLES else [None] * N)
     assert digest(tmp_path) == before
 
-
-@pytest.mark.parametrize("make", FILES, ids=lambda make: make.__name__)
-def test_an_upload_gives_the_same_without_a_file(make: Any, tmp_path: Path) -> None:
-    path, _, collection = make(tmp_path).partition("#")
-    file = MemoryFile(Path(path).name, Path(path).read_bytes())
-    Path(path).unlink()
-    with upload_source(file, collection).opened() as batches:
+    (path,) = tmp_path.iterdir()
+    file = MemoryFile(path.name, path.read_bytes())
+    path.unlink()
+    with upload_source(file, name.partition("#")[2]).opened() as batches:
         assert np.array_equal(np.concatenate([batch.vectors for batch in batches]), ROWS)
     assert not list(tmp_path.iterdir())
 
@@ -224,9 +155,9 @@ def test_a_damaged_upload_is_refused(name: str, content: bytes, message: str) ->
         list(batches)
 
 
-@pytest.mark.parametrize("make", [as_list_parquet, as_csv, as_json_columns])
-def test_rows_are_called_by_their_own_keys(make: Any, tmp_path: Path) -> None:
-    assert whole(make(tmp_path))[1][:2] == ["id0", "id1"]
+@pytest.mark.parametrize("name", ["lists.parquet", "lists.csv", "columns.json"])
+def test_rows_are_called_by_their_own_keys(name: str, tmp_path: Path) -> None:
+    assert whole(saved(name, tmp_path))[1][:2] == ["id0", "id1"]
 
 
 @pytest.mark.parametrize("kind", ["float16", "float64", "bfloat16"])
@@ -434,13 +365,6 @@ def npy_of(rows: Any, folder: Path, name: str = "v.npy") -> Path:
     return folder / name
 
 
-def save_tensor(folder: Path) -> Path:
-    from safetensors.numpy import save_file
-
-    save_file({"labels": np.zeros(3, np.float32), "e": ROWS}, folder / "two.safetensors")
-    return folder / "two.safetensors"
-
-
 def wide_header() -> bytes:
     out = io.BytesIO()
     np.lib.format.write_array_header_1_0(
@@ -491,7 +415,7 @@ def hostile(folder: Path) -> dict[str, tuple[str, str]]:
             "no column contains vect",
         ),
         "row of a tensor": (
-            f"{save_tensor(folder)}#labels",
+            saved("several.safetensors#e", folder).replace("#e", "#labels"),
             "contains an array of 3, not a matrix",
         ),
         "endless": (save(folder / "wide.npy", wide_header()), "the limit is 65,536"),

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from audited import make_chroma_of
+from audited import make_chroma_of, write_jsonl
 from browsing import Visit, files_containing, headline, sync_api
-from test_page_audit import as_jsonl
 
 from leakscope.core.encoders.transformer import TransformerEncoder
 
@@ -35,10 +34,10 @@ def test_the_example_fits_and_opens_with_its_answer(fitting: Visit) -> None:
 
 
 def test_a_file_comes_to_a_report_in_few_clicks(
-    visit: Visit, server: tuple[str, Path], letters: tuple[list[str], np.ndarray]
+    visit: Visit, server: tuple[str, Path], tmp_path: Path, letters: tuple[list[str], np.ndarray]
 ) -> None:
     page = visit.open("/audit").page
-    given = {"name": "letters.jsonl", "mimeType": "text/plain", "buffer": as_jsonl(letters)}
+    given = write_jsonl(tmp_path / "letters.jsonl", *letters)
     page.locator("input[type=file]").first.set_input_files(given)  # 1
     page.locator(
         "label", has_text="Look for personal data"

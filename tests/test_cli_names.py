@@ -82,7 +82,7 @@ def test_names_are_recovered_from_a_bag_of_words_and_nobody_is_named(
     assert len(cells) == 6
 
 
-def test_no_training_text_holds_a_name_that_is_probed_for(
+def test_names_are_found_and_written_and_no_training_text_holds_one_that_is_probed_for(
     core: Any, news: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taught, probed = list[str](), list[str]()
@@ -98,16 +98,12 @@ def test_no_training_text_holds_a_name_that_is_probed_for(
 
     monkeypatch.setattr(names, "_fitted_attack", fitted)
     monkeypatch.setattr(names, "probing_rows", rows)
-    core(*given(news, tmp_path / "names.json", "--sizes", "2", "--no-anonymous", "--json")).json()
+    out = tmp_path / "names.json"
+    found = core(*given(news, out, "--sizes", "2", "--no-anonymous", "--json")).json()["rows"]
+    assert set(found[0]["people"]) <= set(PEOPLE)
+    assert json.loads(out.read_text())["study"] == "names"
     assert taught and probed
     assert not any(surname in text for surname in probed for text in taught)
-
-
-def test_names_may_be_found_and_written(core: Any, news: Path, tmp_path: Path) -> None:
-    out = tmp_path / "names.json"
-    rows = core(*given(news, out, "--sizes", "2", "--no-anonymous", "--json")).json()["rows"]
-    assert set(rows[0]["people"]) <= set(PEOPLE)
-    assert json.loads(out.read_text())["study"] == "names"
 
 
 def test_too_few_names_are_told(core: Any, news: Path, tmp_path: Path) -> None:

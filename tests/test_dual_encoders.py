@@ -46,24 +46,7 @@ FAMILIES: dict[str, DualEncoder] = {
 }
 TOPICS = [
     [f"{c}{i}" for i in range(4)]
-    for c in (
-        "apple",
-        "boat",
-        "cloud",
-        "drum",
-        "elm",
-        "fog",
-        "gate",
-        "hill",
-        "ink",
-        "jar",
-        "kite",
-        "lamp",
-        "moon",
-        "nail",
-        "oak",
-        "pond",
-    )
+    for c in "apple boat cloud drum elm fog gate hill ink jar kite lamp moon nail oak pond".split()  # noqa: SIM905
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +11,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leakscope.core.attacks.inversion.shipped import open_attack
 from leakscope.core.encoders.transformer import TransformerEncoder
 from leakscope.core.errors import ArtifactError, InvalidInputError
+from leakscope.core.figures.names import _INK, _SHADES, name_attackers, name_map
 from leakscope.core.intervals import mean_rate, rate_by_document, rate_of
+from leakscope.core.names import shipped
 from leakscope.core.names.augmentation import insert_names
 from leakscope.core.names.discovery import find_names, likely_names, names_in_column
-from leakscope.core.names.experiment import MOST_NAMES, NOT_TESTABLE, run_experiment
-from leakscope.core.names.matching import contains_name, replace_name
-from leakscope.core.names.person import PLACEHOLDER, PersonName, parse_name, parse_names
+from leakscope.core.names.experiment import MOST_NAMES, NOT_TESTABLE, NameAttacker, run_experiment
+from leakscope.core.names.person import (
+    PLACEHOLDER,
+    PersonName,
+    contains_name,
+    parse_name,
+    parse_names,
+    replace_name,
+)
 from leakscope.core.names.probing import KNOWLEDGE, Probing, probe_names, ranks_of_truth
 from leakscope.core.names.sentences import (
     NamedSentence,
@@ -29,10 +39,10 @@ from leakscope.core.names.substitution import first_candidate, substitute_names
 from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
 from leakscope.core.results import RecoveredWord, Recovery
 from leakscope.core.results.rows import Row
-from leakscope.core.storage.artifacts import write_json
+from leakscope.core.storage.artifacts import read_json, write_json
 from leakscope.core.studies.domains import Domain
-from leakscope.core.studies.names.parts import matrix_row
-from leakscope.core.studies.names.tables import PAPER, anonymise_names, load_rows, matrix_of
+from leakscope.core.studies.names.study import matrix_row
+from leakscope.core.studies.names.tables import anonymise_names, load_rows, matrix_of
 from leakscope.core.text import Vocabulary, words
 
 ADA, TOM = PersonName("Quell", "Ada"), PersonName("Orrin", "Tom")
@@ -499,5 +509,92 @@ def test_the_shipped_rows_are_checked(tmp_path: Path) -> None:
             load_rows(tmp_path / "rows.json")
 
 
-def test_the_thesis_is_quoted_with_its_diagonal() -> None:
-    assert [PAPER[i][i] for i in range(4)] == [77.27, 81.29, 88.54, 83.01]
+def example() -> tuple[list[shipped.NamedSentence], tuple[PersonName, ...]]:
+    samples = read_json(shipped.SAMPLES)
+    return read_sentences("\n".join(samples["sentences"]), parse_names(samples["names"]))
+
+
+def test_the_example_ships_for_todays_weights(minilm: TransformerEncoder) -> None:
+    found = shipped.find_example(shipped.ATTACK, minilm, *example())
+    assert found is not None, "make it again: python -m scripts.names_example"
+    assert len(found.substitution.sentences) == 15 and len(found.probes) == 3
+
+
+@pytest.mark.slow
+def test_it_is_what_would_be_computed(minilm: TransformerEncoder) -> None:
+    sentences, names = example()
+    stored = shipped.find_example(shipped.ATTACK, minilm, sentences, names)
+    assert stored is not None
+    attack = open_attack(shipped.ATTACK, minilm)
+    fresh = run_experiment(attack, minilm, sentences, names)
+    # Another processor may round a word over a threshold.
+    assert (stored.substitution.is_answered == fresh.substitution.is_answered).mean() > 0.98
+    assert stored.substitution.texts == fresh.substitution.texts
+    assert stored.training_counts == fresh.training_counts and stored.probed == fresh.probed
+    for knows, probe in fresh.probes.items():
+        assert (stored.probes[knows].truth == probe.truth).all()
+        np.testing.assert_allclose(stored.probes[knows].scores, probe.scores, atol=1e-4)
+
+
+def test_nothing_else_is_answered_by_it(minilm: TransformerEncoder, tiny_encoder: object) -> None:
+    sentences, names = example()
+    assert shipped.find_example("msp", minilm, sentences, names) is None
+    assert shipped.find_example(shipped.ATTACK, minilm, sentences[1:], names) is None
+    assert shipped.find_example(shipped.ATTACK, minilm, sentences, names[1:]) is None
+    assert shipped.find_example(shipped.ATTACK, tiny_encoder, sentences, names) is None  # type: ignore[arg-type]
+
+
+def test_a_damaged_file_is_told(
+    minilm: TransformerEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shipped, "EXAMPLE", tmp_path)
+    assert shipped.find_example(shipped.ATTACK, minilm, *example()) is None, "nothing ships"
+    with pytest.raises(ArtifactError, match="Make it again"):
+        shipped.restore_experiment({}, {})
+
+
+BACKGROUND = ("#FFFFFF", "#12161B")
+"""Of the page, as in dashboard/.streamlit/config.toml."""
+
+
+def rgb(colour: str) -> tuple[int, ...]:
+    if colour.startswith("#"):
+        return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return tuple(int(part) for part in re.findall(r"\d+", colour))
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of WCAG 2."""
+    parts = [c / 255 for c in rgb(colour)]
+    lin = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * lin[0] + 0.7152 * lin[1] + 0.0722 * lin[2]
+
+
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_nothing_read_looks_like_the_page_and_every_number_can_be_read(is_dark: bool) -> None:
+    shades, ink = _SHADES[is_dark], luminance(_INK[is_dark])
+    assert rgb(shades[0]) == rgb(BACKGROUND[is_dark])
+    for shade in shades:
+        high, low = max(ink, luminance(shade)), min(ink, luminance(shade))
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_a_name_that_cannot_be_answered_has_no_number_and_is_hatched() -> None:
+    cells = [[rate_of(0, 2), rate_of(1, 2), rate_of(0, 2)]]
+    figure = name_map(["Quell"], ["Quell", "Orrin", "Lind"], cells, testable=[False, True, True])
+    heat, hatched, points = figure.data
+    assert list(heat.z[0]) == [None, 50, 0]
+    assert list(hatched.x) == [0] and hatched.marker.pattern.shape == "/"
+    assert NOT_TESTABLE in points.text[0] and NOT_TESTABLE not in points.text[2]
+    assert len(name_map(["Quell"], ["Quell"], [[rate_of(0, 2)]]).data) == 2
+
+
+def test_an_attacker_that_could_not_be_tested_has_no_bar_of_zero() -> None:
+    found = [
+        NameAttacker(knows="", rate=replace(rate_of(0, 0), chance=0.0), n_found=0, n_asked=0),
+        NameAttacker(knows="alone", rate=replace(rate_of(2, 4), chance=25.0), n_found=2, n_asked=4),
+    ]
+    tested, hatched, guessing = name_attackers(found).data
+    assert list(tested.x) == [50] and "2 of 4" in tested.text[0]
+    assert list(hatched.text) == [NOT_TESTABLE] and hatched.marker.pattern.shape == "/"
+    assert list(guessing.x) == [25]

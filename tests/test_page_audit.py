@@ -8,17 +8,21 @@ import shlex
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from audited import write_jsonl
 from streamlit.testing.v1 import AppTest
 
+from leakscope.core.audit.identification import random_rotation
 from leakscope.core.audit.summary import (
     EXAMPLE,
     AuditSummary,
     PersonalData,
     PersonalKind,
+    RowWords,
     example_summary,
 )
 from leakscope.core.cli import build_parser
@@ -58,9 +62,8 @@ def as_npy(vectors: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def as_jsonl(letters: tuple[list[str], np.ndarray]) -> bytes:
-    rows = zip(letters[0], letters[1].tolist(), strict=True)
-    return "\n".join(json.dumps({"text": t, "vector": v}) for t, v in rows).encode()
+def as_jsonl(letters: tuple[list[str], np.ndarray], folder: Path) -> bytes:
+    return write_jsonl(folder / "letters.jsonl", *letters).read_bytes()
 
 
 def shown(page: AppTest) -> str:
@@ -108,10 +111,18 @@ def test_the_first_visit_opens_with_the_answer_of_an_example(opened: Open) -> No
 
 @pytest.mark.slow
 def test_vectors_with_texts_are_measured_and_the_page_is_about_them(
-    opened: Open, letters: tuple[list[str], np.ndarray]
+    opened: Open,
+    letters: tuple[list[str], np.ndarray],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    page = audited(opened(), "letters.jsonl", as_jsonl(letters))
+    pytest.importorskip("presidio_analyzer")
+    monkeypatch.setattr(job, "_IDENTIFIERS", 2)
+    content = as_jsonl(letters, tmp_path)
+    page = audited(opened(), "letters.jsonl", content, looks_for_personal=True)
     said = shown(page)
+    assert "identifiers were found in 120 texts (2 tested, chosen at random)" in said
+    assert any(header.value == "Personal data" for header in page.header)
     assert (
         "An example" not in said
         and "from minilm (all-MiniLM-L6-v2): the 120 known texts, encoded again, give" in said
@@ -127,17 +138,6 @@ def test_vectors_with_texts_are_measured_and_the_page_is_about_them(
     assert len(page.get("download_button")) >= 3
     page.button(key="present").click().run()
     assert not page.exception and "An example" not in shown(page), "presented, it is the own result"
-
-
-@pytest.mark.slow
-def test_personal_data_is_looked_for(
-    opened: Open, letters: tuple[list[str], np.ndarray], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("presidio_analyzer")
-    monkeypatch.setattr(job, "_IDENTIFIERS", 2)
-    page = audited(opened(), "v.jsonl", as_jsonl(letters), looks_for_personal=True)
-    assert "identifiers were found in 120 texts (2 tested, chosen at random)" in shown(page)
-    assert any(header.value == "Personal data" for header in page.header)
 
 
 @pytest.mark.slow
@@ -171,20 +171,24 @@ def test_damaged_files_are_answered_in_words(
 def test_vectors_of_another_encoder_are_not_attacked(
     opened: Open, letters: tuple[list[str], np.ndarray]
 ) -> None:
-    turned = np.linalg.qr(np.random.default_rng(0).standard_normal((384, 384)))[0]
-    page = audited(opened(), "v.npy", as_npy((letters[1] @ turned).astype(np.float32)))
+    page = audited(
+        opened(), "v.npy", as_npy((letters[1] @ random_rotation(384, 0)).astype(np.float32))
+    )
     assert "could not be measured" in page.title[0].value
     assert "do not look like those of minilm" in shown(page)
 
 
 @pytest.mark.slow
 def test_what_would_leak_otherwise_is_asked_for_and_drawn(
-    opened: Open, letters: tuple[list[str], np.ndarray], monkeypatch: pytest.MonkeyPatch
+    opened: Open,
+    letters: tuple[list[str], np.ndarray],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     started: list[Any] = []
     monkeypatch.setattr(job.work, "start", lambda *given: started.append(given))
     page = opened()
-    page.file_uploader(key="audit-vectors").upload("v.jsonl", as_jsonl(letters)).run()
+    page.file_uploader(key="audit-vectors").upload("v.jsonl", as_jsonl(letters, tmp_path)).run()
     page.session_state[state.WHAT_IF_KEY] = ["rotation"]
     page.button(key="audit-start").click().run()
     request, *_, spec = started[0]
@@ -201,10 +205,6 @@ def test_what_would_leak_otherwise_is_asked_for_and_drawn(
 
 
 def test_a_report_without_words_holds_none(letters: tuple[list[str], np.ndarray]) -> None:
-    from dataclasses import replace
-
-    from leakscope.core.audit.summary import RowWords
-
     found = replace(
         example_summary(),
         source="/home/ada/letters.npy",

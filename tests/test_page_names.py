@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -45,7 +46,9 @@ def told(page: AppTest) -> str:
     return " ".join(m.value for m in page.markdown).replace("\\", "")
 
 
-def test_the_first_visit_opens_with_the_strongest_attacker(opened: Open) -> None:
+def test_the_first_visit_opens_with_the_strongest_and_what_was_measured(
+    opened: Open,
+) -> None:
     page = opened()
     assert not page.error
     in_title = re.fullmatch(
@@ -70,6 +73,16 @@ def test_the_first_visit_opens_with_the_strongest_attacker(opened: Open) -> None
     assert re.search(found, said)
     assert "guessing finds 20 %" in said
 
+    rows = load_rows(SHIPPED)
+    sums, unseen = (frame.value for frame in page.dataframe[3:5])
+    assert all("[" in cell and ", n " in cell for cell in sums["guessing, %"])
+    assert all("[" in cell and ", n " in cell for cell in sums["false positives, %"])
+    assert "not independent of each other" in said
+    finding = names()
+    assert plain(finding.title) in [heading.value for heading in page.header]
+    assert all(part in [m.value for m in page.markdown] for part in finding.body.split("\n\n"))
+    assert len(sums) == sum(row["kind"] == "substitution" for row in rows) and len(unseen) >= 1
+
 
 def test_a_name_that_no_answer_holds_is_not_testable_and_never_zero(opened: Open) -> None:
     page = opened(text="[Xqzorb] sold the boat to Vrblk.", names="Xqzorb\nVrblk")
@@ -84,29 +97,16 @@ def test_a_name_that_no_answer_holds_is_not_testable_and_never_zero(opened: Open
     assert not any("○ surname not recovered" in caption.value for caption in page.caption)
 
 
-@pytest.mark.slow
-def test_what_was_measured_is_shown(opened: Open) -> None:
-    if not SHIPPED.exists():
-        pytest.skip(f"nothing was measured: no {SHIPPED}")
-    page = opened()
-    sums, unseen = (frame.value for frame in page.dataframe[3:5])
-    rows = load_rows(SHIPPED)
-    assert all("[" in cell and ", n " in cell for cell in sums["guessing, %"])
-    assert all("[" in cell and ", n " in cell for cell in sums["false positives, %"])
-    assert "not independent of each other" in told(page)
-    finding = names()
-    assert plain(finding.title) in [heading.value for heading in page.header]
-    assert all(part in [m.value for m in page.markdown] for part in finding.body.split("\n\n"))
-    assert len(sums) == sum(row["kind"] == "substitution" for row in rows) and len(unseen) >= 1
-
-
-def test_a_cell_shows_its_sentences_with_the_name_put_in(opened: Open) -> None:
+def test_a_cell_shows_its_sentences_with_the_name_put_in_and_nothing_reaches_the_disk(
+    opened: Open, leakscope_home: Path
+) -> None:
     page = opened(text=SENTENCES, names=NAMES)
     page.selectbox(key=names_state.ROW_KEY).set_value(1)
     page.selectbox(key=names_state.COLUMN_KEY).set_value(0).run()
     shown = "\n".join(part.value for part in page.html)
     assert "fined" in shown and "Quell" in shown and "Orrin" not in shown
     assert "**Quell** is not testable by this attack" in told(page)
+    assert [p for p in leakscope_home.rglob("*") if p.is_file()] == []
 
 
 def test_names_in_brackets_and_the_placeholder_are_taken(opened: Open) -> None:
@@ -145,8 +145,3 @@ def test_the_examples_come_back(opened: Open) -> None:
     assert "Clara Weber" in page.text_area(key=names_state.NAMES_KEY).value
     assert "text" not in page.query_params
     assert len(computed(page).dataframe[0].value) == 25
-
-
-def test_nothing_typed_reaches_the_disk(opened: Open, leakscope_home) -> None:
-    opened(text=SENTENCES, names=NAMES)
-    assert [p for p in leakscope_home.rglob("*") if p.is_file()] == []

@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 
 from leakscope.core.audit.personal import report
-from leakscope.core.audit.personal.calibration import CONDITIONS, calibration_lists
 from leakscope.core.audit.personal.confidence import (
     CandidateSpace,
     Confidence,
@@ -20,10 +19,10 @@ from leakscope.core.audit.personal.confidence import (
     log_presence,
     log_share,
 )
-from leakscope.core.audit.personal.confirmation import Question, confirm, rank_of_first
+from leakscope.core.audit.personal.confirmation import Question, confirm
 from leakscope.core.audit.personal.kinds import KINDS, Identifier, draw_candidates
 from leakscope.core.audit.personal.report import Answer, measure_personal_data
-from leakscope.core.audit.personal.synthetic import synthetic_texts
+from leakscope.core.audit.personal.synthetic import CONDITIONS, calibration_lists, synthetic_texts
 from leakscope.core.encoders.transformer import TransformerEncoder
 from leakscope.core.protocols import OnProgress, Vectors, no_progress
 from leakscope.core.results import RecoveredWord, Recovery
@@ -66,11 +65,6 @@ TEXTS = [
 
 def answer_of(*words: str) -> Recovery:
     return Recovery(tuple(RecoveredWord(word, 1.0) for word in words))
-
-
-def test_the_rank_by_hand() -> None:
-    assert rank_of_first(np.array([0.3, 0.1, 0.2, 0.4])) == 3
-    assert rank_of_first(np.array([0.1, 0.1, 0.2])) == 2  # a candidate as near counts as nearer
 
 
 def test_distances_of_nearly_equal_vectors_keep_their_digits() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from audited import write_jsonl
 
 from leakscope.core.attacks.membership.ranking import Ranking
 from leakscope.core.attacks.membership.rates import predictive_value
@@ -209,12 +210,12 @@ def test_members_are_found_and_permuted_ones_are_not(
 ) -> None:
     index, members = index_of(kept), kept[:N]
     found = check_presence(index, members, absent, ENCODER)
-    at = {attack.access: attack.auc for attack in found.comparison.attacks}
+    at = {attack.access: attack.auc for attack in found.attacks}
     for access in (IndexAccess.VECTORS, IndexAccess.SCORES, IndexAccess.ROUNDED):
         assert at[access].value >= 0.99 and at[access].ci95.low > 0.95
     assert at[IndexAccess.IDS].ci95.low > 0.7
-    assert not found.comparison.blind.is_above_chance
-    attack = found.comparison.strongest
+    assert not found.blind.is_above_chance
+    attack = found.strongest
     rate = next(r for r in attack.rates if r.fpr == 0.1)
     told = found.to_dict()["attacks"][0]["tpr_at_fpr"]["0.1"]["ppv"]
     assert told["1:100"]["value"] == pytest.approx(predictive_value(rate.tpr.value, 0.1, 1 / 101))
@@ -222,7 +223,7 @@ def test_members_are_found_and_permuted_ones_are_not(
     monkeypatch.setattr("leakscope.core.audit.presence.blind_baseline", lambda *_, **__: None)
     permuted = [
         check_presence(index, members, absent, ENCODER, access=[IndexAccess.SCORES], seed=seed)
-        .comparison.attacks[0]
+        .attacks[0]
         .permuted.value
         for seed in range(6)
     ]
@@ -230,7 +231,7 @@ def test_members_are_found_and_permuted_ones_are_not(
 
 
 def test_absent_texts_are_not_found(kept: list[str], deleted: list[str], absent: list[str]) -> None:
-    found = check_presence(index_of(kept), deleted, absent, ENCODER).comparison
+    found = check_presence(index_of(kept), deleted, absent, ENCODER)
     for attack in found.attacks:
         assert attack.auc.ci95.low <= 0.5 <= attack.auc.ci95.high
         assert attack.p_crowding > 0.01
@@ -395,7 +396,7 @@ def test_only_a_whole_sample_is_an_index(
     whole: Sample = read_sample(index)
     found = check_presence(whole, deleted, absent, ENCODER, access=[IndexAccess.SCORES])
     direct = check_presence(index, deleted, absent, ENCODER, access=[IndexAccess.SCORES])
-    assert found.comparison.attacks[0].auc == direct.comparison.attacks[0].auc
+    assert found.attacks[0].auc == direct.attacks[0].auc
     with pytest.raises(InvalidInputError, match="whole index"):
         check_presence(read_sample(index, 50), deleted, absent, ENCODER)
 
@@ -413,9 +414,7 @@ def files(
     kept, deleted, absent = (sorted(t, key=len) for t in (kept, deleted, absent))
     rows = kept[:40]
     for name, held in (("gone", rows), ("stays", [*rows[2:], *deleted[:2]])):
-        lines = zip(held, minilm.encode(held).tolist(), strict=True)
-        made = "\n".join(json.dumps({"text": t, "vector": v}) for t, v in lines)
-        (folder / f"{name}.jsonl").write_text(made)
+        write_jsonl(folder / f"{name}.jsonl", held, minilm.encode(held))
     (folder / "deleted.txt").write_text("\n".join(deleted[:12]))
     (folder / "absent.txt").write_text("\n".join(absent[:34]))
     (folder / "present.txt").write_text("\n".join(rows[2:24]))

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from audited import learn_briefly
 
 import leakscope
 from leakscope import audit, evaluate, invert, protect
@@ -42,8 +43,8 @@ def vectors(minilm: TransformerEncoder, texts: list[str]) -> np.ndarray:
 
 @pytest.fixture
 def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have attackers learn a defence from 300 sentences: each test has an empty cache."""
-    monkeypatch.setattr("leakscope.core.defences.adaptive_attack.N_PAIRS", 300)
+    """Have attackers learn a defence from 300 sentences."""
+    learn_briefly(monkeypatch, 300)
 
 
 def test_importing_it_is_fast_and_imports_no_library() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from audited import write_jsonl
 
 from leakscope.core.audit.alignment.simulated import (
     LEAST_SIMULATED_PAIRS,
@@ -36,12 +36,6 @@ def foreign(texts: Sequence[str], width: int = WIDTH) -> Vectors:
 
     rows = [np.sum([of(word) for word in words(text)], axis=0) for text in texts]
     return np.asarray(unit(np.stack(rows)), dtype=np.float32)
-
-
-def stored(path: Path, texts: Sequence[str], vectors: Vectors) -> Path:
-    rows = zip(texts, vectors.tolist(), strict=True)
-    path.write_text("\n".join(json.dumps({"text": t, "vector": v}) for t, v in rows))
-    return path
 
 
 def sentences(n: int, seed: int) -> list[str]:
@@ -117,8 +111,8 @@ def test_an_audit_with_pairs_trains_its_attack_and_recovers_more(
     turned = np.random.default_rng(0).standard_normal((384, 128)) / 128**0.5
     vectors = minilm.encode(texts[:300])
     theirs = (vectors - vectors.mean(axis=0)) @ turned + 0.6 * foreign(texts[:300], 128)
-    source = open_source(str(stored(tmp_path / "read.jsonl", read, theirs[:100])))
-    pairs = open_source(str(stored(tmp_path / "pairs.jsonl", paired, theirs[100:])))
+    source = open_source(str(write_jsonl(tmp_path / "read.jsonl", read, theirs[:100])))
+    pairs = open_source(str(write_jsonl(tmp_path / "pairs.jsonl", paired, theirs[100:])))
     plain = audit(source, AuditSpec(attack="probe_mlc"), pairs=pairs)
     trained = audit(source, AuditSpec(), pairs=pairs)
     assert plain.alignment is not None and trained.alignment is not None

@@ -10,7 +10,6 @@ import numpy as np
 
 from leakscope.core.audit.alignment.anchored import METHOD as ANCHORED
 from leakscope.core.audit.alignment.anchored import fit_anchored, is_rotation
-from leakscope.core.audit.alignment.linear import LinearAlignment
 from leakscope.core.audit.alignment.paired import LEAST_PAIRS, Method, PairedAlignment, fit_paired
 from leakscope.core.audit.alignment.simulated import SimulatedAttack, train_simulated
 from leakscope.core.audit.alignment.unpaired import LEAST_VECTORS, fit_unpaired
@@ -118,10 +117,11 @@ def align_with_pairs(
             f"The vectors of {pairs.label} have {read.vectors.shape[1]} dimensions, the audited "
             f"ones {sample.vectors.shape[1]}. Give pairs of the same encoder."
         )
-    texts = [(read.texts or ())[i] or "" for i in held]
-    known_vectors, theirs = encoder.encode(texts), read.vectors[held]
+    read = read.take(held)
+    texts, theirs = read.known_texts, read.vectors
+    known_vectors = encoder.encode(texts)
     found = fit_paired(known_vectors, theirs, seed=seed)
-    own = [text or "" for text in sample.texts or [""] * len(sample.ids)]
+    own = sample.known_texts
     if is_rotation(known_vectors, theirs) and found.n_pairs < encoder.dimension:
         others = sample if source is None else read_sample(source, MOST_ALIGNED, seed=seed)
         if len(others.vectors) >= LEAST_VECTORS:
@@ -154,7 +154,8 @@ def align_with_pairs(
         f"({cosines})."
     )
     trained: SimulatedAttack | None = None
-    if trains and not _is_close(found):
+    is_close = found.map.method in (Method.PROCRUSTES, ANCHORED) or found.held_out.value >= CLOSE
+    if trains and not is_close:
         rows = list({text: i for i, text in enumerate(texts)}.values())
         trained = train_simulated(
             encoder,
@@ -166,8 +167,9 @@ def align_with_pairs(
     if trained is not None:
         reason += f" The attack was trained on {trained.n_texts:,} simulated vectors."
     used = found.map if trained is None else trained.map
+    left = sample.take(rest)
     return AlignedSample(
-        _map_rows(sample, rest, used),
+        replace(left, vectors=used.apply(left.vectors)),
         Identification(encoder.name, reason),
         used.method,
         n,
@@ -203,12 +205,6 @@ def _choose_map(
     interval = bootstrap_interval(cosines, bounds=(-1.0, 1.0), seed=seed)
     score = Score(float(cosines.mean()), interval, n, plain.held_out.chance)
     return PairedAlignment(found.map, plain.n_pairs, score)
-
-
-def _is_close(found: PairedAlignment) -> bool:
-    """Return whether a map is close enough for the shipped attacks."""
-    rotations = (Method.PROCRUSTES, ANCHORED)
-    return found.map.method in rotations or found.held_out.value >= CLOSE
 
 
 def _corpus_without(
@@ -282,21 +278,10 @@ def align_without_pairs(
         reason = f"No rotation of {encoder.name}'s vectors was found ({figures})."
         return AlignedSample(sample, Identification(None, reason), "unpaired", 0, scaled)
     reason = f"A rotation of {encoder.name}'s vectors was undone without pairs ({figures})."
-    every = list(range(len(sample.ids)))
     return AlignedSample(
-        _map_rows(sample, every, found.map),
+        replace(sample, vectors=found.map.apply(sample.vectors)),
         Identification(encoder.name, reason),
         "unpaired",
         0,
         scaled,
-    )
-
-
-def _map_rows(sample: Sample, rows: Sequence[int], alignment: LinearAlignment) -> Sample:
-    """Return the given rows of a sample, mapped into the known space."""
-    return replace(
-        sample,
-        vectors=alignment.apply(np.ascontiguousarray(sample.vectors[list(rows)])),
-        ids=tuple(sample.ids[i] for i in rows),
-        texts=None if sample.texts is None else tuple(sample.texts[i] for i in rows),
     )

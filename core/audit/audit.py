@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leakscope.core import __version__
 from leakscope.core.attacks.inversion.evaluation import attack_name
+from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
 from leakscope.core.audit.expected import ExpectedF1
 from leakscope.core.audit.identification import (
     LEAST_VECTORS,
@@ -25,14 +25,14 @@ from leakscope.core.audit.leakage import (
     Recovered,
     estimate_leakage,
     mask_word,
-    row_digest,
+    measure_answers,
     same_text,
-    score_leakage,
     strongest_attack,
     usable_rows,
 )
 from leakscope.core.audit.parts import Attacker, AttackerSpec, Spread, answer_in_parts
 from leakscope.core.audit.sources import Batch, Sample, VectorSource, read_sample
+from leakscope.core.audit.sources.protocol import ChangedSource
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.protocols import (
     Encoder,
@@ -162,10 +162,6 @@ class AuditReport:
         """Token-set F1 with its interval and the guessing baseline; None where not measured."""
         return None if self.leakage is None else self.leakage.f1
 
-    def recovered(self, kind: str) -> Recovered | None:
-        """Return the recovered share of `names` or `numbers`; None if not measured."""
-        return None if self.leakage is None else self.leakage.recovered.get(kind)
-
     @property
     def is_estimate(self) -> bool:
         """Whether F1 is an estimate, because no text is known."""
@@ -184,6 +180,7 @@ class AuditReport:
                 "known."
             )
         recall, listed = result.scores.score("recall"), result.vocabulary_coverage
+        title = INVERSION_ATTACKS[self.leakage.attack].title.lower()
         value, interval = recall.parts(0)
         f1_value, f1_interval = f1.parts()
         of_all = ""
@@ -196,7 +193,7 @@ class AuditReport:
             "Of the words in these texts that the attack can name, an attacker who has the vectors "
             f"recovers {value} % (95 % CI {interval}).{of_all} The F1, a score for missed and "
             f"wrong words together, is {f1_value} (95 % CI {f1_interval}; {f1.n:,} vectors, "
-            f"{_title_of(self.leakage.attack)}); guessing reaches {f1.chance:.0f}."
+            f"{title}); guessing reaches {f1.chance:.0f}."
         )
 
     @property
@@ -204,10 +201,13 @@ class AuditReport:
         """The measured F1 of each row by the digest of its name; empty for an estimate."""
         if self.leakage is None or self.is_estimate:
             return {}
-        return {row_digest(row.row): round(row.f1, 4) for row in self.leakage.rows}
+        return self.leakage.f1_by_row
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able report; it holds no text, and masks words unless asked not to."""
+        from leakscope.core.audit.known_defence import describe_defence
+
+        defence = self.spec.defence
         found: dict[str, Any] = {
             "leakscope": __version__,
             "date": self.date,
@@ -223,7 +223,7 @@ class AuditReport:
             "encoder_evidence": self.identification.reason,
             "answer": self.sentence,
             "not_tested": list(self.not_tested),
-            "defence": _describe_optional(self.spec.defence),
+            "defence": None if defence is None else describe_defence(defence),
             "what_if": {name: table.to_dict() for name, table in self.what_if.items()},
             "alignment": None if self.alignment is None else self.alignment.to_dict(),
             "personal_data": None if self.personal is None else self.personal.to_dict(),
@@ -238,15 +238,12 @@ class AuditReport:
         result, f1 = self.leakage.result, self.leakage.f1
         return found | {
             "attacker": self.leakage.attack,
-            "access": _access_of(self.leakage.attack),
+            "access": INVERSION_ATTACKS[self.leakage.attack].access.needs,
             "n": f1.n,
             "is_estimate": self.is_estimate,
             **f1.to_record("token_set_f1"),
             **({} if result is None else _measured_fields(result)),
-            "recovered": {
-                kind: {**part.share.to_dict(), "n_listed": part.n_listed, "n_all": part.n_all}
-                for kind, part in self.leakage.recovered.items()
-            },
+            "recovered": self.leakage.recovered_to_dict(),
             "rows_that_leak_most": [
                 {
                     "row": printable(row.row),
@@ -279,20 +276,6 @@ def _measured_fields(result: EvaluationResult) -> dict[str, Any]:
 def printable(name: str) -> str:
     """Replace the non-printable characters of a row's name."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
-
-
-def _access_of(attack: str) -> str:
-    """Return in words what access an attack needs."""
-    from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
-
-    return INVERSION_ATTACKS[attack].access.needs
-
-
-def _title_of(attack: str) -> str:
-    """Return an attack's title in lower case."""
-    from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
-
-    return INVERSION_ATTACKS[attack].title.lower()
 
 
 def audit(
@@ -354,7 +337,9 @@ def audit(
         from leakscope.core.audit.personal.libraries import check_libraries
 
         check_libraries()
-    numbered = source if texts is None else _WithTexts(source, texts)
+    numbered = source
+    if texts is not None:
+        numbered = ChangedSource(source, partial(_with_texts, texts=texts))
     sample = read_sample(
         numbered, spec.n, seed=spec.seed, on_progress=lambda f, m: on_progress(0.0, m)
     )
@@ -367,45 +352,66 @@ def audit(
     start: OnProgress = lambda f, m: on_progress(0.2 * f, m)  # noqa: E731
     if pairs is not None or like is not None:
         trains = spec.attack is None and folder is None and spread is None
-        aligned, encoder, defence = _align_sample(
-            sample, numbered, spec, pairs, like, trains, on_progress=start
-        )
-        sample, found = aligned.sample, aligned.identification
+        aligned, encoder = _align_sample(sample, numbered, spec, pairs, like, trains, start)
+        sample, found, defence = aligned.sample, aligned.identification, None
     else:
         found, encoder, defence = _find_encoder(sample, spec, start)
     leakage, personal = None, None
     not_tested = ["The encoder is unknown, so nothing was attacked."]
-    answers: list[Recovery] | None = None
+    answers: Sequence[Recovery] | None = None
     if encoder is not None:
         from leakscope.core.audit.comparison import rescale_to_encoder
         from leakscope.core.defences.adaptive_attack import defended_encoder
 
         sample = rescale_to_encoder(sample, defended_encoder(encoder.opened, defence))
         attack = AttackSpec(name=spec.attack or encoder.strongest)
-        work = _AnswerSettings(folder, spread, lambda f, m: on_progress(0.2 + 0.6 * f, m))
+        attacking: OnProgress = lambda f, m: on_progress(0.2 + 0.6 * f, m)  # noqa: E731
+
+        def answer(vectors: Vectors) -> list[Recovery]:
+            """Return the attacker's answers to vectors, in parts."""
+            return answer_in_parts(
+                attacker, vectors, folder=folder, spread=spread, on_progress=attacking
+            )
+
         if defence is not None:
             from leakscope.core.audit.known_defence import measure_leakage_known
 
-            leakage, attacker = measure_leakage_known(
+            leakage, strongest = measure_leakage_known(
                 sample,
                 encoder.opened,
                 defence,
                 attack,
                 name=source.label,
                 seed=sample.seed,
-                on_progress=work.on_progress,
+                on_progress=attacking,
             )
-            not_tested = [f"Attackers other than {attacker} who also know the defence."]
+            not_tested = [f"Attackers other than {strongest} who also know the defence."]
         elif aligned is not None and not usable_rows(sample.texts):
             not_tested = [
                 "No texts are known, and no estimate was calibrated for aligned vectors. Give the "
                 "texts with --texts."
             ]
         elif usable_rows(sample.texts):
-            leakage, answers = _measured_leakage(sample, encoder, attack, work, source.label)
+            attacker = encoder.make_attacker(attack)
+            leakage, answers = measure_answers(
+                sample, attacker.encoder, attacker.attack, answer, name=source.label
+            )
             not_tested = []
+        elif (line := ExpectedF1.for_attack(attack.name, encoder.opened)) is None:
+            not_tested = [
+                "No texts are known, and no estimate was calibrated for the attack "
+                f"{attack.name} on {encoder.opened.name}. Give the texts with --texts."
+            ]
         else:
-            leakage, not_tested = _expected_leakage(sample, encoder, attack, work)
+            attacker = encoder.make_attacker(attack)
+            leakage = estimate_leakage(sample, answer(sample.vectors), line)
+            not_tested = [
+                "The words themselves: no text is known to compare them with."
+                if leakage
+                else "No texts are known, and the attack's answers differ from those that the "
+                "estimate was calibrated on. The vectors may be defended, or the texts of another "
+                "kind. Give the texts with --texts."
+            ]
         if leakage is not None and leakage.result is not None:
             not_tested += _untested_words(leakage.result, leakage.recovered)
         if aligned is not None:
@@ -427,17 +433,18 @@ def audit(
     elif spec.what_if and encoder is not None and not usable_rows(sample.texts):
         not_tested.append("What if: no text is known.")
     elif spec.what_if and encoder is not None:
-        from leakscope.core.audit.what_if import Rows, compare_all
+        from leakscope.core.audit.what_if import compare_all
 
-        rows = Rows(
-            sample=sample,
-            encoder=encoder.opened,
+        tables = compare_all(
+            spec.what_if,
+            sample,
+            encoder.opened,
+            spec.remedies,
             attack=spec.attack,
-            defences=spec.remedies,
             seed=spec.seed,
             name=source.label,
+            on_progress=lambda f, m: on_progress(0.9 + 0.1 * f, m),
         )
-        tables = compare_all(spec.what_if, rows, lambda f, m: on_progress(0.9 + 0.1 * f, m))
     if leakage is not None:
         not_tested += _untested_rows(sample)
         if found.is_changed:
@@ -462,9 +469,8 @@ def _align_sample(
     pairs: VectorSource | None,
     like: Sequence[str] | None,
     trains: bool,
-    *,
     on_progress: OnProgress,
-) -> tuple[AlignedSample, _NamedEncoder | None, None]:
+) -> tuple[AlignedSample, _NamedEncoder | None]:
     """Map the sample into the space of the named encoder, or of the bundled one."""
     from leakscope.core.audit.aligned import align_with_pairs, align_without_pairs
     from leakscope.core.encoders import load_encoder
@@ -488,54 +494,7 @@ def _align_sample(
             sample, source, like or (), encoder, seed=spec.seed, on_progress=on_progress
         )
     is_known = found.identification.encoder is not None
-    return found, _NamedEncoder(name, encoder, found.attack) if is_known else None, None
-
-
-@dataclass(frozen=True)
-class _AnswerSettings:
-    """How answers are computed: cache folder, distribution, and progress callback."""
-
-    folder: Path | None
-    spread: Spread | None
-    on_progress: OnProgress
-
-    def answers(self, attacker: Attacker, vectors: Vectors) -> list[Recovery]:
-        """Return an attacker's answers to vectors."""
-        return answer_in_parts(
-            attacker,
-            vectors,
-            folder=self.folder,
-            spread=self.spread,
-            on_progress=self.on_progress,
-        )
-
-
-def _describe_optional(defence: DefenceSpec | None) -> str | None:
-    """Describe a defence, or return None if there is none."""
-    from leakscope.core.audit.known_defence import describe_defence
-
-    return None if defence is None else describe_defence(defence)
-
-
-def _measured_leakage(
-    sample: Sample, encoder: _NamedEncoder, attack: AttackSpec, work: _AnswerSettings, name: str
-) -> tuple[Leakage, list[Recovery]]:
-    """Attack and score the rows with known texts; return also the answers."""
-    held = usable_rows(sample.texts)
-    texts = {sample.ids[i]: (sample.texts or ())[i] or "" for i in held}
-    attacker = encoder.make_attacker(attack)
-    start = time.perf_counter()
-    answers = work.answers(attacker, sample.vectors[held])
-    found = score_leakage(
-        attacker.attack,
-        attacker.encoder,
-        texts,
-        answers,
-        seconds=time.perf_counter() - start,
-        seed=sample.seed,
-        name=name,
-    )
-    return found, answers
+    return found, _NamedEncoder(name, encoder, found.attack) if is_known else None
 
 
 def _personal_data(
@@ -550,10 +509,10 @@ def _personal_data(
     from leakscope.core.audit.personal.report import measure_personal_data
     from leakscope.core.defences.adaptive_attack import deterministic_part
 
-    held = usable_rows(sample.texts)
+    known = sample.take(usable_rows(sample.texts))
     found = measure_personal_data(
-        [(sample.texts or ())[i] or "" for i in held],
-        sample.vectors[held],
+        known.known_texts,
+        known.vectors,
         encoder if defence is None else deterministic_part(encoder, defence),
         answers,
         n_candidates=spec.n_candidates,
@@ -561,9 +520,7 @@ def _personal_data(
         seed=spec.seed,
         on_progress=on_progress,
     )
-    named = [
-        replace(each, row_name=printable(sample.ids[held[each.row]])) for each in found.findings
-    ]
+    named = (replace(each, row_name=printable(known.ids[each.row])) for each in found.findings)
     return replace(found, findings=tuple(named))
 
 
@@ -590,10 +547,10 @@ class _NamedEncoder:
 
     def make_attacker(self, attack: AttackSpec) -> Attacker:
         """Build an attacker on this encoder from an attack's spec."""
+        spec = AttackerSpec(attack, EncoderSpec(name=self.name))
         if self.trained is not None:
-            spec = AttackerSpec(attack, EncoderSpec(name=self.name))
             return Attacker(spec, self.trained, self.opened)
-        return Attacker.opened(AttackerSpec(attack, EncoderSpec(name=self.name)), self.opened)
+        return Attacker.opened(spec, self.opened)
 
 
 def _find_encoder(
@@ -604,66 +561,37 @@ def _find_encoder(
 
     names = [spec.encoder] if spec.encoder else list(dict.fromkeys(("minilm", *spec.candidates)))
     opened = {name: load_encoder(EncoderSpec(name=name)) for name in names}
-    known = usable_rows(sample.texts)
+    known = sample.take(usable_rows(sample.texts))
+    few = known.take(range(0, len(known.ids), max(1, len(known.ids) // N_CHECKED_TEXTS)))
     if spec.defence is not None:
-        return _check_defence(
-            _NamedEncoder(names[0], opened[names[0]]), sample, spec.defence, on_progress
-        )
-    if known:
-        every = [(sample.texts or ())[i] or "" for i in known]
-        spread = range(0, len(known), max(1, len(known) // N_CHECKED_TEXTS))
-        few = [every[i] for i in spread], sample.vectors[[known[i] for i in spread]]
-        cosines = {name: median_cosine(encoder, *few) for name, encoder in opened.items()}
-        best = max(opened, key=lambda name: cosines[name])
-        found = agreement_with_texts(opened[best], every, sample.vectors[known], on_progress)
+        encoder = _NamedEncoder(names[0], opened[names[0]])
+        return _check_defence(encoder, few, spec.defence, on_progress)
+    if known.ids:
+        best = names[0]
+        if len(opened) > 1:
+            best = max(opened, key=lambda n: median_cosine(opened[n], few.known_texts, few.vectors))
+        found = agreement_with_texts(opened[best], known.known_texts, known.vectors, on_progress)
         return found, None if found.encoder is None else _NamedEncoder(best, opened[best]), None
     found, name = identify_among(sample.vectors, opened, seed=spec.seed, on_progress=on_progress)
     return found, None if name is None else _NamedEncoder(name, opened[name]), None
 
 
 def _check_defence(
-    encoder: _NamedEncoder, sample: Sample, defence: DefenceSpec, on_progress: OnProgress
+    encoder: _NamedEncoder, few: Sample, defence: DefenceSpec, on_progress: OnProgress
 ) -> tuple[Identification, _NamedEncoder | None, DefenceSpec | None]:
     """Check that the vectors are behind the named defence; the defence is None if it is off."""
     from leakscope.core.audit.known_defence import agreement_with_defence
 
-    known = usable_rows(sample.texts)
-    if not known:
+    if not few.ids:
         raise InvalidInputError(
             "A defence can only be checked against the texts. Give them with --texts."
         )
-    spread = [known[i] for i in range(0, len(known), max(1, len(known) // N_CHECKED_TEXTS))]
-    texts = [(sample.texts or ())[i] or "" for i in spread]
     found = agreement_with_defence(
-        encoder.opened, defence, texts, sample.vectors[spread], on_progress
+        encoder.opened, defence, few.known_texts, few.vectors, on_progress
     )
     if found.identification.encoder is None:
         return found.identification, None, None
     return found.identification, encoder, None if found.is_undefended else defence
-
-
-def _expected_leakage(
-    sample: Sample, encoder: _NamedEncoder, attack: AttackSpec, work: _AnswerSettings
-) -> tuple[Leakage | None, list[str]]:
-    """Estimate the leakage of a sample without texts, with what the estimate leaves out."""
-    from leakscope.core.attacks.inversion.shipped import shipped_digest
-
-    line = ExpectedF1.load()
-    digest = shipped_digest(encoder.opened, attack.name)
-    if attack.name != line.attack or digest != line.attack_sha256:
-        return None, [
-            f"No texts are known, and no estimate was calibrated for the attack {attack.name} on "
-            f"{encoder.opened.name}. Give the texts with --texts."
-        ]
-    answers = work.answers(encoder.make_attacker(attack), sample.vectors)
-    expected = estimate_leakage(sample, answers, line)
-    if expected is None:
-        return None, [
-            "No texts are known, and the attack's answers differ from those that the estimate was "
-            "calibrated on. The vectors may be defended, or the texts of another kind. Give the "
-            "texts with --texts."
-        ]
-    return expected, ["The words themselves: no text is known to compare them with."]
 
 
 def _untested_words(result: EvaluationResult, recovered: Mapping[str, Recovered]) -> list[str]:
@@ -699,23 +627,11 @@ def _untested_rows(sample: Sample) -> list[str]:
     return found
 
 
-class _WithTexts:
-    """Add separately given texts to a source, one per row."""
-
-    def __init__(self, source: VectorSource, texts: Sequence[str]) -> None:
-        self.label, self._source, self._texts = source.label, source, texts
-
-    @contextmanager
-    def opened(self) -> Iterator[Iterator[Batch]]:
-        """Yield the batches with their texts."""
-        with self._source.opened() as batches:
-            yield self._with_texts(batches)
-
-    def _with_texts(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """Yield each batch with its slice of the texts."""
-        start = 0
-        for batch in batches:
-            part: list[str | None] = [*self._texts[start : start + len(batch.ids)]]
-            part += [None] * (len(batch.ids) - len(part))
-            start += len(batch.ids)
-            yield Batch(batch.vectors, batch.ids, part)
+def _with_texts(batches: Iterator[Batch], *, texts: Sequence[str]) -> Iterator[Batch]:
+    """Yield each batch with its slice of separately given texts, one per row."""
+    start = 0
+    for batch in batches:
+        part: list[str | None] = [*texts[start : start + len(batch.ids)]]
+        part += [None] * (len(batch.ids) - len(part))
+        start += len(batch.ids)
+        yield Batch(batch.vectors, batch.ids, part)

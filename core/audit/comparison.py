@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -100,7 +101,8 @@ def f1_change(before: Leakage, after: Leakage, sample: Sample, *, seed: int = 0)
     new = {row.row: row.f1 for row in after.rows}
     rows = [(i, name) for i, name in enumerate(sample.ids) if name in old and name in new]
     differences = 100 * np.array([new[name] - old[name] for _, name in rows])
-    units = units_of([(sample.texts or ())[i] or "" for i, _ in rows])
+    texts = sample.known_texts
+    units = units_of([texts[i] for i, _ in rows])
     interval = bootstrap_interval(differences, groups=units, bounds=(-100.0, 100.0), seed=seed)
     return Score(float(differences.mean()), interval, len(set(units)), 0.0)
 
@@ -143,13 +145,6 @@ def attacked_rows(sample: Sample, n: int, seed: int) -> list[int]:
     return sorted(known[i] for i in drawn)
 
 
-def subsample(sample: Sample, rows: Sequence[int]) -> Sample:
-    """Return a sample of the given rows."""
-    texts = None if sample.texts is None else tuple(sample.texts[i] for i in rows)
-    ids = tuple(sample.ids[i] for i in rows)
-    return replace(sample, vectors=sample.vectors[list(rows)], ids=ids, texts=texts)
-
-
 N_SCALED = 50
 """Texts that are encoded to learn the scale of an encoder's vectors."""
 
@@ -167,7 +162,7 @@ def rescale_to_encoder(sample: Sample, encoder: Encoder) -> Sample:
         Behind the defence, if there is one: its noise has the encoder's scale.
     """
     held = usable_rows(sample.texts)[:N_SCALED]
-    texts = [(sample.texts or ())[i] or "" for i in held] or bundled_sentences()[:N_SCALED]
+    texts = sample.take(held).known_texts or bundled_sentences()[:N_SCALED]
     made = encoder.encode(texts)
     is_unit = bool(np.allclose(np.linalg.norm(made, axis=1), 1, atol=1e-3))
     if not held and not is_unit:
@@ -179,10 +174,30 @@ def rescale_to_encoder(sample: Sample, encoder: Encoder) -> Sample:
     return replace(sample, vectors=(sample.vectors * factor).astype(np.float32))
 
 
+def fields_to_dict(record: Any, **names: str) -> dict[str, Any]:
+    """Return the fields of a dataclass as JSON, some of them under other names.
+
+    Examples
+    --------
+    >>> fields_to_dict(Score(0.5, n=3), n="size")["size"]
+    3
+    """
+    found = {}
+    for each in fields(record):
+        value = getattr(record, each.name)
+        if isinstance(value, tuple):
+            value = [part.to_dict() if hasattr(part, "to_dict") else part for part in value]
+        found[names.get(each.name, each.name)] = (
+            value.to_dict() if isinstance(value, Score) else value
+        )
+    return found
+
+
 def report_at_fraction(on_progress: OnProgress, fraction: float) -> OnProgress:
     """Return a progress callback that reports messages at a fixed fraction."""
 
     def report(_: float, message: str) -> None:
+        """Report a message at the fixed fraction."""
         on_progress(fraction, message)
 
     return report

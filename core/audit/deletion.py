@@ -21,7 +21,7 @@ from leakscope.core.audit.presence import (
     Comparison,
     IndexAccess,
     Nearest,
-    compare_with_references,
+    check_presence,
 )
 from leakscope.core.audit.sources import Sample, VectorSource
 from leakscope.core.errors import InvalidInputError
@@ -112,10 +112,7 @@ class DeletionReport:
                 "answer": self.sentence,
                 "outcome": self.outcome.value,
                 "limit": self.limit,
-                "checks": [
-                    {"name": c.name, "outcome": c.outcome.value, "message": c.message}
-                    for c in self.checks
-                ],
+                "checks": [check.to_dict() for check in self.checks],
                 "rows_that_stay": [found.to_dict() for found in self.remaining],
             }
             | self.comparison.to_dict(n_shown)
@@ -164,7 +161,7 @@ def check_deletion(
         As `leakscope.core.audit.presence.check_presence`.
     """
     n_needed = texts_needed(limit)
-    comparison = compare_with_references(
+    comparison = check_presence(
         source,
         deleted,
         references,

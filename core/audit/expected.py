@@ -17,7 +17,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from leakscope.core.assets import ASSETS
+from leakscope.core.attacks.inversion.shipped import shipped_digest
 from leakscope.core.errors import ArtifactError
+from leakscope.core.protocols import Encoder
 from leakscope.core.results import Interval, Recovery, Score
 from leakscope.core.storage.artifacts import UNFIT, read_json
 
@@ -80,6 +82,13 @@ class ExpectedF1:
             raise ArtifactError(
                 f"{path} does not contain the F1 of corpora. Restore it."
             ) from error
+
+    @classmethod
+    def for_attack(cls, attack: str, encoder: Encoder) -> Self | None:
+        """Return the shipped line if it was fitted on this attack with its weights, else None."""
+        line = cls.load()
+        is_of_it = attack == line.attack and shipped_digest(encoder, attack) == line.attack_sha256
+        return line if is_of_it else None
 
     @classmethod
     def of_rows(cls, attack: str, digest: str, rows: Sequence[Mapping[str, Any]]) -> Self:

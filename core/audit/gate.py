@@ -44,6 +44,10 @@ class Check:
     outcome: Outcome
     message: str
 
+    def to_dict(self) -> dict[str, str]:
+        """Return the JSON-able form."""
+        return {"name": self.name, "outcome": self.outcome.value, "message": self.message}
+
 
 def check_limit(
     name: str, measured: Score | None, limit: float, what: str, *, is_estimate: bool = False
@@ -109,6 +113,27 @@ def check_share(kind: str, part: Recovered | None, limit: float) -> Check:
     if 2 * part.n_listed < part.n_all:
         return not_passed(check, f"Most {kind} are not in the vocabulary: untested.")
     return check
+
+
+def check_words(
+    f1: Score | None,
+    recovered: Mapping[str, Recovered],
+    limits: Mapping[str, float],
+    *,
+    is_estimate: bool = False,
+) -> list[Check]:
+    """Check F1 and the recovered shares of names and numbers against the limits that were set.
+
+    Parameters
+    ----------
+    limits : mapping of str to float
+        By `f1`, `names` and `numbers`, in per cent.
+    """
+    checks = []
+    if "f1" in limits:
+        checks.append(check_limit("max-f1", f1, limits["f1"], "F1", is_estimate=is_estimate))
+    kinds = [kind for kind in ("names", "numbers") if kind in limits]
+    return checks + [check_share(kind, recovered.get(kind), limits[kind]) for kind in kinds]
 
 
 UNKNOWN_CHANGE = "The attack does not know how the vectors were changed, so no check passes."

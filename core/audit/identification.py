@@ -345,14 +345,10 @@ def agreement_with_texts(
             "Another encoder made them, they were changed, or the texts belong to other rows.",
             is_certain=True,
         )
+    title = f" ({ENCODERS[encoder.name].title})" if encoder.name in ENCODERS else ""
     return Identification(
         encoder.name,
-        f"These vectors come from {_describe_encoder(encoder.name)}: the {n}, encoded again, give "
-        f"the same vectors (median cosine {middle:.3f}; 1 means identical).",
+        f"These vectors come from {encoder.name}{title}: the {n}, encoded again, give the same "
+        f"vectors (median cosine {middle:.3f}; 1 means identical).",
         is_certain=True,
     )
-
-
-def _describe_encoder(name: str) -> str:
-    """Return an encoder's name, with its title if it is registered."""
-    return f"{name} ({ENCODERS[name].title})" if name in ENCODERS else name

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from leakscope.core.audit.audit import AuditSpec, audit
-from leakscope.core.audit.sources import Batch, VectorSource, open_source, upload_source
-from leakscope.core.audit.sources.protocol import refusal
+from leakscope.core.audit.sources import Batch, open_source, upload_source
+from leakscope.core.audit.sources.protocol import ChangedSource, refusal
 from leakscope.core.corpora.files import read_texts
 from leakscope.core.corpora.readers.memory_file import MemoryFile
 from leakscope.core.corpora.readers.tables import table_format
@@ -46,7 +46,8 @@ def run_audit(
     else:
         if table_format(source):
             check_upload(source)
-        opened = _SizeLimitedSource(upload_source(source, collection))
+        upload = upload_source(source, collection)
+        opened = ChangedSource(upload, partial(_limit_size, label=upload.label))
     found = None
     if texts is not None:
         check_upload(texts)
@@ -69,27 +70,15 @@ def run_audit(
     }
 
 
-class _SizeLimitedSource:
-    """Wrap a source so that reading stops once its vectors exceed the upload limit."""
-
-    def __init__(self, source: VectorSource) -> None:
-        self.label, self._source = source.label, source
-
-    @contextmanager
-    def opened(self) -> Iterator[Iterator[Batch]]:
-        """Yield an iterator over the batches, which stops at the size limit."""
-        with self._source.opened() as batches:
-            yield self._limited(batches)
-
-    def _limited(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """Yield batches while their total size is within the limit."""
-        n_bytes = 0
-        for batch in batches:
-            n_bytes += batch.vectors.nbytes
-            if n_bytes > MAX_UNPACKED_BYTES:
-                raise refusal(
-                    self.label,
-                    f"unpacks to more than {MAX_UNPACKED_BYTES / 1e9:g} GB of vectors, the limit "
-                    "for pages. Upload a part, or use the command `audit`.",
-                )
-            yield batch
+def _limit_size(batches: Iterator[Batch], *, label: str) -> Iterator[Batch]:
+    """Yield batches while their total size is within the limit of uploads."""
+    n_bytes = 0
+    for batch in batches:
+        n_bytes += batch.vectors.nbytes
+        if n_bytes > MAX_UNPACKED_BYTES:
+            raise refusal(
+                label,
+                f"unpacks to more than {MAX_UNPACKED_BYTES / 1e9:g} GB of vectors, the limit for "
+                "pages. Upload a part, or use the command `audit`.",
+            )
+        yield batch

@@ -23,6 +23,7 @@ from leakscope.core.audit.sources import Sample
 from leakscope.core.defences.adaptive_attack import (
     N_COPIES,
     N_TAUGHT,
+    KnownVectors,
     adapt_to_defence,
     defended_encoder,
     finetune_behind,
@@ -106,7 +107,10 @@ def agreement_with_defence(
         )
     behind = f"{encoder.name} behind {describe_defence(defence)}"
     n_draws = N_DRAWS if entry_of(defence.name).draws_noise else 1
-    changed = defended_encoder(encoder, defence)
+    base: Encoder = encoder
+    if not entry_of(defence.name).needs_white_box:  # of vectors alone: the texts are encoded once
+        base = KnownVectors(encoder, known, encoder.encode(known, on_progress))
+    changed = defended_encoder(base, defence)
     draws = [unit(changed.encode(known, on_progress).astype(np.float64)) for _ in range(n_draws)]
     by_pair = np.array([(one * other).sum(axis=1) for one, other in combinations(draws, 2)])
     pairs = np.median(by_pair, axis=1) if len(by_pair) else np.ones(1)
@@ -117,65 +121,53 @@ def agreement_with_defence(
     cosine, n_other = float("nan"), 0
     if changed.dimension == vectors.shape[1]:
         stored = unit(vectors.astype(np.float64))
-        cosine = float(np.mean([_median_cosine(stored, draw) for draw in draws]))
-        by_text = np.mean([(stored * draw).sum(axis=1) for draw in draws], axis=0)
-        n_other = int((by_text < RELATED * low).sum())
+        by_draw = np.array([(stored * draw).sum(axis=1) for draw in draws])
+        cosine = float(np.median(by_draw, axis=1).mean())
+        n_other = int((by_draw.mean(axis=0) < RELATED * low).sum())
     n = f"{len(known):,} known text{'s' if len(known) > 1 else ''}"
-    cosines = f"median cosine {cosine:.3f}, expected {_format_range(low, high)}"
+    expected = f"{low:.3f}" if low == high else f"{low:.3f} to {high:.3f}"
+    cosines = f"median cosine {cosine:.3f}, expected {expected}"
     is_weak = low < LEAST_COSINE  # what is left of a text is within chance
     is_alike = cosine >= SAME * low - chance - LEAST_COSINE * is_weak
-    own = median_cosine(encoder, known, vectors)
-    if own >= SAME and own > SAME * high:  # else the defence changes hardly anything
+    own = median_cosine(base, known, vectors)
+    # Else the defence changes hardly anything.
+    is_undefended = own >= SAME and own > SAME * high
+    if is_undefended:
         reason = (
             f"The defence is off: {encoder.name} makes the same vectors of {n} without it (median "
             f"cosine {own:.3f})."
         )
         found = Identification(encoder.name, reason, is_certain=True)
-        return DefenceAgreement(found, is_undefended=True, cosine=cosine, expected=(low, high))
-    if is_alike and n_other > MOST_OTHERS * len(known) and not is_weak:
-        found = Identification(
-            None,
+    elif is_alike and n_other > MOST_OTHERS * len(known) and not is_weak:
+        reason = (
             f"{n_other:,} of {n} do not match their vectors behind {behind}. The texts belong to "
-            "other rows.",
-            is_certain=True,
+            "other rows."
         )
-        return DefenceAgreement(found, is_undefended=False, cosine=cosine, expected=(low, high))
-    if is_alike and cosine <= high / SAME + chance + LEAST_COSINE * is_weak:
+        found = Identification(None, reason, is_certain=True)
+    elif is_alike and cosine <= high / SAME + chance + LEAST_COSINE * is_weak:
         reason = f"These vectors match those that {behind} makes of {n} ({cosines})."
         if is_weak:
             reason = f"{behind} changes the vectors of {n} too much for a comparison ({cosines})."
         found = Identification(encoder.name, reason, is_certain=not is_weak, is_changed=is_weak)
-        return DefenceAgreement(found, is_undefended=False, cosine=cosine, expected=(low, high))
-    if is_alike:
+    elif is_alike:
         reason = (
             f"These vectors match {n} better than {behind} allows ({cosines}): the defence is "
             "weaker than its settings state."
         )
         found = Identification(encoder.name, reason, is_changed=True)
     elif changed.dimension != vectors.shape[1]:
-        found = Identification(
-            None,
+        reason = (
             f"{behind} makes vectors of {changed.dimension} dimensions, but these have "
-            f"{vectors.shape[1]}.",
+            f"{vectors.shape[1]}."
         )
+        found = Identification(None, reason)
     else:
-        found = Identification(
-            None,
+        reason = (
             f"These vectors do not match those that {behind} makes of {n} ({cosines}). Another "
-            "defence or encoder made them, or the texts belong to other rows.",
-            is_certain=True,
+            "defence or encoder made them, or the texts belong to other rows."
         )
-    return DefenceAgreement(found, is_undefended=False, cosine=cosine, expected=(low, high))
-
-
-def _median_cosine(one: np.ndarray, other: np.ndarray) -> float:
-    """Return the median cosine of the unit rows of two arrays."""
-    return float(np.median((one * other).sum(axis=1)))
-
-
-def _format_range(low: float, high: float) -> str:
-    """Format a range of cosines with three decimals."""
-    return f"{low:.3f}" if low == high else f"{low:.3f} to {high:.3f}"
+        found = Identification(None, reason, is_certain=True)
+    return DefenceAgreement(found, is_undefended, cosine, (low, high))
 
 
 def describe_defence(defence: DefenceSpec) -> str:

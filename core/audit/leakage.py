@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from leakscope.core.attacks.inversion.evaluation import attack_vocabulary, restrict, score_answers
 from leakscope.core.audit.expected import ExpectedF1, own_expectation
@@ -18,7 +20,7 @@ from leakscope.core.encoders.white_box import parts_read
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.intervals import clopper_pearson, ratio_interval
 from leakscope.core.metrics import token_set_scores
-from leakscope.core.protocols import Encoder, InversionAttack, OnProgress, no_progress
+from leakscope.core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
 from leakscope.core.results import EvaluationResult, Interval, Recovery, Score
 from leakscope.core.text import Vocabulary, check_text, revealing_words, word_set, words_with_digits
 from leakscope.core.units import units_of
@@ -108,36 +110,17 @@ class Leakage:
     rows: tuple[RowLeak, ...]
     recovered: Mapping[str, Recovered]
 
+    @property
+    def f1_by_row(self) -> dict[str, float]:
+        """The F1 of each row in [0, 1], by the digest of its name."""
+        return {row_digest(row.row): round(row.f1, 4) for row in self.rows}
 
-def attack_and_estimate(
-    sample: Sample,
-    encoder: Encoder,
-    attack: InversionAttack,
-    line: ExpectedF1,
-    *,
-    on_progress: OnProgress = no_progress,
-) -> Leakage | None:
-    """Attack a sample without texts and estimate the attack's F1.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        The one that made the vectors.
-    attack : InversionAttack
-        The one that `line` was measured with.
-    line : ExpectedF1
-
-    Returns
-    -------
-    Leakage or None
-        None where the answers are unlike those to the corpora of the line.
-
-    Raises
-    ------
-    InvalidInputError
-        Fewer than 2 rows, too few for an interval.
-    """
-    return estimate_leakage(sample, attack.invert(encoder, sample.vectors, on_progress), line)
+    def recovered_to_dict(self) -> dict[str, dict[str, Any]]:
+        """Return the shares of names and numbers as JSON, with the number of words."""
+        return {
+            kind: {**part.share.to_dict(), "n_listed": part.n_listed, "n_all": part.n_all}
+            for kind, part in self.recovered.items()
+        }
 
 
 def estimate_leakage(
@@ -152,7 +135,8 @@ def estimate_leakage(
         RowLeak(row, own_expectation(answer), tuple(word.word for word in answer.words), None)
         for row, answer in zip(sample.ids, answers, strict=True)
     ]
-    return Leakage(line.attack, line.predict(answers), None, _sort_by_f1(rows), {})
+    rows.sort(key=lambda row: -row.f1)
+    return Leakage(line.attack, line.predict(answers), None, tuple(rows), {})
 
 
 def measure_leakage(
@@ -179,21 +163,42 @@ def measure_leakage(
     InvalidInputError
         No row has a text with a word to find.
     """
-    texts = sample.texts or ()
-    held = usable_rows(texts)
-    if not held:
+    return measure_answers(
+        sample,
+        encoder,
+        attack,
+        lambda vectors: attack.invert(encoder, vectors, on_progress),
+        name=name,
+    )[0]
+
+
+def measure_answers(
+    sample: Sample,
+    encoder: Encoder,
+    attack: InversionAttack,
+    invert: Callable[[Vectors], Sequence[Recovery]],
+    *,
+    name: str,
+) -> tuple[Leakage, Sequence[Recovery]]:
+    """Score the answers of `invert` to the rows with known texts; return the answers too.
+
+    The parameters are those of `measure_leakage`.
+    """
+    known = sample.take(usable_rows(sample.texts))
+    if not known.ids:
         raise InvalidInputError(f"{name}: no row has a text to compare the answers with.")
     start = time.perf_counter()
-    answers = attack.invert(encoder, sample.vectors[held], on_progress)
-    return score_leakage(
+    answers = invert(known.vectors)
+    found = score_leakage(
         attack,
         encoder,
-        {sample.ids[i]: texts[i] or "" for i in held},
+        dict(zip(known.ids, known.known_texts, strict=True)),
         answers,
         seconds=time.perf_counter() - start,
         seed=sample.seed,
         name=name,
     )
+    return found, answers
 
 
 def score_leakage(
@@ -257,18 +262,13 @@ def score_leakage(
 
 def usable_rows(texts: Sequence[str | None] | None) -> list[int]:
     """Return the indices of the texts that exist and can be encoded."""
-    return [i for i, text in enumerate(texts or ()) if _is_usable(text)]
-
-
-def _is_usable(text: str | None) -> bool:
-    """Return whether a text exists and can be encoded."""
-    if text is None:
-        return False
-    try:
-        check_text(text)
-    except InvalidInputError:
-        return False
-    return True
+    found = []
+    for i, text in enumerate(texts or ()):
+        if text is not None:
+            with suppress(InvalidInputError):
+                check_text(text)
+                found.append(i)
+    return found
 
 
 def _leaks_by_row(
@@ -289,11 +289,6 @@ def _leaks_by_row(
         _, _, f1 = token_set_scores(target, words)
         hits = tuple(found.word for found in answer.words if found.word in target)
         rows.append(RowLeak(row, f1, hits, len(target), unit))
-    return _sort_by_f1(rows)
-
-
-def _sort_by_f1(rows: Sequence[RowLeak]) -> tuple[RowLeak, ...]:
-    """Return the leaks of rows sorted by descending F1."""
     return tuple(sorted(rows, key=lambda row: -row.f1))
 
 
@@ -313,28 +308,17 @@ def _recovered_by_kind(
     found = {}
     for kind, words in (("names", names), ("numbers", numbers)):
         sought = [mine & target for mine, target in zip(words, targets, strict=True)]
-        found[kind] = Recovered(
-            _named_share(texts, sought, named, seed), sum(map(len, sought)), sum(map(len, words))
-        )
+        hits = [len(a & b) for a, b in zip(sought, named, strict=True)]
+        over = [len(each) for each in sought]
+        share = share_found(texts, hits, over, float("nan"), seed)
+        found[kind] = Recovered(share, sum(over), sum(map(len, words)))
     return found
-
-
-def _named_share(
-    texts: Sequence[str],
-    sought: Sequence[AbstractSet[str]],
-    named: Sequence[AbstractSet[str]],
-    seed: int,
-) -> Score:
-    """Return the percentage of sought words that the attack answered."""
-    over = np.array([len(words) for words in sought], dtype=np.float64)
-    hits = np.array([len(a & b) for a, b in zip(sought, named, strict=True)], dtype=np.float64)
-    return share_found(texts, hits, over, float("nan"), seed)
 
 
 def share_found(
     texts: Sequence[str],
-    hits: NDArray[np.float64],
-    sought: NDArray[np.float64],
+    hits: ArrayLike,
+    sought: ArrayLike,
     chance: float,
     seed: int,
 ) -> Score:
@@ -343,13 +327,14 @@ def share_found(
     Parameters
     ----------
     texts : sequence of n str
-    hits, sought : ndarray of float64, shape (n,)
+    hits, sought : sequence of n numbers
         Words of each text that were found, and that were to be found.
     chance : float
         The share that guessing finds, in [0, 1].
     seed : int
         Of the bootstrap.
     """
+    hits, sought = np.asarray(hits, np.float64), np.asarray(sought, np.float64)
     held = np.flatnonzero(sought).tolist()
     if not held:
         return Score(float("nan"))

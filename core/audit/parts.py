@@ -141,13 +141,16 @@ def answer_in_parts(
     missing = [(i, part) for i, part in enumerate(parts) if kept[i] is None]
 
     def n_done() -> int:
+        """Return the number of vectors that are answered."""
         return sum(len(answers) for answers in kept if answers)
 
     def here() -> Iterator[Answered]:
+        """Attack the missing parts in this process, and yield each with its number."""
         for i, part in missing:
             start, size = n_done() / len(vectors), len(part) / len(vectors)
 
             def show(f: float, message: str, start: float = start, size: float = size) -> None:
+                """Report the progress of a part as progress of the whole."""
                 on_progress(start + size * f, message)
 
             yield i, attacker.attack.invert(attacker.encoder, part, show)

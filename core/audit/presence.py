@@ -305,6 +305,7 @@ def presence_features(
     n = int(queries.owners.max()) + 1
 
     def mean_of(values: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return each text's mean value over its chosen queries."""
         owners = queries.owners[chosen]
         sums = np.bincount(owners, values[chosen], minlength=n)
         mean: NDArray[np.float64] = sums / np.bincount(owners, minlength=n)
@@ -386,13 +387,7 @@ class Nearest:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form."""
-        return {
-            "text": self.text,
-            "p_value": self.p_value,
-            "row": printable(self.row),
-            "cosine": self.cosine,
-            "is_same": self.is_same,
-        }
+        return asdict(self) | {"row": printable(self.row)}
 
 
 @dataclass(frozen=True)
@@ -558,106 +553,41 @@ class Comparison:
             "near_duplicates_stay_of": list(self.repeated),
             "attacks": [
                 attack.to_dict(n_shown)
-                | ({"control": control.to_dict()} if (control := self._control(attack)) else {})
+                | (
+                    {"control": self.controls[attack.access].to_dict()}
+                    if attack.access in self.controls
+                    else {}
+                )
                 for attack in self.attacks
             ],
             "not_tested": list(self.not_tested),
         }
 
-    def _control(self, attack: Attack) -> Score | None:
-        """Return the AUC of texts known to be in the index, for an attack's access."""
-        return self.controls.get(attack.access)
-
-
-@dataclass(frozen=True)
-class PresenceReport:
-    """The result of searching an index for texts.
-
-    Attributes
-    ----------
-    comparison : Comparison
-    """
-
-    comparison: Comparison
-
     @property
     def sentence(self) -> str:
         """How well the attacker finds the texts, in a sentence with its numbers."""
-        found, attack = self.comparison, self.comparison.strongest
-        if not found.is_valid:
-            return f"Presence could not be measured. {found.not_tested[-1]}"
+        attack = self.strongest
+        if not self.is_valid:
+            return f"Presence could not be measured. {self.not_tested[-1]}"
         attacker = f"An attacker who sees {attack.access.description}"
-        if found.n_texts == 1:
+        if self.n_texts == 1:
             (near,) = attack.nearest
             differ = "" if near.p_value <= ALPHA else "not "
             return (
                 f"For {attacker[0].lower()}{attacker[1:]}, the text is {differ}significantly "
                 f"different from absent texts (p = {near.p_value:.2g}, "
-                f"{found.references.n_compared:,} references). Its nearest row has a cosine of "
+                f"{self.references.n_compared:,} references). Its nearest row has a cosine of "
                 f"{near.cosine:.2f}."
             )
         n_found = sum(near.p_value <= ALPHA for near in attack.nearest)
         return (
-            f"{attacker} separates the {found.n_texts:,} texts from absent ones with an AUC of "
+            f"{attacker} separates the {self.n_texts:,} texts from absent ones with an AUC of "
             f"{format_auc(attack.auc)}; chance is 50. {n_found:,} texts have p ≤ {ALPHA:g}; by "
-            f"chance it would be about {ALPHA * found.n_texts:.0f}."
+            f"chance it would be about {ALPHA * self.n_texts:.0f}."
         )
-
-    def to_dict(self, n_shown: int = 10) -> dict[str, Any]:
-        """Return the report as JSON-able data; it contains no text."""
-        return {"answer": self.sentence} | self.comparison.to_dict(n_shown)
 
 
 def check_presence(
-    source: VectorSource | Sample,
-    texts: Sequence[str],
-    references: Sequence[str],
-    encoder: Encoder,
-    *,
-    access: Sequence[IndexAccess] = tuple(IndexAccess),
-    n_digits: int = 2,
-    seed: int = 0,
-    on_progress: OnProgress = no_progress,
-) -> PresenceReport:
-    """Measure how well an attacker can tell whether texts are in an index.
-
-    Parameters
-    ----------
-    source : VectorSource or Sample
-        The index; a sample must be whole.
-    texts : sequence of str
-        To look for.
-    references : sequence of str
-        Of the same kind, never in the index: at least 30 after those are left out that are in it.
-    encoder : Encoder
-        The one that made the vectors, behind its defence where there is one.
-    access : sequence of IndexAccess
-        What the attacker sees; all four by default.
-    n_digits : int
-        Decimals of rounded scores.
-    seed : int
-        Of the queries, of the split of the references, and of the intervals.
-
-    Raises
-    ------
-    InvalidInputError
-        Too few references, no text, a text that cannot be encoded, or vectors of another encoder.
-    """
-    return PresenceReport(
-        compare_with_references(
-            source,
-            texts,
-            references,
-            encoder,
-            access=access,
-            n_digits=n_digits,
-            seed=seed,
-            on_progress=on_progress,
-        )
-    )
-
-
-def compare_with_references(
     source: VectorSource | Sample,
     texts: Sequence[str],
     references: Sequence[str],
@@ -669,10 +599,31 @@ def compare_with_references(
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> Comparison:
-    """Compare texts with absent reference texts, for each kind of access to the index.
+    """Measure how well an attacker can tell whether texts are in an index, for each access.
 
-    The parameters are those of `check_presence`, and `present`: texts known to be in the index,
-    which show whether the attack finds any.
+    Parameters
+    ----------
+    source : VectorSource or Sample
+        The index; a sample must be whole.
+    texts : sequence of str
+        To look for.
+    references : sequence of str
+        Of the same kind, never in the index: at least 30 after those are left out that are in it.
+    encoder : Encoder
+        The one that made the vectors, behind its defence where there is one.
+    present : sequence of str
+        Texts known to be in the index, which show whether the attack finds any.
+    access : sequence of IndexAccess
+        What the attacker sees; all four by default.
+    n_digits : int
+        Decimals of rounded scores.
+    seed : int
+        Of the queries, of the split of the references, and of the intervals.
+
+    Raises
+    ------
+    InvalidInputError
+        Too few references, no text, a text that cannot be encoded, or vectors of another encoder.
     """
     if not texts or not access:
         raise InvalidInputError("Give at least one text to look for and one kind of access.")
@@ -754,11 +705,10 @@ def find_encoder(
     By the sample's texts where it has some, else by the shape of its vectors.
     """
     opened = {name: load_encoder(name) for name in dict.fromkeys(names)}
-    rows = usable_rows(sample.texts)[:N_CHECKED_TEXTS]
-    if rows:
-        texts = [(sample.texts or ())[i] or "" for i in rows]
+    few = sample.take(usable_rows(sample.texts)[:N_CHECKED_TEXTS])
+    if few.ids:
         found = [
-            (agreement_with_texts(encoder, texts, sample.vectors[rows], on_progress), encoder)
+            (agreement_with_texts(encoder, few.known_texts, few.vectors, on_progress), encoder)
             for encoder in opened.values()
         ]
         agreeing = [(known, encoder) for known, encoder in found if known.encoder is not None]
@@ -780,6 +730,7 @@ def _find_repetitions(
     n_rows = 0
 
     def texts_of_rows() -> Iterator[str]:
+        """Yield the texts of the index's rows, and count them."""
         nonlocal n_rows
         with index.opened() as batches:
             for batch in batches:

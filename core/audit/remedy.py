@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +18,10 @@ from leakscope.core.audit.comparison import (
     describe_attacker,
     describe_change,
     f1_change,
+    fields_to_dict,
     neighbour_recall,
     report_at_fraction,
     rescale_to_encoder,
-    subsample,
 )
 from leakscope.core.audit.identification import random_rotation
 from leakscope.core.audit.known_defence import (
@@ -34,8 +33,8 @@ from leakscope.core.audit.known_defence import (
 from leakscope.core.audit.leakage import (
     Leakage,
     Recovered,
+    measure_answers,
     measure_leakage,
-    score_leakage,
     share_found,
     strongest_attack,
     usable_rows,
@@ -136,16 +135,7 @@ class Remedy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form."""
-        return {
-            "defence": self.defence,
-            "f1": None if self.f1 is None else self.f1.to_dict(),
-            "change": None if self.change is None else self.change.to_dict(),
-            "recall_at_10": self.recall.to_dict(),
-            "top1_agreement": self.top1.to_dict(),
-            "attacker": self.attacker,
-            "guarantee": self.guarantee,
-            "not_tested": self.not_tested,
-        }
+        return fields_to_dict(self, recall="recall_at_10", top1="top1_agreement")
 
 
 @dataclass(frozen=True)
@@ -158,16 +148,16 @@ class RemedyTable:
         Which attack; it knows the defence and its implementation.
     undefended : Score or None
         F1 without a defence; None where no text is known.
-    remedies : tuple of Remedy
     n_candidates : int
         Rows among which neighbours were sought.
+    remedies : tuple of Remedy
     caveats : tuple of str
     """
 
     attack: str
     undefended: Score | None
-    remedies: tuple[Remedy, ...]
     n_candidates: int
+    remedies: tuple[Remedy, ...]
     caveats: tuple[str, ...]
 
     @property
@@ -188,14 +178,7 @@ class RemedyTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form."""
-        return {
-            "answer": self.sentence,
-            "attacker": self.attack,
-            "undefended": None if self.undefended is None else self.undefended.to_dict(),
-            "n_candidates": self.n_candidates,
-            "remedies": [each.to_dict() for each in self.remedies],
-            "caveats": list(self.caveats),
-        }
+        return {"answer": self.sentence} | fields_to_dict(self, attack="attacker")
 
 
 def measure_remedies(
@@ -248,11 +231,11 @@ def measure_remedies(
     if not held:
         reason = "No text is known. Give the texts."
         left = [_not_tested(each, reason) for each in defences]
-        return RemedyTable(chosen.name, None, tuple(left), 0, tuple(filter(None, caveats)))
-    whole = rescale_to_encoder(subsample(sample, held), encoder)
-    texts = [text or "" for text in whole.texts or ()]
+        return RemedyTable(chosen.name, None, 0, tuple(left), tuple(filter(None, caveats)))
+    whole = rescale_to_encoder(sample.take(held), encoder)
+    texts = whole.known_texts
     rows = attacked_rows(whole, n, seed)
-    part = subsample(whole, rows)
+    part = whole.take(rows)
     opened = open_attack(chosen, encoder, on_progress)
     on_progress(0.1, "Attacking the vectors without a defence")
     before = measure_leakage(part, encoder, opened, name=name)
@@ -302,7 +285,7 @@ def measure_remedies(
     if any(entry_of(each.name).releases_tokens for each in defences):
         caveats.append(RELEASED)
     return RemedyTable(
-        chosen.name, before.f1, tuple(remedies), len(whole.ids), tuple(filter(None, caveats))
+        chosen.name, before.f1, len(whole.ids), tuple(remedies), tuple(filter(None, caveats))
     )
 
 
@@ -451,28 +434,24 @@ def measure_redacted(
     chosen = AttackSpec(name=attack or strongest_attack(encoder))
     after_texts = [redacted[i] or "" for i in held]
     vectors = encoder.encode(after_texts, lambda f, m: on_progress(0.2 * f, m))
-    whole = rescale_to_encoder(subsample(sample, held), encoder)
-    texts = [text or "" for text in whole.texts or ()]
+    whole = rescale_to_encoder(sample.take(held), encoder)
+    texts = whole.known_texts
     changed = [i for i, (old, new) in enumerate(zip(texts, after_texts, strict=True)) if old != new]
     drawn = np.array(changed or range(len(texts)))
     rows = sorted(np.random.default_rng(seed).permutation(drawn)[:n].tolist())
-    part = subsample(whole, rows)
+    part = whole.take(rows)
     opened = open_attack(chosen, encoder, on_progress)
     on_progress(0.2, "Attacking the original vectors")
     before = measure_leakage(part, encoder, opened, name=name)
     on_progress(0.6, "Attacking the vectors of the redacted texts")
-    start = time.perf_counter()
-    answers = opened.invert(encoder, vectors[rows])
-    own = [texts[i] for i in rows]
-    after = score_leakage(
-        opened,
+    after, answers = measure_answers(
+        replace(part, vectors=vectors[rows]),
         encoder,
-        dict(zip(part.ids, own, strict=True)),
-        answers,
-        seconds=time.perf_counter() - start,
-        seed=sample.seed,
+        opened,
+        lambda vectors: opened.invert(encoder, vectors),
         name=name,
     )
+    own = part.known_texts
     removed = [
         word_set(read) - word_set(after_texts[i])
         for read, i in zip(parts_read(encoder, own), rows, strict=True)
@@ -480,27 +459,20 @@ def measure_redacted(
     vocabulary = attack_vocabulary(opened, encoder)
     listed = [words & vocabulary.targets(text) for words, text in zip(removed, own, strict=True)]
     units = units_of(own)
-    others = [next_distinct_row(units, i) for i in range(len(units))]
-    named = {
-        "before": _recovered_words(before, part, listed),
-        "after": _recovered_words(after, part, listed),
-        # Answers for other texts: the baseline of frequent words.
-        "guessed": [
-            words & answers[other].word_set for words, other in zip(listed, others, strict=True)
-        ],
-    }
-    sought = np.array([len(words) for words in listed], dtype=np.float64)
-    found = {
-        when: np.array([len(words) for words in hits], dtype=np.float64)
-        for when, hits in named.items()
-    }
+    # Answers for other texts: the baseline of frequent words.
+    guesses = [answers[next_distinct_row(units, i)].word_set for i in range(len(units))]
+    counts = [
+        np.array([len(a & b) for a, b in zip(listed, named, strict=True)], np.float64)
+        for named in (_recovered_words(before, part), _recovered_words(after, part), guesses)
+    ]
+    sought = np.array([len(words) for words in listed], np.float64)
     is_known = sought.sum() and len(set(units)) > 1
-    chance = float(found["guessed"].sum() / sought.sum()) if is_known else float("nan")
+    chance = float(counts[2].sum() / sought.sum()) if is_known else float("nan")
     return Redaction(
         attack=chosen.name,
-        removed_before=share_found(own, found["before"], sought, chance, seed),
-        removed_after=share_found(own, found["after"], sought, chance, seed),
-        change=_share_difference(own, found["after"] - found["before"], sought, seed),
+        removed_before=share_found(own, counts[0], sought, chance, seed),
+        removed_after=share_found(own, counts[1], sought, chance, seed),
+        change=_share_difference(own, counts[1] - counts[0], sought, seed),
         n_removed=sum(map(len, removed)),
         n_listed=int(sought.sum()),
         recovered_before=dict(before.recovered),
@@ -515,14 +487,10 @@ def measure_redacted(
     )
 
 
-def _recovered_words(
-    found: Leakage, part: Sample, listed: Sequence[frozenset[str]]
-) -> list[frozenset[str]]:
-    """Return which of the sought words of each row an attack recovered."""
+def _recovered_words(found: Leakage, part: Sample) -> list[frozenset[str]]:
+    """Return the words of each row that an attack recovered."""
     rows = {row.row: frozenset(row.recovered) for row in found.rows}
-    return [
-        words & rows.get(name, frozenset()) for name, words in zip(part.ids, listed, strict=True)
-    ]
+    return [rows.get(name, frozenset()) for name in part.ids]
 
 
 def _share_difference(
@@ -564,12 +532,7 @@ class RotationPoint:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form."""
-        return {
-            "k": self.k,
-            "f1": self.f1.to_dict(),
-            "change": self.change.to_dict(),
-            "cosine": self.cosine.to_dict(),
-        }
+        return fields_to_dict(self)
 
 
 @dataclass(frozen=True)
@@ -625,15 +588,9 @@ class RotationTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form."""
-        return {
-            "answer": self.sentence,
-            "attacker": self.attack,
-            "unrotated": self.unrotated.to_dict(),
-            "points": [each.to_dict() for each in self.points],
-            "known_from": self.known_from,
-            "greatest_error_of_a_cosine": self.greatest_error,
-            "caveats": list(self.caveats),
-        }
+        return {"answer": self.sentence} | fields_to_dict(
+            self, attack="attacker", greatest_error="greatest_error_of_a_cosine"
+        )
 
 
 def measure_rotation(
@@ -683,11 +640,11 @@ def measure_rotation(
         raise InvalidInputError(f"{name}: no row has a text to compare the answers with.")
     chosen = AttackSpec(name=attack or strongest_attack(encoder))
     _, clean = attacker_pairs(encoder, lambda f, m: on_progress(0.1 * f, m))
-    whole = rescale_to_encoder(subsample(sample, held), encoder)
+    whole = rescale_to_encoder(sample.take(held), encoder)
     rows = attacked_rows(whole, n, seed)
-    part = subsample(whole, rows)
-    taken = set(units_of([text or "" for text in part.texts or ()]))
-    units = units_of([text or "" for text in whole.texts or ()])
+    part = whole.take(rows)
+    taken = set(units_of(part.known_texts))
+    units = units_of(whole.known_texts)
     others = np.array([i for i, unit_ in enumerate(units) if unit_ not in taken], dtype=np.intp)
     most = max(n_known, default=0)
     pairs, known_from = clean, "bundled sentences that the attacker inserted"
@@ -762,22 +719,20 @@ def _projected_encoder(encoder: Encoder, span: NDArray[np.float64]) -> Encoder:
     matrix = span.astype(np.float32)
 
     def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
+        """Encode texts and project their vectors onto the span."""
         vectors: Vectors = encode_dense(encoder, texts, on_progress) @ matrix
         return vectors
 
     rank = round(float(np.trace(span)))
     identity = f"{encoder.fingerprint}|span of {rank}"
-    projected: Any = ProtectedEncoder(
-        encoder, f"{encoder.name} + span of {rank}", encoder.dimension, identity, transform
-    )
-    found: Encoder = projected
-    return found
+    name = f"{encoder.name} + span of {rank}"
+    return cast(Encoder, ProtectedEncoder(encoder, name, encoder.dimension, identity, transform))
 
 
 def _mean_cosine(restored: Vectors, part: Sample, seed: int) -> Score:
     """Return the mean cosine of restored vectors with the true ones."""
     true, found = unit(part.vectors.astype(np.float64)), unit(restored.astype(np.float64))
     cosines = (true * found).sum(axis=1)
-    units = units_of([text or "" for text in part.texts or ()])
+    units = units_of(part.known_texts)
     interval = bootstrap_interval(cosines, groups=units, bounds=(-1.0, 1.0), seed=seed)
     return Score(float(cosines.mean()), interval, len(set(units)), 0.0)

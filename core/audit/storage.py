@@ -9,23 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.core.attacks.inversion.shipped import open_attack, shipped_digest
+from leakscope.core.attacks.inversion.shipped import open_attack
 from leakscope.core.audit.comparison import (
     N_ATTACKED,
     attacked_rows,
     describe_attacker,
     describe_change,
     f1_change,
+    fields_to_dict,
     neighbour_recall,
     report_at_fraction,
     rescale_to_encoder,
-    subsample,
 )
 from leakscope.core.audit.expected import ExpectedF1
 from leakscope.core.audit.known_defence import measure_stronger_leakage
 from leakscope.core.audit.leakage import (
     Leakage,
-    attack_and_estimate,
+    estimate_leakage,
     measure_leakage,
     strongest_attack,
     usable_rows,
@@ -41,7 +41,7 @@ from leakscope.core.defences.adaptive_attack import (
 from leakscope.core.defences.protected import ProtectedEncoder, encode_dense
 from leakscope.core.defences.vectors import Binary, Int8, Truncation
 from leakscope.core.errors import InvalidInputError, MissingDependencyError, install
-from leakscope.core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
 from leakscope.core.results import Score
 from leakscope.core.specs import AttackSpec
 from leakscope.core.units import units_of
@@ -65,8 +65,6 @@ LIFTED = (
     "The attacker knows each format and maps the vectors back with a linear map. Attackers trained "
     "on a lossy format recover more."
 )
-
-_MOST_FLOAT16 = 65_504
 
 
 @dataclass(frozen=True)
@@ -117,15 +115,9 @@ class StoredFormat:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form."""
-        return {
-            "format": self.name,
-            "bytes_per_vector": self.n_bytes,
-            "f1": None if self.f1 is None else self.f1.to_dict(),
-            "change": None if self.change is None else self.change.to_dict(),
-            "recall_at_10": self.recall.to_dict(),
-            "attacker": self.attacker,
-            "not_tested": self.not_tested,
-        }
+        return fields_to_dict(
+            self, name="format", n_bytes="bytes_per_vector", recall="recall_at_10"
+        )
 
 
 @dataclass(frozen=True)
@@ -138,17 +130,17 @@ class StorageTable:
         Which attack; it knows the format and its implementation.
     is_estimate : bool
         Whether no text is known.
-    formats : tuple of StoredFormat
-        float32 first.
     n_candidates : int
         Rows among which neighbours were sought.
+    formats : tuple of StoredFormat
+        float32 first.
     caveats : tuple of str
     """
 
     attack: str
     is_estimate: bool
-    formats: tuple[StoredFormat, ...]
     n_candidates: int
+    formats: tuple[StoredFormat, ...]
     caveats: tuple[str, ...]
 
     @property
@@ -177,14 +169,7 @@ class StorageTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form."""
-        return {
-            "answer": self.sentence,
-            "attacker": self.attack,
-            "is_estimate": self.is_estimate,
-            "n_candidates": self.n_candidates,
-            "formats": [each.to_dict() for each in self.formats],
-            "caveats": list(self.caveats),
-        }
+        return {"answer": self.sentence} | fields_to_dict(self, attack="attacker")
 
 
 def measure_storage(
@@ -236,15 +221,30 @@ def measure_storage(
     known = attacker_pairs(encoder, lambda f, m: on_progress(0.1 * f, m))
     sample = rescale_to_encoder(sample, encoder)
     rows = attacked_rows(sample, n, seed)
-    part = subsample(sample, rows)
+    part = sample.take(rows)
     has_texts = bool(usable_rows(part.texts))
     opened = open_attack(chosen, encoder, on_progress)
-    line = None if has_texts else _estimate_line(chosen, encoder)
-    plain = _float32_leakage(part, encoder, opened, line, has_texts, name, on_progress)
+    line = None if has_texts else ExpectedF1.for_attack(chosen.name, encoder)
+
+    def unchanged_leakage(part: Sample) -> Leakage | None:
+        """Measure or estimate the leakage of vectors as the encoder makes them."""
+        if has_texts:
+            return measure_leakage(part, encoder, opened, name=name)
+        if line is None:
+            return None
+        return estimate_leakage(part, opened.invert(encoder, part.vectors), line)
+
+    on_progress(0.1, "Attacking vectors stored as float32")
+    plain = unchanged_leakage(part)
     texts: list[str] = [""] * len(sample.ids)
     stored = KnownVectors(encoder, texts, sample.vectors)
-    units = None if sample.texts is None else units_of([text or "" for text in sample.texts])
-    missing = "" if plain else _no_estimate_reason(chosen.name, encoder)
+    units = None if sample.texts is None else units_of(sample.known_texts)
+    missing = (
+        ""
+        if plain
+        else f"No text is known, and no estimate covers the answers of {chosen.name} on "
+        f"{encoder.name}. Give the texts."
+    )
     found = [
         StoredFormat(
             FLOAT32,
@@ -273,8 +273,8 @@ def measure_storage(
         encoded = change(KnownVectors(encoder, *known))
         is_lossless = _is_lossless(encoded.encode(known[0]), known[1])
         leakage, reason, attacker = None, missing, chosen.name
-        if has_texts and is_lossless:
-            leakage = measure_leakage(after, encoder, opened, name=name)
+        if is_lossless:
+            leakage = unchanged_leakage(after)
         elif has_texts:
             lifted = adapt_to_change(opened, encoder, encoded, chosen, known)
             trained = None
@@ -289,8 +289,6 @@ def measure_storage(
             leakage, attacker = measure_stronger_leakage(
                 after, encoder, (lifted, trained), chosen, name=name
             )
-        elif line is not None and is_lossless:
-            leakage = attack_and_estimate(after, encoder, opened, line)
         elif line is not None:
             reason = "No text is known, and the estimate is valid only for float32."
         found.append(
@@ -318,41 +316,8 @@ def measure_storage(
             "sentences and these rows. That of a store may differ."
         )
     return StorageTable(
-        chosen.name, not has_texts, tuple(found), len(sample.ids), tuple(filter(None, caveats))
+        chosen.name, not has_texts, len(sample.ids), tuple(found), tuple(filter(None, caveats))
     )
-
-
-def _estimate_line(spec: AttackSpec, encoder: Encoder) -> ExpectedF1 | None:
-    """Return the calibrated line for estimates without texts; None if the attack has none."""
-    line = ExpectedF1.load()
-    is_of_it = spec.name == line.attack and (
-        shipped_digest(encoder, spec.name) == line.attack_sha256
-    )
-    return line if is_of_it else None
-
-
-def _no_estimate_reason(attack: str, encoder: Encoder) -> str:
-    """Return the reason why leakage cannot be estimated without texts."""
-    return (
-        f"No text is known, and no estimate covers the answers of {attack} on {encoder.name}. Give "
-        "the texts."
-    )
-
-
-def _float32_leakage(
-    part: Sample,
-    encoder: Encoder,
-    attack: InversionAttack,
-    line: ExpectedF1 | None,
-    has_texts: bool,
-    name: str,
-    on_progress: OnProgress,
-) -> Leakage | None:
-    """Measure or estimate the leakage of float32 vectors; None if neither is possible."""
-    on_progress(0.1, "Attacking vectors stored as float32")
-    if has_texts:
-        return measure_leakage(part, encoder, attack, name=name)
-    return None if line is None else attack_and_estimate(part, encoder, attack, line)
 
 
 def _is_lossless(stored: Vectors, vectors: Vectors) -> bool:
@@ -381,9 +346,8 @@ def _storage_format(
 
 
 def _round_to_float16(vectors: Vectors) -> Vectors:
-    """Round vectors to float16."""
-    cut = np.clip(vectors, -_MOST_FLOAT16, _MOST_FLOAT16)
-    return cut.astype(np.float16).astype(np.float32)
+    """Round vectors to float16, and cut what it cannot hold."""
+    return np.clip(vectors, -65_504, 65_504).astype(np.float16).astype(np.float32)
 
 
 def _changed_encoder(
@@ -392,6 +356,7 @@ def _changed_encoder(
     """Return an encoder whose vectors are changed, with its own name and fingerprint."""
 
     def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
+        """Encode texts and change their vectors."""
         return change(encode_dense(encoder, texts, on_progress))
 
     mark = hashlib.sha256(f"{encoder.fingerprint}|{identity}".encode()).hexdigest()

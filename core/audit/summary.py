@@ -252,6 +252,7 @@ class AuditSummary:
                 raise TypeError("no object")
             is_measured = stored["token_set_f1"] is not None
             is_estimate = bool(stored.get("is_estimate", False))
+            has_texts = is_measured and not is_estimate
             encoder = str(stored["encoder"])
             return cls(
                 source=str(stored["source"]),
@@ -269,10 +270,8 @@ class AuditSummary:
                 seed=int(stored["seed"]),
                 f1=_parse_score(stored, "token_set_f1") if is_measured else None,
                 is_estimate=is_estimate,
-                recall=_parse_score(stored, "recall") if is_measured and not is_estimate else None,
-                precision=_parse_score(stored, "precision")
-                if is_measured and not is_estimate
-                else None,
+                recall=_parse_score(stored, "recall") if has_texts else None,
+                precision=_parse_score(stored, "precision") if has_texts else None,
                 coverage=(
                     None
                     if (share := stored.get("vocabulary_coverage")) is None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
 from leakscope.core.audit.audit import AuditReport, AuditSpec, audit
@@ -24,12 +24,10 @@ from leakscope.core.cli.shared.arguments import (
 from leakscope.core.cli.shared.defended import add_defence_argument, defence_spec
 from leakscope.core.cli.shared.gate_arguments import (
     EXIT_STATUS,
-    RECOVERED_KINDS,
     add_check_files,
     add_threshold_arguments,
     baseline_of,
     check_outputs,
-    checks_record,
     kind_limits,
     limits_of,
     measured_in_report,
@@ -245,19 +243,12 @@ def _checks(
         Outcome,
         check_baseline,
         check_confirmable,
-        check_limit,
-        check_share,
+        check_words,
         not_passed,
     )
 
-    checks = []
-    if "f1" in limits:
-        checks.append(
-            check_limit("max-f1", report.f1, limits["f1"], "F1", is_estimate=report.is_estimate)
-        )
-    for kind in RECOVERED_KINDS:
-        if kind in limits:
-            checks.append(check_share(kind, report.recovered(kind), limits[kind]))
+    recovered = {} if report.leakage is None else report.leakage.recovered
+    checks = check_words(report.f1, recovered, limits, is_estimate=report.is_estimate)
     for kind, limit in confirmable.items():
         if report.personal is None:
             message = "Personal data was not tested: no vector was attacked, or no text is known."
@@ -274,8 +265,7 @@ def _checks(
 
 def _write_outputs(arguments: argparse.Namespace, report: AuditReport, checks: list[Check]) -> None:
     """Write the JSON report, CI files and one-page report of an audit; print its summary."""
-    record: dict[str, Any] = report.to_dict()
-    record["checks"] = checks_record(checks)
+    record = report.to_dict() | {"checks": [check.to_dict() for check in checks]}
     write_report(arguments.json, record)
     write_checks(arguments, report.source, checks)
     if arguments.report is not None:

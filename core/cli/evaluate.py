@@ -21,12 +21,10 @@ from leakscope.core.cli.shared.arguments import (
 from leakscope.core.cli.shared.defended import add_defence_argument, defence_spec, open_behind
 from leakscope.core.cli.shared.gate_arguments import (
     EXIT_STATUS,
-    RECOVERED_KINDS,
     add_check_files,
     add_threshold_arguments,
     baseline_of,
     check_outputs,
-    checks_record,
     limits_of,
     measured_in_report,
     show_checks,
@@ -122,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
     report = _report_record(leakage, result, encoder, arguments.defence)
     checks = _checks(leakage, report, limits, before, arguments.seed)
     if checks:
-        report["checks"] = checks_record(checks)
+        report["checks"] = [check.to_dict() for check in checks]
     write_report(arguments.json, report)
     write_checks(arguments, arguments.texts.name, checks)
     if str(arguments.json) != "-":
@@ -168,18 +166,15 @@ def _report_record(
     leakage: Leakage, result: EvaluationResult, plain: Encoder, defence: str | None
 ) -> dict[str, Any]:
     """Return the scores as JSON, with the shares and per-text F1 that thresholds are checked on."""
-    from leakscope.core.audit.leakage import row_digest, same_text
+    from leakscope.core.audit.leakage import same_text
 
     return {
         **result_json(result),
         **({} if defence is None else {"defence": defence}),
         "undefended_encoder": plain.name,
         "attacker": result.attack,
-        "recovered": {
-            kind: {**part.share.to_dict(), "n_listed": part.n_listed, "n_all": part.n_all}
-            for kind, part in leakage.recovered.items()
-        },
-        "f1_by_row": {row_digest(row.row): round(row.f1, 4) for row in leakage.rows},
+        "recovered": leakage.recovered_to_dict(),
+        "f1_by_row": leakage.f1_by_row,
         "same_text": same_text(leakage.rows),
     }
 
@@ -192,14 +187,9 @@ def _checks(
     seed: int,
 ) -> list[Check]:
     """Compare the scores with the thresholds and the baseline; return the checks."""
-    from leakscope.core.audit.gate import check_baseline, check_limit, check_share
+    from leakscope.core.audit.gate import check_baseline, check_words
 
-    checks = []
-    if "f1" in limits:
-        checks.append(check_limit("max-f1", leakage.f1, limits["f1"], "F1"))
-    for kind in RECOVERED_KINDS:
-        if kind in limits:
-            checks.append(check_share(kind, leakage.recovered.get(kind), limits[kind]))
+    checks = check_words(leakage.f1, leakage.recovered, limits)
     if before is not None:
         checks.append(check_baseline(measured_in_report(report), before, seed=seed))
     return checks

@@ -119,10 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidInputError("Give the texts to look for with --text TEXT or --texts FILE.")
     if arguments.present is not None and not arguments.deleted:
         raise InvalidInputError("--present works only with --deleted. Give both, or neither.")
-    references, present = (
-        _read_texts_of(arguments, "references"),
-        _read_texts_of(arguments, "present"),
-    )
+    references, present = (_read_texts_of(arguments, name) for name in ("references", "present"))
     # SIGTERM as an interrupt, so that the copy of a store is removed
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -148,19 +145,15 @@ def run(arguments: argparse.Namespace) -> int:
             "on_progress": on_progress,
         }
         if not arguments.deleted:
-            report = check_presence(source, texts, references, encoder, **settings)
-            comparison, status = report.comparison, 0 if report.comparison.is_valid else 2
-            record, answer, nearest = (
-                report.to_dict(),
-                report.sentence,
-                _nearest_of_strongest(comparison),
-            )
-            not_tested = comparison.not_tested
+            comparison = check_presence(source, texts, references, encoder, **settings)
+            status, answer = 0 if comparison.is_valid else 2, comparison.sentence
+            record = {"answer": answer} | comparison.to_dict()
+            nearest, not_tested = comparison.strongest.nearest, comparison.not_tested
         else:
             from leakscope.core.audit.deletion import check_deletion
             from leakscope.core.audit.gate import exit_status
 
-            own = [(sample.texts or ())[i] or "" for i in usable_rows(sample.texts)]
+            own = sample.take(usable_rows(sample.texts)).known_texts
             deletion = check_deletion(
                 source,
                 texts,
@@ -196,11 +189,6 @@ def _read_texts_of(arguments: argparse.Namespace, name: str) -> list[str]:
         return []
 
     return read_texts(path, columns=checked_columns(path, columns_of(arguments)))
-
-
-def _nearest_of_strongest(comparison: Comparison) -> tuple[Nearest, ...]:
-    """Return the nearest rows that the strongest attack found."""
-    return comparison.strongest.nearest
 
 
 def _print_comparison(

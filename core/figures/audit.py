@@ -19,6 +19,13 @@ _MISSED = BASELINE
 _UNTESTED = {"pattern": {"shape": "/", "fgcolor": BASELINE}, "color": "rgba(0,0,0,0)"}
 
 
+_OUTCOMES: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("● recovered", {"color": LEAKED}, "%{x:.1f} % recovered"),
+    ("○ not recovered", {"color": _MISSED}, "%{x:.1f} % not recovered"),
+    ("▨ not tested", _UNTESTED, "the attack cannot name %{x:.1f} %"),
+)
+"""Bars of words, in the order of `_word_shares`: name, marker and hover text."""
+
 _ANSWERS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("● recovered", "recovered", {"color": LEAKED}),
     ("◐ confirmable", "confirmable", {"color": _CONFIRMABLE}),
@@ -84,29 +91,16 @@ def _shares_figure(found: AuditSummary, recall: Score) -> go.Figure:
     }
     figure = go.Figure(
         [
-            go.Bar(
-                name="● recovered",
-                x=[recovered for _, recovered, *_ in rows],
-                y=titles,
-                orientation="h",
-                marker={"color": LEAKED},
-                hovertemplate="%{y}: %{x:.1f} % recovered<extra></extra>",
-            ),
-            go.Bar(
-                name="○ not recovered",
-                x=[missed for _, _, missed, *_ in rows],
-                y=titles,
-                orientation="h",
-                marker={"color": _MISSED},
-                hovertemplate="%{y}: %{x:.1f} % not recovered<extra></extra>",
-            ),
-            go.Bar(
-                name="▨ not tested",
-                x=[untested for _, _, _, untested, _ in rows],
-                y=titles,
-                orientation="h",
-                marker=_UNTESTED,
-                hovertemplate="%{y}: the attack cannot name %{x:.1f} %<extra></extra>",
+            *(
+                go.Bar(
+                    name=name,
+                    x=[row[part] for row in rows],
+                    y=titles,
+                    orientation="h",
+                    marker=marker,
+                    hovertemplate=f"%{{y}}: {hover}<extra></extra>",
+                )
+                for part, (name, marker, hover) in enumerate(_OUTCOMES, 1)
             ),
             # A separate trace, since the next bar would cover half of the interval.
             go.Scatter(

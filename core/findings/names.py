@@ -15,7 +15,7 @@ from leakscope.core.findings.shared import attacker_facts, provenance_facts
 from leakscope.core.formatting import format_rate, join_words
 from leakscope.core.names.experiment import NOT_TESTABLE
 from leakscope.core.names.probing import KNOWLEDGE
-from leakscope.core.results.rows import Row
+from leakscope.core.results.rows import ResultTable, Row
 from leakscope.core.studies.names import tables as names_tables
 from leakscope.core.studies.names.tables import describe_counted, matrix_of
 
@@ -44,15 +44,8 @@ def names_in_news(rows: Sequence[Row], *, is_dark: bool = False) -> Finding:
     ArtifactError
         There is no row on names in news.
     """
-    row = next(
-        (
-            r
-            for r in rows
-            if r["kind"] == "substitution" and r["domain"] == "in" and not r["n_added"]
-        ),
-        None,
-    )
-    probe = next((r for r in rows if r["kind"] == "probing" and r["knows"] == "alone"), None)
+    row = _first_row(rows, kind="substitution", domain="in", n_added=0)
+    probe = _first_row(rows, kind="probing", knows="alone")
     if row is None or probe is None:
         raise ArtifactError(f"{names_tables.SHIPPED} contains no rows on names in news.")
     own, found = row.scores["diagonal"], probe.scores["hits_1"]
@@ -87,9 +80,14 @@ def names_in_news(rows: Sequence[Row], *, is_dark: bool = False) -> Finding:
     )
 
 
+def _first_row(rows: Sequence[Row], **facts: Any) -> Row | None:
+    """Return the first row with the given facts; None without one."""
+    return next(iter(ResultTable(rows).where(**facts)), None)
+
+
 def describe_dependence(rows: Sequence[Row]) -> str:
     """Explain that sentences about one person are not independent; empty without such rows."""
-    few = next((r for r in rows if r["kind"] == "substitution" and r["domain"] == "in"), None)
+    few = _first_row(rows, kind="substitution", domain="in")
     if few is None:
         return ""
     shares = [
@@ -160,7 +158,7 @@ def describe_substitution(found: NameExperiment, attack: str) -> str:
     other = matrix.exchanged(found.is_testable)
     if not other.n:
         return text
-    n_other = int(matrix.read[~matrix.is_own & found.is_testable].sum())
+    n_other = int(matrix.is_recovered[~matrix.is_own & found.is_testable].sum())
     return (
         f"{text} It recovered surnames that replaced the original one from "
         f"{format_rate(other, 'vectors', count=n_other, is_bold=True)}. It named a listed surname "
@@ -219,7 +217,7 @@ def _describe_lists(
         if is_equal
         else "No other tested attacker found more."
     )
-    probe = next((r for r in news if r["kind"] == "probing" and r["knows"] == "alone"), None)
+    probe = _first_row(news, kind="probing", knows="alone")
     if not best.beats_guessing:
         return text
     text += " A short list makes this easy."

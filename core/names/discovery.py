@@ -12,8 +12,7 @@ from unicodedata import normalize
 import regex
 
 from leakscope.core.errors import CoreError
-from leakscope.core.names.matching import contains_name
-from leakscope.core.names.person import PersonName, parse_name
+from leakscope.core.names.person import PersonName, contains_name, parse_name
 from leakscope.core.text import STOP_WORDS, mark_words, word_set
 
 NAME_COLUMN = "person_names"
@@ -36,25 +35,7 @@ _CALENDAR = frozenset(
 )
 """Words that are capitalised in English but are hardly ever names."""
 
-_PARTICLES = frozenset(
-    (
-        "van",
-        "der",
-        "den",
-        "de",
-        "di",
-        "da",
-        "del",
-        "della",
-        "von",
-        "la",
-        "le",
-        "al",
-        "bin",
-        "ten",
-        "ter",
-    )
-)
+_PARTICLES = frozenset("van der den de di da del della von la le al bin ten ter".split())  # noqa: SIM905
 """Lower-case words within a surname."""
 
 _NAME_WORD = regex.compile(r"\p{Lu}[\p{L}\p{M}]*(?:['’‐-]\p{L}[\p{L}\p{M}]*)*")

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.attacks.inversion.evaluation import attack_vocabulary
+from leakscope.core.attacks.inversion.job import shared_attack
+from leakscope.core.encoders.shared import shared_encoder
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.intervals import mean_rate, rate_of
 from leakscope.core.names.person import PLACEHOLDER, PersonName
@@ -18,6 +20,7 @@ from leakscope.core.names.sentences import NamedSentence
 from leakscope.core.names.substitution import Substitution, substitute_names
 from leakscope.core.protocols import Encoder, InversionAttack, OnProgress, no_progress
 from leakscope.core.results import Score
+from leakscope.core.specs import AttackSpec, EncoderSpec
 
 MOST_NAMES = 12
 MOST_VECTORS = 1000
@@ -92,12 +95,12 @@ class NameExperiment:
         """
         matrix = self.substitution
         counted = (matrix.is_own if matrix.is_own.any() else ~matrix.is_own) & self.is_testable
-        found = [_make_attacker("", matrix.read, counted, chance=0.0)]
+        found = [_make_attacker("", matrix.is_recovered, counted, chance=0.0)]
         for knows in reversed(KNOWLEDGE):
             probe = self.probes[knows]
             hits = ranks_of_truth(probe.scores, probe.truth) < 1
-            is_hit = np.zeros(matrix.read.shape, bool)
-            is_asked = np.zeros(matrix.read.shape, bool)
+            is_hit = np.zeros(matrix.is_recovered.shape, bool)
+            is_asked = np.zeros(matrix.is_recovered.shape, bool)
             rows, columns = np.array(self.probed).T
             is_hit[rows, columns], is_asked[rows, columns] = hits, True
             chance = 100 / len(matrix.names)
@@ -208,3 +211,22 @@ def check_size(n_sentences: int, n_names: int) -> None:
             f"{n_sentences} sentences with {n_names} names are {n_sentences * n_names:,} vectors; "
             f"at most {MOST_VECTORS:,} are computed here. Use fewer sentences or names."
         )
+
+
+def compare_names(
+    attack: AttackSpec,
+    on: EncoderSpec,
+    sentences: Sequence[NamedSentence],
+    names: Sequence[PersonName],
+    on_progress: OnProgress = no_progress,
+) -> NameExperiment:
+    """Load the attack and encoder, and run the names experiment.
+
+    Raises
+    ------
+    InvalidInputError
+        Fewer than two names, or more names or vectors than the page takes.
+    """
+    on_progress(0.0, "Loading the attack")
+    ready, encoder = shared_attack(attack, on), shared_encoder(on)
+    return run_experiment(ready, encoder, sentences, names, on_progress=on_progress)

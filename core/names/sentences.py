@@ -7,8 +7,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from leakscope.core.errors import InvalidInputError
-from leakscope.core.names.matching import contains_name, replace_name
-from leakscope.core.names.person import PLACEHOLDER, PersonName, parse_name
+from leakscope.core.names.person import (
+    PLACEHOLDER,
+    PersonName,
+    contains_name,
+    parse_name,
+    replace_name,
+)
 from leakscope.core.text import MAX_CHARACTERS, check_text, word_set
 from leakscope.core.units import units_of
 

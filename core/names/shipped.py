@@ -122,7 +122,7 @@ def _validated(found: NameExperiment) -> NameExperiment:
         and is_table
         and are_real
         and all(isinstance(w, str) for w in words)
-        and matrix.said.shape == (n_sentences, n_names, n_names)
+        and matrix.is_answered.shape == (n_sentences, n_names, n_names)
         and len(found.training_counts) == n_names
         and set(found.probes) == set(KNOWLEDGE)
         and all(0 <= s < n_sentences and 0 <= c < n_names for s, c in found.probed)

@@ -30,7 +30,7 @@ class Substitution:
     texts : list of S lists of C str
         What was encoded.
     answers : list of S lists of C Recovery
-    said : ndarray of bool, shape (S, C, C)
+    is_answered : ndarray of bool, shape (S, C, C)
         Whether every word of surname k is in the answer to sentence s with name j.
     """
 
@@ -38,7 +38,7 @@ class Substitution:
     names: tuple[PersonName, ...]
     texts: list[list[str]]
     answers: list[list[Recovery]]
-    said: NDArray[np.bool_]
+    is_answered: NDArray[np.bool_]
 
     @property
     def rows(self) -> tuple[PersonName, ...]:
@@ -46,9 +46,9 @@ class Substitution:
         return tuple(dict.fromkeys(sentence.name for sentence in self.sentences))
 
     @property
-    def read(self) -> NDArray[np.bool_]:
+    def is_recovered(self) -> NDArray[np.bool_]:
         """Whether the surname in the sentence was recovered, shape (S, C)."""
-        return np.einsum("scc->sc", self.said)
+        return np.einsum("scc->sc", self.is_answered)
 
     def rows_of_name(self, name: PersonName) -> NDArray[np.int64]:
         """Return the row indices of the sentences that originally contain a name."""
@@ -62,8 +62,8 @@ class Substitution:
     def cell(self, row: PersonName, column: PersonName, *, seed: int = 0) -> Score:
         """Return how often `column` was recovered when inserted into the sentences of `row`."""
         rows = self.rows_of_name(row)
-        read = self.read[rows, self.names.index(column)]
-        return rate_by_document(read, _take(self.units, rows), seed=seed)
+        hits = self.is_recovered[rows, self.names.index(column)]
+        return rate_by_document(hits, _take(self.units, rows), seed=seed)
 
     @property
     def is_own(self) -> NDArray[np.bool_]:
@@ -73,7 +73,9 @@ class Substitution:
     def diagonal(self, *, seed: int = 0) -> Score:
         """Return how often the original surname was recovered from unchanged sentences."""
         rows, columns = np.nonzero(self.is_own)
-        return rate_by_document(self.read[rows, columns], _take(self.units, rows), seed=seed)
+        return rate_by_document(
+            self.is_recovered[rows, columns], _take(self.units, rows), seed=seed
+        )
 
     def exchanged(self, among: NDArray[np.bool_] | None = None, *, seed: int = 0) -> Score:
         """Return how often a substituted surname was recovered.
@@ -84,7 +86,7 @@ class Substitution:
             Count only these substitutions.
         """
         counted = ~self.is_own if among is None else ~self.is_own & among
-        shares, n = _row_shares(self.read, counted), int(counted.sum())
+        shares, n = _row_shares(self.is_recovered, counted), int(counted.sum())
         return mean_rate(shares, documents=self.units, n_trials=n, seed=seed)
 
     def false_alarms(self, *, seed: int = 0) -> Score:
@@ -97,7 +99,7 @@ class Substitution:
             [[[not k.words <= words for k in self.names] for words in row] for row in held]
         )
         n = len(self.sentences)
-        shares = _row_shares(self.said.reshape(n, -1), absent.reshape(n, -1))
+        shares = _row_shares(self.is_answered.reshape(n, -1), absent.reshape(n, -1))
         return mean_rate(shares, documents=self.units, n_trials=int(absent.sum()), seed=seed)
 
     def ranked_first(self, *, seed: int = 0) -> Score:

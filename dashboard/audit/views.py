@@ -1,4 +1,4 @@
-"""The views of the audit page: answer, figure, leaking rows and downloads."""
+"""The views of the audit page: answer, figure, leaking rows, downloads, methods and caveats."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from leakscope.core.audit.identification import SAME
 from leakscope.core.audit.leakage import mask_word
 from leakscope.core.audit.summary import ANSWERS_MEAN, AuditSummary
 from leakscope.core.browser import NO_BROWSER
@@ -199,3 +200,44 @@ def pinned(found: AuditSummary, *, is_own: bool, with_words: bool) -> PinnedView
         opens=OWN_FILE,
         is_live=False,
     )
+
+
+def how_it_is_computed() -> None:
+    """Draw how the encoder is identified, and how F1 is measured or estimated."""
+    with st.expander("How this is computed", icon=":material/function:"):
+        st.markdown(
+            "**Encoder.** With texts, it is the encoder whose vectors agree with yours "
+            f"(median cosine of at least {SAME:g}). Without texts, the distribution of the "
+            "vectors identifies it. The score tells how much better the mean $\\mu$ and the "
+            "covariance $\\Sigma$ of a known encoder explain them than an isotropic distribution "
+            "does:"
+        )
+        st.latex(
+            r"\frac{1}{2d}\left[d\log s^2 - \log\det\Sigma + d - "
+            r"\overline{(x-\mu)^\top\Sigma^{-1}(x-\mu)}\,\right]"
+        )
+        st.markdown(
+            "The score must exceed that of random rotations of your vectors. Otherwise the encoder "
+            "is “unknown”, and nothing is attacked.\n\n"
+            "**What leaks, measured.** The strongest shipped attack for the encoder recovers "
+            "words from each sampled vector. F1, recall and precision compare them with the words "
+            "of the text. The 95 % CI comes from a bootstrap over distinct texts. *Guessing* "
+            "answers the same common words for every vector.\n\n"
+            "**What leaks, estimated.** Without texts, a regression line estimates the F1 from the "
+            "F1 that the attack predicts for its own answers. The line was fitted on corpora of "
+            "several genres. The interval is the prediction interval for a new corpus."
+        )
+
+
+def caveats() -> None:
+    """Draw the limitations of an audit."""
+    with st.expander("What this does not show", icon=":material/info:"):
+        st.markdown(
+            "- What this attack misses is not proven safe: another attack, or more training texts, "
+            "may recover more.\n"
+            "- Words outside the attack's vocabulary were not tested. They include many names and "
+            "most numbers.\n"
+            "- Only a sample was attacked. A rare row that leaks everything may not be in it.\n"
+            "- If the vectors were changed after encoding, the attack does not know it. Name the "
+            "defence under “More settings”, or with `audit --defence`."
+        )

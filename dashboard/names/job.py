@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from leakscope.core.errors import ArtifactError
-from leakscope.core.names.experiment import NameExperiment, check_size
-from leakscope.core.names.job import compare_names
+from leakscope.core.names.experiment import NameExperiment, check_size, compare_names
 from leakscope.core.names.person import PersonName, parse_names
 from leakscope.core.names.sentences import NamedSentence, read_sentences
 from leakscope.core.names.shipped import find_example

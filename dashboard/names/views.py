@@ -1,25 +1,35 @@
-"""The views of the names page: finding, heat map, and the words of a cell."""
+"""The views of the names page: finding, heat map, words of a cell, probing and the study."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import streamlit as st
 
 from leakscope.core.attacks.inversion.reading import mark_recovery
+from leakscope.core.errors import CoreError
 from leakscope.core.figures.names import name_map
 from leakscope.core.findings.finding import Finding
-from leakscope.core.findings.names import describe_substitution, names_in_sentences
+from leakscope.core.findings.names import describe_substitution, names_in_news, names_in_sentences
 from leakscope.core.findings.prose import plain
 from leakscope.core.formatting import format_rate
 from leakscope.core.names.experiment import NOT_TESTABLE, NameExperiment
+from leakscope.core.names.probing import KNOWLEDGE
+from leakscope.core.results.rows import Row
 from leakscope.core.spreadsheets import neutral_cell, table_csv
+from leakscope.core.studies.names.tables import SHIPPED, format_score
 from leakscope.dashboard import cache
 from leakscope.dashboard.inversion.answers import ENCODER
-from leakscope.dashboard.names import measured, state
+from leakscope.dashboard.names import state
 from leakscope.dashboard.names.state import NamesRequest
 from leakscope.dashboard.story.pinning import PinnedView
 from leakscope.dashboard.ui import markup
 from leakscope.dashboard.ui.charts import chart_config
 from leakscope.dashboard.ui.downloads import save_csv
+from leakscope.dashboard.ui.errors import show_error
+from leakscope.dashboard.ui.finding import show_finding
 from leakscope.dashboard.ui.state import keep_choice
 
 QUESTION = "Whose name is in the vector?"
@@ -29,7 +39,7 @@ _MOST_SHOWN = 10
 def finding(found: NameExperiment, attack: str) -> Finding:
     """Return the finding on how often each attacker recovers the names."""
     record = cache.shipped_records(ENCODER).get(attack)
-    return names_in_sentences(found, attack, record, measured.news_rows())
+    return names_in_sentences(found, attack, record, news_rows())
 
 
 def pinned(found: NameExperiment, attack: str, with_names: bool) -> PinnedView:
@@ -119,7 +129,7 @@ def cell_words(found: NameExperiment, request: NamesRequest) -> None:
     positions = matrix.rows_of_name(matrix.rows[row])
     rate = matrix.cell(matrix.rows[row], matrix.names[column])
     name = plain(matrix.names[column].surname)
-    n_read = int(matrix.read[positions, column].sum())
+    n_read = int(matrix.is_recovered[positions, column].sum())
     can = bool(found.is_testable[column])
     st.markdown(
         f"**{name}** was recovered from {format_rate(rate, 'sentences', count=n_read)}."
@@ -145,9 +155,206 @@ def cell_words(found: NameExperiment, request: NamesRequest) -> None:
             st.html(markup.marked_sentence(reading))
             if reading.wrong:
                 st.html(markup.wrong_words(reading))
-            is_read = bool(matrix.read[s, column])
+            is_read = bool(matrix.is_recovered[s, column])
             verdict = "● surname recovered" if is_read else "○ surname not recovered"
             st.caption(verdict if can else f"▨ surname {NOT_TESTABLE}")
     st.html(markup.legend(readings))
     if len(positions) > _MOST_SHOWN:
         st.caption(f"Showing the first {_MOST_SHOWN} of {len(positions)} sentences.")
+
+
+def how_it_is_computed() -> None:
+    """Draw the formulas of the heat map and of the probe."""
+    with st.expander("How this is computed", icon=":material/function:"):
+        st.markdown(
+            "**Substitution** (Corò 2022, §5.2.3). $x_{a \\to b}$ is a sentence about $a$ with the "
+            "name replaced by $b$: surname for surname and, directly before it, first name for "
+            "first name. A cell is the share of the sentences $S_a$ for which the answer "
+            "$\\hat W$ contains every word of the surname of $b$:"
+        )
+        st.latex(
+            r"M_{ab} = \frac{1}{|S_a|} \sum_{x \in S_a} "
+            r"\big[\, W(b) \subseteq \hat W(\Phi(x_{a \to b})) \,\big]"
+        )
+        st.markdown(
+            "Cells have Wilson intervals. Names are matched as whole words; a capital letter of a "
+            "name must be a capital in the text.\n\n"
+            "**The probe** encodes a text with each candidate $c$ and picks the candidate whose "
+            "text has the greatest cosine with the vector. The text depends on what else the "
+            "attacker knows:\n\n"
+            + "\n".join(f"- *{k.title}*. {k.assumes}" for k in KNOWLEDGE.values())
+            + "\n\nA tie counts as a miss."
+        )
+
+
+def caveats(measured: str = "") -> None:
+    """Draw the limitations of the names page; `measured` adds one of the study."""
+    with st.expander("What this does not show", icon=":material/info:"):
+        st.markdown(
+            "- A surname counts as recovered even if it is an everyday word, or is in the sentence "
+            "for another reason.\n"
+            "- First names are replaced too, but their recovery is not scored.\n"
+            "- Few sentences give wide intervals: compare the intervals of two cells, not their "
+            "values.\n"
+            + (f"- {measured}\n" if measured else "")
+            + "- A name that these attacks miss is not proven safe: an attacker who looks for it "
+            "can train for it, or probe."
+        )
+
+
+_FEW, _FEW_WORD = 5, "five"
+"""The k of the top-k rate that is shown beside top-1."""
+
+
+def probing_panel(found: NameExperiment) -> None:
+    """Draw how often each attacker finds the name, and the ranking for one vector."""
+    n = len(found.substitution.names)
+    more = f", and {100 * _FEW / n:.0f} % in the top {_FEW_WORD}" if n > _FEW else ""
+    n_all, n_tested = found.substitution.is_recovered.size, len(found.probed)
+    tested = f"The tab “Each surname” has {n_all} vectors; all were tested here."
+    if n_tested < n_all:
+        tested = (
+            f"The tab “Each surname” has {n_all} vectors; {n_tested} of them, chosen at random to "
+            "save time, were tested here."
+        )
+    st.markdown(
+        f"Each attacker has a list of **{n} names** and knows that one of them is in the sentence. "
+        "The attacker can use the encoder but was not trained on these names. For each name it "
+        "encodes a text, and picks the name whose vector is nearest. Guessing finds "
+        f"{100 / n:.0f} %{more}, because 1 of {n} names is right. {tested} Besides the names, the "
+        "attackers know:\n\n"
+        + "\n".join(f"- **{k.title}.** {k.assumes}" for k in KNOWLEDGE.values())
+    )
+    rates = {one.knows: one.rate for one in found.attackers()}  # as in the headline
+    rows = [
+        {"also known": KNOWLEDGE[knows].title, "found, %": rates[knows].format(0)}
+        | ({f"in the top {_FEW_WORD}, %": format_score(probe.hits(_FEW))} if n > _FEW else {})
+        for knows, probe in found.probes.items()
+    ]
+    st.dataframe(rows, key="probing", hide_index=True)
+    st.caption(
+        "The brackets show the 95 % CI. It counts sentences, because several vectors come from the "
+        f"same sentence. {_describe_difficulty(found)}"
+    )
+    _candidate_ranking(found)
+
+
+def _describe_difficulty(found: NameExperiment) -> str:
+    """Describe how difficult it is to distinguish the candidates."""
+    names = [name.full for name in found.substitution.names]
+    what = (
+        f"This example is easy, because its {len(names)} invented names differ clearly."
+        if names == list(cache.name_samples()["names"])
+        else f"{len(names)} candidates are few, and dissimilar names are easy to distinguish."
+    )
+    return f"{what} More candidates were measured on news."
+
+
+def _candidate_ranking(found: NameExperiment) -> None:
+    """Draw the choice of a vector, and its candidates ranked by cosine."""
+    matrix = found.substitution
+    keep_choice(state.PROBED_KEY, range(len(found.probed)))
+    chosen = st.selectbox(
+        "One vector in detail",
+        range(len(found.probed)),
+        key=state.PROBED_KEY,
+        format_func=lambda i: matrix.texts[found.probed[i][0]][found.probed[i][1]],
+        help="A sentence of the heat map with its inserted name. The attacker sees only the vector",
+    )
+    truth = found.probed[chosen][1]
+    order = np.argsort(-found.probes["sentence"].scores[chosen], kind="stable")
+    rows = [
+        {"candidate": neutral_cell(f"{'● ' if i == truth else ''}{matrix.names[i].full}")}
+        | {
+            KNOWLEDGE[knows].title: float(probe.scores[chosen, i])
+            for knows, probe in found.probes.items()
+        }
+        for i in order
+    ]
+    st.dataframe(
+        rows,
+        key="candidates",
+        hide_index=True,
+        column_config={
+            knowledge.title: st.column_config.NumberColumn(format="%.3f", help=knowledge.assumes)
+            for knowledge in KNOWLEDGE.values()
+        },
+    )
+    st.caption(
+        "● marks the name in the sentence. Each column is one attacker, by what else the attacker "
+        "knows. It shows how similar each candidate's text is to the vector (cosine; 1 means "
+        "identical). The attacker picks the most similar."
+    )
+
+
+_DOMAINS = {"in": "news", "cross": "encyclopaedia"}
+
+
+def study_results() -> None:
+    """Draw the finding and the tables of the study of names."""
+    if not SHIPPED.exists():
+        st.info("Not measured on this computer yet. Run `leakscope study names`.")
+        return
+    try:
+        rows = cache.name_rows()
+        finding = names_in_news(rows, is_dark=st.context.theme.type == "dark")
+    except CoreError as error:
+        show_error(error, title="The measured results cannot be read")
+        return
+    show_finding(st.container(), finding, "names-in-news", is_title=False)
+    st.markdown(
+        "The texts are real news about the people named most often; their names are not shown. "
+        "The attacks were trained on other documents of the same news, or on an encyclopaedia. "
+        "“Names added” means that the attacker looks for these people and has put their names "
+        "into its training sentences."
+    )
+    matrices = [row for row in rows if row["kind"] == "substitution"]
+    st.dataframe([_substitution_row(row) for row in matrices], key="measured", hide_index=True)
+    st.caption(
+        "The brackets show the 95 % CI; n counts sentences. The column “false positives” shows how "
+        "often the attack named a listed surname that is not in the sentence. “Guessing” is an "
+        "attacker who never sees the vector."
+    )
+    st.markdown("**Names that no attack was trained on**, with a list of candidates:")
+    probes = [row for row in rows if row["kind"] == "probing" and row["domain"] == "in"]
+    st.dataframe(
+        [_probing_row(row) for row in probes if row["knows"] == "recovered" or not row["n_added"]],
+        key="measured-probes",
+        hide_index=True,
+    )
+    st.caption(
+        "Guessing picks a candidate at random. Its rate is computed, not measured, so it has no "
+        "interval."
+    )
+
+
+def news_rows() -> Sequence[Row]:
+    """Return the shipped rows of the study; none if they are missing or cannot be read."""
+    try:
+        return cache.name_rows() if SHIPPED.exists() else ()
+    except CoreError:  # shown where the table would be
+        return ()
+
+
+def _substitution_row(row: Row) -> dict[str, Any]:
+    """Return a substitution result as a table row."""
+    return {
+        "names": row["n_names"],
+        "trained on": _DOMAINS[row["domain"]],
+        "names added": bool(row["n_added"]),
+        "original name, %": format_score(row.scores["diagonal"]),
+        "inserted name, %": format_score(row.scores["exchanged"]),
+        "false positives, %": format_score(row.scores["wrongly_said"], decimals=1),
+        "guessing, %": format_score(row.scores["prior"], decimals=1),
+    }
+
+
+def _probing_row(row: Row) -> dict[str, Any]:
+    """Return a probing result as a table row."""
+    return {
+        "also known": KNOWLEDGE[row["knows"]].title + (", names added" if row["n_added"] else ""),
+        "candidates": row["n_candidates"],
+        "found, %": format_score(row.scores["hits_1"]),
+        "in the top five, %": format_score(row.scores["hits_5"]),
+        "guessing, %": f"{100 / row['n_candidates']:.1f}",
+    }

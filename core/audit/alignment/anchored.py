@@ -152,6 +152,7 @@ def initial_rotation_from_pairs(
     phases = rng.uniform(0, 2 * np.pi, _N_FEATURES)
 
     def features(side: Floats) -> Floats:
+        """Return a constant, the coordinates and random features of rows."""
         z = side - mean
         found = np.cos(z @ (whitener @ waves) + phases) * np.sqrt(2 * rank / _N_FEATURES)
         return np.column_stack([np.ones(len(z)), _LINEAR * z, found])

@@ -6,7 +6,7 @@ pairs left out choose.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -107,7 +107,9 @@ def fit_paired(
         )
     tried: list[tuple[LinearAlignment, Floats]] = []
     if method != Method.RIDGE and is_square:
-        tried.append((_fit_procrustes(x, y), _left_out_cosines(x, y, seed)))
+        zero = np.zeros(x.shape[1])
+        rotation = LinearAlignment(orthogonal_factor(x.T @ y), zero, zero, Method.PROCRUSTES)
+        tried.append((rotation, _left_out_cosines(x, y, seed)))
     if method != Method.PROCRUSTES:
         tried.append(_fit_ridge(x, y))
     found, cosines = max(tried, key=lambda one: one[1].mean())
@@ -140,12 +142,6 @@ def _parse_method(method: Method | str) -> Method:
     except ValueError as error:
         known = ", ".join(Method)
         raise InvalidInputError(f"method must be one of {known}, got {method!r}.") from error
-
-
-def _fit_procrustes(x: Floats, y: Floats) -> LinearAlignment:
-    """Fit the orthogonal map from x to y by Procrustes."""
-    zero = np.zeros(x.shape[1])
-    return LinearAlignment(orthogonal_factor(x.T @ y), zero, zero, Method.PROCRUSTES)
 
 
 def _left_out_cosines(x: Floats, y: Floats, seed: int) -> Floats:
@@ -209,58 +205,3 @@ def _whitened_decompositions(centred: Floats) -> Iterator[_Ridge]:
         whitener = axes * scale ** (-power / 2)
         u, s, vt = np.linalg.svd(centred @ whitener, full_matrices=False)
         yield _Ridge(whitener, u, s, vt)
-
-
-def learning_curve(
-    known: Vectors,
-    theirs: Vectors,
-    *,
-    sizes: Sequence[int],
-    test_known: Vectors,
-    test_theirs: Vectors,
-    n_draws: int = 5,
-    method: Method | str = Method.BEST,
-    seed: int = 0,
-) -> list[tuple[int, Score]]:
-    """Return the mean cosine on test pairs of maps fitted on k pairs, for each k.
-
-    Each score is the mean over `n_draws` draws of k pairs; its interval is over the distinct test
-    pairs, its n their number, its chance the cosine with the mean direction of the known vectors.
-
-    Parameters
-    ----------
-    known, theirs : ndarray of float32, shapes (n, d) and (n, d')
-        The pairs to draw from.
-    sizes : sequence of int
-        Each k, from 10 to n.
-    test_known, test_theirs : ndarray of float32, shapes (m, d) and (m, d')
-        Pairs of other texts.
-    n_draws : int
-    method : Method
-        As of `fit_paired`.
-    seed : int
-
-    Raises
-    ------
-    InvalidInputError
-        A size beyond n, or as `fit_paired`.
-    """
-    if max(sizes) > len(known):
-        raise InvalidInputError(
-            f"sizes must be at most {len(known)}, the number of pairs, got {max(sizes)}."
-        )
-    y = unit(test_known.astype(np.float64))
-    units = units_of_vectors(test_theirs)
-    chance = float((y @ unit(known.astype(np.float64).mean(axis=0)[None])[0]).mean())
-    curve = []
-    for k in sizes:
-        draws = []
-        for draw in range(n_draws):
-            rows = np.random.default_rng([seed, k, draw]).permutation(len(known))[:k]
-            found = fit_paired(known[rows], theirs[rows], method=method, seed=seed)
-            draws.append((found.map.apply(test_theirs).astype(np.float64) * y).sum(axis=1))
-        cosines = np.mean(draws, axis=0)
-        interval = bootstrap_interval(cosines, groups=units, bounds=(-1.0, 1.0), seed=seed)
-        score = Score(float(cosines.mean()), interval, len(set(units)), chance, n_draws)
-        curve.append((k, score))
-    return curve

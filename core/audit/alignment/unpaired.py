@@ -409,10 +409,7 @@ def residual_of_pairs(known: Vectors, theirs: Vectors) -> float:
 
 
 def mismatch(known: Vectors, theirs: Vectors) -> float:
-    """Return the RMS difference between the pairs' cosines in both spaces; 0 for any rotation.
-
-    The root mean square difference of these cosines: 0 for any rotation.
-    """
+    """Return the RMS difference between the pairs' cosines in both spaces; 0 for any rotation."""
     upper = np.triu_indices(len(known), 1)
     cosines, others = (unit(rows.astype(np.float64)) for rows in (known, theirs))
     gap = (cosines @ cosines.T - others @ others.T)[upper]
@@ -439,6 +436,7 @@ def maximum_likelihood_rotation(
     turn, identity = np.eye(d), np.eye(d)
 
     def likelihood(w: Floats) -> float:
+        """Return the log-likelihood of a rotation."""
         total = 0.0
         for cross, square, left in zip(crosses, squares, residuals, strict=True):
             pulled = (cross * w).sum(axis=1) - 0.5 * ((w @ square) * w).sum(axis=1)

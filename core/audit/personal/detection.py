@@ -6,14 +6,13 @@ No model is used. Personal data written in a form that the rules do not know is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import regex
 
-from leakscope.core.audit.personal.candidates import load_names
-from leakscope.core.audit.personal.kinds import KINDS, Identifier
+from leakscope.core.audit.personal.kinds import KINDS, Identifier, load_names
 from leakscope.core.audit.personal.libraries import domain_reader, library, presidio_recognizers
 from leakscope.core.audit.personal.patterns import ADDRESSES, BIRTH, DATES
 from leakscope.core.audit.personal.schemes import SCHEMES
@@ -83,13 +82,7 @@ def find_personal_data(
             found = hit.found
             # A match at an inner edge may be cut; the next part contains all of it.
             if (found.start or not start) and (found.end < len(part) or is_last):
-                moved = Identifier(
-                    found.kind,
-                    found.start + start,
-                    found.end + start,
-                    found.value,
-                    found.scheme,
-                )
+                moved = replace(found, start=found.start + start, end=found.end + start)
                 hits.append(_Hit(moved, hit.is_certain))
     hits.sort(
         key=lambda hit: (

@@ -485,31 +485,26 @@ def _make_finding(
 ) -> PersonalFinding:
     """Build the finding of one identifier from its confirmation and the recovered words."""
     is_recovered = words is not None and _tokens(case.identifier.value) <= words
+    found = case.identifier
+    finding = PersonalFinding(
+        kind=found.kind,
+        row=case.row,
+        start=found.start,
+        end=found.end,
+        answer=Answer.RECOVERED if is_recovered else Answer.NOT_CONFIRMED,
+    )
     if confirmed is None or question is None:
-        answer = Answer.RECOVERED if is_recovered and reason != BEYOND else Answer.NOT_TESTABLE
-        return PersonalFinding(
-            kind=case.identifier.kind,
-            row=case.row,
-            start=case.identifier.start,
-            end=case.identifier.end,
-            answer=answer,
-            reason=reason if answer is Answer.NOT_TESTABLE else "",
-        )
+        if is_recovered and reason != BEYOND:
+            return finding
+        return replace(finding, answer=Answer.NOT_TESTABLE, reason=reason)
     by_words = None
     if words is not None:
-        own = len(_tokens(case.identifier.value) & words)
+        own = len(_tokens(found.value) & words)
         other = np.array([len(_tokens(value) & words) for value in question.candidates])
         by_words = 1 + float((other > own).sum()) + float((other == own).sum()) / 2
-    return PersonalFinding(
-        kind=case.identifier.kind,
-        row=case.row,
-        start=case.identifier.start,
-        end=case.identifier.end,
-        answer=Answer.RECOVERED
-        if is_recovered
-        else Answer.CONFIRMABLE
-        if confirmed.rank == 1
-        else Answer.NOT_CONFIRMED,
+    return replace(
+        finding,
+        answer=Answer.CONFIRMABLE if confirmed.rank == 1 and not is_recovered else finding.answer,
         rank=confirmed.rank,
         n_candidates=confirmed.n_candidates,
         confidence=confirmed.confidence,
@@ -538,6 +533,7 @@ def _summarise_kind(
         of: Callable[[PersonalFinding], bool] = lambda _: True,
         chance: float = math.nan,
     ) -> Score:
+        """Return the per cent of findings for which `holds` is true, over distinct texts."""
         kept = [(holds(f), texts[f.row]) for f, _ in own if of(f)]
         if not kept:
             return Score(math.nan)

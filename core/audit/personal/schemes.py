@@ -10,8 +10,6 @@ import numpy as np
 
 from leakscope.core.audit.personal.libraries import library
 
-Draw = Callable[[np.random.Generator], str]
-
 
 @dataclass(frozen=True)
 class Scheme:
@@ -26,8 +24,8 @@ class Scheme:
         The module of python-stdnum that knows its rules; empty where there is none.
     has_checksum : bool
         Whether some of its signs follow from the others.
-    draw : callable
-        A valid one at random, without separators.
+    attempt : callable
+        Draws one at random, without separators; it may fail the check.
     layout : str
         How it is usually written: each # is one of its signs.
     pattern : str
@@ -40,17 +38,23 @@ class Scheme:
     recognizer: str
     check: str
     has_checksum: bool
-    draw: Draw
+    attempt: Callable[[np.random.Generator], str]
     layout: str
     pattern: str = ""
     context: tuple[str, ...] = ()
+
+    def draw(self, rng: np.random.Generator) -> str:
+        """Draw a valid value at random, without separators."""
+        while not self.is_valid(found := self.attempt(rng)):
+            pass
+        return found
 
     def is_valid(self, value: str) -> bool:
         """Return whether a value passes python-stdnum's check; True if it has none."""
         return not self.check or bool(library(f"stdnum.{self.check}").is_valid(value))
 
 
-def _digits(rng: np.random.Generator, n: int) -> str:
+def digits(rng: np.random.Generator, n: int) -> str:
     """Draw n random digits."""
     return "".join(map(str, rng.integers(0, 10, n).tolist()))
 
@@ -65,18 +69,6 @@ def _day(rng: np.random.Generator) -> date:
     return date(1930, 1, 1) + timedelta(days=int(rng.integers(0, 70 * 365)))
 
 
-def _until_valid(check: str, draw: Draw) -> Draw:
-    """Return a draw that repeats until python-stdnum accepts the value."""
-
-    def drawn(rng: np.random.Generator) -> str:
-        is_valid = library(f"stdnum.{check}").is_valid
-        while not is_valid(found := draw(rng)):
-            pass
-        return found
-
-    return drawn
-
-
 def _us_ssn(rng: np.random.Generator) -> str:
     """Draw a US social security number, possibly an invalid one."""
     return f"{rng.integers(1, 900):03}{rng.integers(1, 100):02}{rng.integers(1, 10_000):04}"
@@ -87,7 +79,7 @@ def _gb_nino(rng: np.random.Generator) -> str:
     first, second = "ABCEGHJKLMNPRSTWXYZ", "ABCEGHJKLMNPRSTWXYZ"
     while (prefix := _letters(rng, 1, first) + _letters(rng, 1, second)) in _NINO_UNUSED:
         pass
-    return prefix + _digits(rng, 6) + _letters(rng, 1, "ABCD")
+    return prefix + digits(rng, 6) + _letters(rng, 1, "ABCD")
 
 
 _NINO_UNUSED = {"BG", "GB", "NK", "KN", "NT", "TN", "ZZ"}
@@ -95,13 +87,13 @@ _NINO_UNUSED = {"BG", "GB", "NK", "KN", "NT", "TN", "ZZ"}
 
 def _es_dni(rng: np.random.Generator) -> str:
     """Draw a Spanish DNI."""
-    number = _digits(rng, 8)
+    number = digits(rng, 8)
     return number + str(library("stdnum.es.dni").calc_check_digit(number))
 
 
 def _es_nie(rng: np.random.Generator) -> str:
     """Draw a Spanish NIE."""
-    number = _letters(rng, 1, "XYZ") + _digits(rng, 7)
+    number = _letters(rng, 1, "XYZ") + digits(rng, 7)
     return number + str(library("stdnum.es.nie").calc_check_digit(number))
 
 
@@ -129,7 +121,7 @@ def _de_idnr(rng: np.random.Generator) -> str:
 
 def _pl_pesel(rng: np.random.Generator) -> str:
     """Draw a Polish PESEL, possibly an invalid one."""
-    number = f"{_day(rng):%y%m%d}" + _digits(rng, 4)
+    number = f"{_day(rng):%y%m%d}" + digits(rng, 4)
     return number + str(library("stdnum.pl.pesel").calc_check_digit(number))
 
 
@@ -141,13 +133,13 @@ def _fi_hetu(rng: np.random.Generator) -> str:
 
 def _se_personnummer(rng: np.random.Generator) -> str:
     """Draw a Swedish personal identity number."""
-    number = f"{_day(rng):%y%m%d}" + _digits(rng, 3)
+    number = f"{_day(rng):%y%m%d}" + digits(rng, 3)
     return number + str(library("stdnum.luhn").calc_check_digit(number))
 
 
 def _in_aadhaar(rng: np.random.Generator) -> str:
     """Draw an Indian Aadhaar number."""
-    number = str(rng.integers(2, 10)) + _digits(rng, 10)
+    number = str(rng.integers(2, 10)) + digits(rng, 10)
     return number + str(library("stdnum.verhoeff").calc_check_digit(number))
 
 
@@ -161,7 +153,7 @@ def _fr_nir(rng: np.random.Generator) -> str:
 
 def _gb_nhs(rng: np.random.Generator) -> str:
     """Draw an NHS number, possibly an invalid one."""
-    number = str(rng.integers(4, 8)) + _digits(rng, 8)
+    number = str(rng.integers(4, 8)) + digits(rng, 8)
     check = (11 - sum((10 - i) * int(sign) for i, sign in enumerate(number))) % 11
     return number + str(check)  # a check of 10 is not valid, and is drawn again
 
@@ -172,7 +164,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "UsSsnRecognizer",
         "us.ssn",
         False,
-        _until_valid("us.ssn", _us_ssn),
+        _us_ssn,
         "###-##-####",
         context=("ssn", "social security", "social-security"),
     ),
@@ -190,7 +182,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "NhsRecognizer",
         "gb.nhs",
         True,
-        _until_valid("gb.nhs", _gb_nhs),
+        _gb_nhs,
         "### ### ####",
         context=("nhs", "health service"),
     ),
@@ -220,7 +212,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "DeTaxIdRecognizer",
         "de.idnr",
         True,
-        _until_valid("de.idnr", _de_idnr),
+        _de_idnr,
         "###########",
         context=("steuer", "idnr", "tax id", "tax identification"),
     ),
@@ -229,7 +221,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "PlPeselRecognizer",
         "pl.pesel",
         True,
-        _until_valid("pl.pesel", _pl_pesel),
+        _pl_pesel,
         "###########",
         context=("pesel",),
     ),
@@ -238,7 +230,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "FiPersonalIdentityCodeRecognizer",
         "fi.hetu",
         True,
-        _until_valid("fi.hetu", _fi_hetu),
+        _fi_hetu,
         "######-####",
         context=("hetu", "henkilötunnus", "personal identity code"),
     ),
@@ -247,7 +239,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "SePersonnummerRecognizer",
         "se.personnummer",
         True,
-        _until_valid("se.personnummer", _se_personnummer),
+        _se_personnummer,
         "######-####",
         context=("personnummer", "personal identity number"),
     ),
@@ -256,7 +248,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "InAadhaarRecognizer",
         "in_.aadhaar",
         True,
-        _until_valid("in_.aadhaar", _in_aadhaar),
+        _in_aadhaar,
         "#### #### ####",
         context=("aadhaar", "uidai"),
     ),
@@ -265,7 +257,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "",
         "fr.nir",
         True,
-        _until_valid("fr.nir", _fr_nir),
+        _fr_nir,
         "# ## ## ## ### ### ##",
         pattern=r"(?<!\w)[12] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d\d|2[AB]) ?\d{3} ?\d{3} ?\d\d"
         r"(?!\w)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -57,6 +57,28 @@ class VectorSource(Protocol):
             The library that reads it is not installed.
         """
         ...
+
+
+class ChangedSource:
+    """A source whose batches are changed, or refused, while they are read.
+
+    Parameters
+    ----------
+    source : VectorSource
+    change : callable
+        Takes and returns an iterator over batches.
+    """
+
+    def __init__(
+        self, source: VectorSource, change: Callable[[Iterator[Batch]], Iterator[Batch]]
+    ) -> None:
+        self.label, self._source, self._change = source.label, source, change
+
+    @contextmanager
+    def opened(self) -> Iterator[Iterator[Batch]]:
+        """Open the source and yield an iterator over the changed batches."""
+        with self._source.opened() as batches:
+            yield self._change(batches)
 
 
 def refusal(label: str, problem: str) -> InvalidInputError:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,17 @@ class Sample:
     def is_whole(self) -> bool:
         """Whether the sample holds every vector that is not zero."""
         return len(self.ids) == self.n_rows - self.n_zero
+
+    def take(self, rows: Sequence[int]) -> Self:
+        """Return a sample of the given rows."""
+        texts = None if self.texts is None else tuple(self.texts[i] for i in rows)
+        ids = tuple(self.ids[i] for i in rows)
+        return replace(self, vectors=self.vectors[list(rows)], ids=ids, texts=texts)
+
+    @property
+    def known_texts(self) -> list[str]:
+        """The text of each row; empty strings for rows without one."""
+        return [text or "" for text in self.texts or [None] * len(self.ids)]
 
 
 def read_sample(

@@ -164,11 +164,6 @@ def check_outputs(arguments: argparse.Namespace) -> None:
         check_libraries(*modules)
 
 
-def checks_record(checks: Sequence[Check]) -> list[dict[str, Any]]:
-    """Return the checks as JSON-able data for a report."""
-    return [{"name": c.name, "outcome": c.outcome.value, "message": c.message} for c in checks]
-
-
 def write_report(path: Path | None, report: Any) -> None:
     """Write a report as JSON to a file or, for `-`, to standard output; nothing for None."""
     if path is None:
