@@ -16,7 +16,7 @@ from leakscope.core.audit.alignment.anchored import (
 )
 from leakscope.core.audit.alignment.confidence import measure_confidence
 from leakscope.core.audit.alignment.linear import orthogonal_factor
-from leakscope.core.audit.alignment.paired import fit_paired
+from leakscope.core.audit.alignment.paired import fit_paired, learning_curve
 from leakscope.core.audit.alignment.structured import hadamard_key, hadamard_transform
 from leakscope.core.audit.alignment.unpaired import fit_unpaired, maximum_likelihood_rotation
 from leakscope.core.audit.identification import random_rotation
@@ -193,6 +193,20 @@ def test_cosines_left_out_are_those_of_fits_without_the_pair(clear: Rows) -> Non
         weights = np.linalg.solve(inner, (x[kept] - own_x).T @ (y[kept] - own_y))
         expected = (x[i] - own_x) @ weights + own_y
         assert predicted[i] + y.mean(axis=0) == pytest.approx(expected, abs=1e-9)
+
+
+def test_more_pairs_map_better(clear: Rows) -> None:
+    theirs = np.asarray(clear @ np.random.default_rng(8).standard_normal((D, 24)), np.float32)
+    curve = learning_curve(clear[:500], theirs[:500], seed=1)
+    assert [k for k, _ in curve] == [10, 30, 100, 300], "a fifth of 500 is held out"
+    values = [score.value for _, score in curve]
+    assert values == sorted(values) and values[-1] > 0.99
+    assert values[0] > curve[0][1].chance
+    assert all(score.has_interval and score.n == 100 for _, score in curve)
+    doubled = np.concatenate([clear[:20], clear[:20]]), np.concatenate([theirs[:20], theirs[:20]])
+    ((k, score),) = learning_curve(*doubled)
+    assert (k, score.n) == (10, 4), "copies of a pair are one pair"
+    assert learning_curve(clear[:10], theirs[:10]) == ()
 
 
 def test_a_hadamard_key_is_found_from_a_rough_estimate() -> None:

@@ -10,7 +10,13 @@ import numpy as np
 
 from leakscope.core.audit.alignment.anchored import METHOD as ANCHORED
 from leakscope.core.audit.alignment.anchored import fit_anchored, is_rotation
-from leakscope.core.audit.alignment.paired import LEAST_PAIRS, Method, PairedAlignment, fit_paired
+from leakscope.core.audit.alignment.paired import (
+    LEAST_PAIRS,
+    Method,
+    PairedAlignment,
+    fit_paired,
+    learning_curve,
+)
 from leakscope.core.audit.alignment.simulated import SimulatedAttack, train_simulated
 from leakscope.core.audit.alignment.unpaired import LEAST_VECTORS, fit_unpaired
 from leakscope.core.audit.identification import Identification
@@ -54,6 +60,8 @@ class AlignedSample:
         per cent.
     attack : InversionAttack or None
         Trained on simulated vectors of the unknown encoder; None to use the shipped ones.
+    curve : tuple of (int, Score)
+        The mean cosine on held-out pairs of maps fitted on fewer pairs.
     """
 
     sample: Sample
@@ -62,6 +70,7 @@ class AlignedSample:
     n_pairs: int
     agreement: Score
     attack: InversionAttack | None = None
+    curve: tuple[tuple[int, Score], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-able form."""
@@ -69,6 +78,9 @@ class AlignedSample:
             "method": self.method,
             "n_pairs": self.n_pairs,
             "agreement": self.agreement.to_dict(),
+            "learning_curve": [
+                {"n_pairs": k, "agreement": score.to_dict()} for k, score in self.curve
+            ],
             "is_found": self.identification.encoder is not None,
         }
 
@@ -153,6 +165,10 @@ def align_with_pairs(
         f"Vectors of another encoder, mapped onto those of {encoder.name} with {n:,} pairs "
         f"({cosines})."
     )
+    curve = learning_curve(known_vectors, theirs, seed=seed)
+    if curve:
+        steps = ", ".join(f"{score.value:.2f} with {k:,}" for k, score in curve)
+        reason += f" Cosine by the number of pairs: {steps}."
     trained: SimulatedAttack | None = None
     is_close = found.map.method in (Method.PROCRUSTES, ANCHORED) or found.held_out.value >= CLOSE
     if trains and not is_close:
@@ -175,6 +191,7 @@ def align_with_pairs(
         n,
         agreement,
         None if trained is None else trained.attack,
+        curve,
     )
 
 

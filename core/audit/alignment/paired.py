@@ -23,6 +23,9 @@ from leakscope.core.vectors import unit
 LEAST_PAIRS = 10
 """Fewer pairs do not suffice to choose a penalty."""
 
+CURVE_SIZES = (10, 30, 100, 300, 1_000, 3_000)
+"""Numbers of pairs on a learning curve."""
+
 N_FOLDS = 10
 
 _PENALTIES = np.logspace(-6, 3, 28)
@@ -205,3 +208,40 @@ def _whitened_decompositions(centred: Floats) -> Iterator[_Ridge]:
         whitener = axes * scale ** (-power / 2)
         u, s, vt = np.linalg.svd(centred @ whitener, full_matrices=False)
         yield _Ridge(whitener, u, s, vt)
+
+
+def learning_curve(
+    known: Vectors, theirs: Vectors, *, n_draws: int = 3, seed: int = 0
+) -> tuple[tuple[int, Score], ...]:
+    """Return the mean cosine on held-out pairs of maps fitted on 10, 30, 100, … pairs.
+
+    A fifth of the pairs is held out. Each score is the mean over `n_draws` draws of k other pairs;
+    its interval is over the held-out pairs, its n their number, its chance the cosine with the mean
+    direction of the known vectors. Empty where fewer than 10 pairs are left to draw from.
+
+    Parameters
+    ----------
+    known, theirs : ndarray of float32, shapes (n, d) and (n, d')
+        Pairs of different texts.
+    n_draws : int
+    seed : int
+        Of the held-out pairs and of the draws.
+    """
+    different = np.unique(units_of_vectors(theirs), return_index=True)[1]
+    order = np.random.default_rng(seed).permutation(different)
+    test, rest = np.split(order, [len(order) // 5])
+    if not len(test):
+        return ()
+    y = unit(known[test].astype(np.float64))
+    chance = float((y @ unit(known[rest].astype(np.float64).mean(axis=0)[None])[0]).mean())
+    curve = []
+    for k in (size for size in CURVE_SIZES if size <= len(rest)):
+        draws = []
+        for draw in range(n_draws):
+            rows = np.random.default_rng([seed, k, draw]).permutation(rest)[:k]
+            found = fit_paired(known[rows], theirs[rows], seed=seed)
+            draws.append((found.map.apply(theirs[test]).astype(np.float64) * y).sum(axis=1))
+        cosines = np.mean(draws, axis=0)
+        interval = bootstrap_interval(cosines, bounds=(-1.0, 1.0), seed=seed)
+        curve.append((k, Score(float(cosines.mean()), interval, len(test), chance, n_draws)))
+    return tuple(curve)
