@@ -22,7 +22,7 @@ from leakscope.core.attacks.membership.classifiers.outputs import Outputs
 from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from leakscope.core.attacks.membership.roc import auc
 from leakscope.core.results.rows import Cell, Row
-from leakscope.core.studies import classed_texts
+from leakscope.core.studies import named_texts
 from leakscope.core.studies.membership import classifiers as membership_classifiers
 from leakscope.core.studies.membership import trained_classifiers
 from leakscope.core.studies.membership.classifier_rows import NULL
@@ -46,7 +46,7 @@ def study(
 ) -> Iterator[tuple[list[Cell], Path]]:
     """The cells of a small study, users drawn, and the folder where its classifiers are kept."""
     folder = tmp_path_factory.mktemp("null")
-    for cached in (classed_texts.open_classed, membership_classifiers.content_of):
+    for cached in (named_texts.open_classed, membership_classifiers.content_of):
         cached.cache_clear()
     rng, posts = np.random.default_rng(0), folder / "posts.csv"
     lines = [f"u{i % 50},{'abc'[rng.integers(3)]},{text}" for i, text in enumerate(small_texts)]
