@@ -53,7 +53,7 @@ def few_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         live_attack._mechanism_law.clear()
 
     forget()
-    monkeypatch.setattr(live_attack, "bundled_sentences", lambda: bundled_sentences()[:300])
+    monkeypatch.setattr(live_attack, "bundled_sentences", lambda: bundled_sentences()[:1000])
     yield
     forget()
 
@@ -248,7 +248,7 @@ def test_an_eta_that_is_none_is_told_where_it_is_typed(visit: Open) -> None:
         (
             "token_representation:eta=1000",
             "vectors of tokens and knows the mechanism. It recovers:</p>",
-            "frequencies in 270 sentences",
+            "frequencies in 900 sentences",
         ),
         (
             "tem:epsilon=1000",
