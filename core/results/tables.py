@@ -99,7 +99,8 @@ def rows_to_json(study: str, rows: Sequence[Row]) -> dict[str, Any]:
     Shared parts are stored once, in `provenances`. A row has the index of its own as `provenance`
     if there are several, and its time as `cell_begun`.
     """
-    own = [p and replace(p, begun="").to_dict() for p in (row.provenance for row in rows)]
+    known = [row.provenance for row in rows]
+    own = [None if p is None else replace(p, begun="").to_dict() for p in known]
     found: list[dict[str, Any]] = []
     for each in own:
         if each is not None and each not in found:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
@@ -360,17 +361,13 @@ def markdown(rows: Sequence[Row]) -> str:
     points = found.points
     tables: dict[str, list[Column]] = {
         "Utility": [
-            (
-                task,
-                lambda point, task=task: format_score(point.utility.get(task)),
-                format_chance(points[0].utility[task]),
-            )
+            (task, partial(_format_utility, task), format_chance(points[0].utility[task]))
             for task in (found.tasks if points else ())
         ],
         "Leakage": leak_columns(points),
         # A single attacker is the strongest, which the table above has.
         "Leakage, by attacker": [
-            (name, lambda point, name=name: format_score(point.leaks.get(name)), "")
+            (name, partial(_format_attacker, name), "")
             for name in found.attackers
             if len(found.attackers) > 1
         ],
@@ -389,6 +386,16 @@ def markdown(rows: Sequence[Row]) -> str:
         lines += ["## Failed", "", *markdown_table(columns_of_failed, failed), ""]
     attackers = attackers_table(rows)
     return head(points, found.facts) + "\n".join([*lines[:-1], *attackers]) + "\n"
+
+
+def _format_utility(task: str, point: Point) -> str:
+    """Format a point's utility for a task; "" if it was not measured."""
+    return format_score(point.utility.get(task))
+
+
+def _format_attacker(name: str, point: Point) -> str:
+    """Format what one attacker recovers at a point; "" if it was not tried."""
+    return format_score(point.leaks.get(name))
 
 
 def _setting_table(points: Sequence[Point], columns: Sequence[Column]) -> list[str]:
