@@ -186,3 +186,14 @@ def power_of_ten(exponent: int) -> str:
     ('10³¹', '10⁻⁶')
     """
     return f"10{str(exponent).translate(_SUPERSCRIPTS)}"
+
+
+def capitalise(text: str) -> str:
+    """Return a text with its first letter in upper case and the rest unchanged.
+
+    Examples
+    --------
+    >>> capitalise("the F1 of NATO")
+    'The F1 of NATO'
+    """
+    return f"{text[:1].upper()}{text[1:]}"

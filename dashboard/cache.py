@@ -276,9 +276,9 @@ def training(study: str) -> Summary:
 @st.cache_resource(show_spinner=False, max_entries=1)
 def recall_under_noise() -> dict[tuple[str, float], Score]:
     """Load the shipped scores of words recovered from noisy network inputs, by mechanism and η."""
-    from leakscope.core.studies.training import read_under_noise as measured
+    from leakscope.core.studies.training import summary as training_summary
 
-    return measured.load_read_under_noise(measured.SHIPPED)
+    return training_summary.load_read_under_noise(training_summary.RECOVERED)
 
 
 @st.cache_data(show_spinner=False, max_entries=8)

@@ -10,8 +10,13 @@ from leakscope.core.errors import CoreError
 from leakscope.core.findings.finding import UNMEASURED, Finding
 from leakscope.core.findings.training import QUESTION
 from leakscope.core.studies.training import summary as training_summary
-from leakscope.core.studies.training.points import Adversarial, Pretrained, UnderNoise
-from leakscope.core.studies.training.summary import TABLES, Summary
+from leakscope.core.studies.training.summary import (
+    TABLES,
+    Adversarial,
+    Pretrained,
+    Summary,
+    UnderNoise,
+)
 from leakscope.dashboard import cache
 from leakscope.dashboard.story.pinning import PinnedView, pin_button
 from leakscope.dashboard.training import (
@@ -20,7 +25,6 @@ from leakscope.dashboard.training import (
     live_training,
     missing,
     noise,
-    pretraining,
     private,
     state,
 )
@@ -59,7 +63,7 @@ else:
     elif isinstance(shown, UnderNoise):
         answer = noise.show_under_noise(headline, shown)
     elif isinstance(shown, Pretrained):
-        answer = pretraining.show_pretraining(headline, shown)
+        answer = noise.show_pretraining(headline, shown)
     else:
         answer = private.show_private(headline, shown)
     missing.warn_if_outdated(part, shown.versions)

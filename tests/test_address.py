@@ -9,7 +9,7 @@ import pytest
 import streamlit as st
 
 from leakscope.core.studies.tradeoff.summary import shipped_tradeoff
-from leakscope.core.studies.training.points import (
+from leakscope.core.studies.training.summary import (
     Adversarial,
     Pretrained,
     PrivateTraining,

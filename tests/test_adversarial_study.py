@@ -19,7 +19,7 @@ from leakscope.core.results.rows import Row
 from leakscope.core.studies.registry import run_study
 from leakscope.core.studies.tradeoff import trained_defences
 from leakscope.core.studies.training import adversarial
-from leakscope.core.studies.training.adversarial import AdversarialStudy
+from leakscope.core.studies.training.adversarial import AdversarialStudy, mean_change
 from leakscope.core.studies.training.adversarial_attack import ATTRIBUTE_ATTACKERS, attribute_scores
 from leakscope.core.studies.training.adversarial_tables import (
     markdown,
@@ -27,7 +27,6 @@ from leakscope.core.studies.training.adversarial_tables import (
     verdicts,
 )
 from leakscope.core.studies.training.adversarial_texts import Sizes, part_texts
-from leakscope.core.studies.training.adversarial_use import mean_change
 from leakscope.core.tasks.labelled import LabelledTask
 from leakscope.core.tasks.logistic import LogisticTask, pair_features, read_logistic
 
@@ -365,6 +364,18 @@ def test_the_mean_change_s_interval_by_hand() -> None:
     found = mean_change(changes)
     assert found.value == 1.0 and found.n == 150
     assert (found.ci95.low, found.ci95.high) == pytest.approx((1 - 2.5, 1 + 2.5))
+
+
+@pytest.mark.parametrize(("group", "half"), [("book", 3.0), ("", 1.5)])
+def test_targets_of_the_same_documents_are_one_sample_over_seeds(group: str, half: float) -> None:
+    """As in the trade-off: of four seeds the interval is as wide as of one, not half as wide."""
+    score = Score(30.0, Interval(27.0, 33.0), 100, 5.0)
+    one = row_of("none", 0.0, "after", {"read": score}, attacker="linear")
+    rows = [replace(one, cell={**one.cell, "seed": seed, "group": group}) for seed in range(4)]
+    (found,) = settings_from_rows(rows)
+    (read,) = found.after.values()
+    assert (read.value, read.n) == (30.0, 100 if group else 400)
+    assert (read.ci95.low, read.ci95.high) == pytest.approx((30 - half, 30 + half))
 
 
 # Logistic regression

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import time
 from collections.abc import Iterator
 from importlib import import_module
@@ -13,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_runner import deadly
 
 from leakscope.core.errors import InvalidInputError, StoppedError
 from leakscope.core.results.rows import Cell, ResultTable, Row
 from leakscope.core.storage.encryption import KEY, KEY_FILE, NO_CACHE, is_cache_off
-from leakscope.core.studies import cell_store
+from leakscope.core.studies import runner
 from leakscope.core.studies.cluster import NEEDS_KEY, _run_batch, _worker_variables, ray_workers
 from leakscope.core.studies.runner import run_cells
 
@@ -32,17 +32,6 @@ def where(cell: Cell, folder: Path) -> list[Row]:
     time.sleep(0.4)
     row = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid()}
     return [Row(facts=row | {"threads": os.environ.get("OMP_NUM_THREADS")})]
-
-
-def deadly(cell: Cell, folder: Path) -> list[Row]:
-    """Take the worker down, always or the first time; or fail."""
-    mark = folder / f"died-{cell['x']}"
-    if cell.get("dies") == "always" or (cell.get("dies") == "once" and not mark.exists()):
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    if cell.get("is_bad"):
-        raise ValueError("cannot be measured")
-    return [Row(facts={"y": cell["x"] ** 2})]
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +61,8 @@ def test_both_nodes_measure_and_this_process_alone_writes(
     cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = []
-    write = cell_store.write_sealed
-    monkeypatch.setattr(cell_store, "write_sealed", lambda p, d: (written.append(p), write(p, d)))
+    write = runner.write_sealed
+    monkeypatch.setattr(runner, "write_sealed", lambda p, d: (written.append(p), write(p, d)))
     cells = [{"x": x} for x in range(6)]
     with ray_workers(cluster) as n_jobs:
         assert n_jobs == 2

@@ -6,7 +6,6 @@ Or the command refuses it by name, and what the refusal says to do helps.
 from __future__ import annotations
 
 import csv
-import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -75,79 +74,25 @@ def finished(
     leakscope_home: Path,
 ) -> Run:
     out = tmp_path / "out"
-    texts = ["--target", news, "--other", news, "--n-auxiliary", 120]
-    commands: dict[str, list[object]] = {
-        "train": [
-            "train",
-            "--encoder",
-            f"mlm:{tiny_bert}",
-            "--attack",
-            "prior",
-            "--corpus",
-            corpus,
-            "--out",
-            out,
-        ],
-        "fit": ["fit", "--encoder", "tfidf", "--corpus", corpus, "--out", out],
-        "study": [
-            "study",
-            "encoders",
-            *texts,
-            "--encoders",
-            "tfidf",
-            "hashing",
-            "--attacks",
-            "probe",
-            "--domains",
-            "in",
-            "--n-targets",
-            10,
-            "--out",
-            out / "table.json",
-        ],
-        "attributes": [
-            "study",
-            "attributes",
-            "--target",
-            news,
-            "--label-column",
-            "label_name",
-            "--attacks",
-            "majority",
-            "linear",
-            "--encoders",
-            "hashing",
-            "--other",
-            news,
-            "--n-labels",
-            2,
-            "--n-per-label",
-            3,
-            "--seeds",
-            0,
-            "--out",
-            out / "table.json",
-        ],
-        "tune": [
-            "tune",
-            "--attack",
-            "retrieval",
-            *texts,
-            "--encoder",
-            "hashing",
-            "--trials",
-            2,
-            "--out",
-            out / "tuned.json",
-        ],
+    texts = f"--target {news} --other {news}"
+    commands = {
+        "train": f"train --encoder mlm:{tiny_bert} --attack prior --corpus {corpus} --out {out}",
+        "fit": f"fit --encoder tfidf --corpus {corpus} --out {out}",
+        "study": f"study encoders {texts} --n-auxiliary 120 --encoders tfidf hashing "
+        f"--attacks probe --domains in --n-targets 10 --out {out / 'table.json'}",
+        "attributes": f"study attributes {texts} --label-column label_name "
+        "--attacks majority linear --encoders hashing --n-labels 2 --n-per-label 3 --seeds 0 "
+        f"--out {out / 'table.json'}",
+        "tune": f"tune --attack retrieval {texts} --n-auxiliary 120 --encoder hashing --trials 2 "
+        f"--out {out / 'tuned.json'}",
     }
-    given = [*commands[request.param], "--json"]
-    core(*given).json()
+    given = f"{commands[request.param]} --json"
+    core(given).json()
     studies = leakscope_home / "studies"
     folders = (out, studies) if studies.exists() else (out,)
     for i, folder in enumerate(folders):
         shutil.copytree(folder, tmp_path / "copy" / str(i))
-    return Run(lambda: core(*given), folders, tmp_path / "copy")
+    return Run(lambda: core(given), folders, tmp_path / "copy")
 
 
 @pytest.mark.slow
@@ -174,13 +119,11 @@ def test_what_is_gone_or_cut_short_is_made_again_or_refused_with_what_helps(
 def test_a_record_that_lacks_a_part_is_no_finished_run(
     core: Any, corpus: Path, tiny_bert: Path, trained: Path
 ) -> None:
-    given = shlex.split(
-        f"train --encoder mlm:{tiny_bert} --attack prior --corpus {corpus} --out {trained}"
-    )
+    given = f"train --encoder mlm:{tiny_bert} --attack prior --corpus {corpus} --out {trained}"
     meta = read_json(trained / "model.json")
     del meta["training"]["held_out"]
     write_json(trained / "model.json", meta)
-    assert core(*given).status == 0
+    assert core(given).status == 0
     assert "held_out" in read_json(trained / "model.json")["training"]
 
 
@@ -190,15 +133,8 @@ def test_an_encoder_that_cells_share_is_fitted_again_where_it_is_damaged(
 ) -> None:
     def rows(*attacks: str) -> Any:
         return core(
-            f"study encoders --target {news} --other {news} --encoders tfidf --attacks",
-            *attacks,
-            "--domains",
-            "in",
-            "--n-targets",
-            10,
-            "--out",
-            tmp_path / "t.json",
-            "--json",
+            f"study encoders --target {news} --other {news} --encoders tfidf --attacks "
+            f"{' '.join(attacks)} --domains in --n-targets 10 --out {tmp_path / 't.json'} --json"
         ).json()["rows"]
 
     (first,) = rows("probe")

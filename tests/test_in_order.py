@@ -7,7 +7,7 @@ import pytest
 from leakscope.core.results import Interval, Score
 from leakscope.core.results.rows import Row
 from leakscope.core.studies.training import adaptive, constrained
-from leakscope.core.studies.training.in_order import change_from
+from leakscope.core.studies.training.privacy_tables import change_from
 
 
 def score(value: float, half: float = 2.0, chance: float = 50.0) -> Score:

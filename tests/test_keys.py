@@ -19,7 +19,7 @@ from leakscope.core.registry import Entry
 from leakscope.core.results.rows import Cell
 from leakscope.core.specs import settings_of
 from leakscope.core.storage.artifacts import read_json, write_json
-from leakscope.core.studies import classed_texts, context, domains
+from leakscope.core.studies import context, domains, named_texts
 from leakscope.core.studies.attributes import study as attributes
 from leakscope.core.studies.deniability import study as deniability
 from leakscope.core.studies.inversion import attacks, reconstruct, tuning
@@ -29,7 +29,6 @@ from leakscope.core.studies.membership import words as membership_words
 from leakscope.core.studies.registry import STUDIES, cells_of, run_study
 from leakscope.core.studies.runner import cell_key
 from leakscope.core.studies.tradeoff import texts as tradeoff_texts
-from leakscope.core.studies.tradeoff import use as tradeoff_use
 from leakscope.core.studies.training import tuned_networks
 
 
@@ -169,15 +168,14 @@ def write_texts(scene: Scene, more: str) -> None:
         attributes._content_of,
         domains.content_of,
         deniability.content_of,
-        classed_texts.open_classed,
+        named_texts.open_classed,
         membership_classifiers.content_of,
         membership_halves.open_documents,
         membership_words._numbered_documents,
         tradeoff_texts._sentences,
         tradeoff_texts.auxiliary_texts,
         tradeoff_texts.auxiliary_documents,
-        tradeoff_use._labelled,
-        tradeoff_use._searches,
+        named_texts._open_task,
         tuned_networks.examples_of,
     ):
         cached.cache_clear()

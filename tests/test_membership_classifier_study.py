@@ -17,8 +17,7 @@ from leakscope.core.attacks.membership.classifiers.targets.heads import Solving,
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.results import Interval, Score
 from leakscope.core.results.rows import ResultTable, Row
-from leakscope.core.studies import classed_texts
-from leakscope.core.studies.classed_texts import ClassedTexts, parse_classed_texts
+from leakscope.core.studies import named_texts
 from leakscope.core.studies.membership import classifier_tables as membership_classifier_tables
 from leakscope.core.studies.membership import classifiers as membership_classifiers
 from leakscope.core.studies.membership import trained_classifiers
@@ -29,6 +28,7 @@ from leakscope.core.studies.membership.trained_classifiers import (
     TrainedModels,
     load_or_train_models,
 )
+from leakscope.core.studies.named_texts import ClassedTexts, parse_classed_texts
 from leakscope.core.studies.registry import cells_of, run_study
 
 NAME = "membership-classifiers"
@@ -36,7 +36,7 @@ NAME = "membership-classifiers"
 
 @pytest.fixture(autouse=True)
 def forgotten() -> None:
-    for cached in (classed_texts.open_classed, membership_classifiers.content_of):
+    for cached in (named_texts.open_classed, membership_classifiers.content_of):
         cached.cache_clear()
 
 

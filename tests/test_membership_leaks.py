@@ -41,7 +41,7 @@ from leakscope.core.attacks.membership.registry import (
 from leakscope.core.attacks.membership.sentences.scoring import BookPairs
 from leakscope.core.results import Score
 from leakscope.core.results.rows import Row
-from leakscope.core.studies import classed_texts
+from leakscope.core.studies import named_texts
 from leakscope.core.studies.membership import classifiers as membership_classifiers
 from leakscope.core.studies.membership import sentences as membership_sentences
 from leakscope.core.studies.membership import trained_classifiers
@@ -78,7 +78,7 @@ Measured = Callable[[str, str, str], dict[str, Score]]
 def classifiers(posts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measured:
     """Measure a cell of a split with an attack that knows by heart what shadows learnt of."""
     monkeypatch.setattr(trained_classifiers, "make_classifiers", lambda *_: KnowNothing())
-    for cached in (classed_texts.open_classed, membership_classifiers.content_of):
+    for cached in (named_texts.open_classed, membership_classifiers.content_of):
         cached.cache_clear()
 
     def measured(split: str, level: str, needs: str) -> dict[str, Score]:

@@ -25,7 +25,7 @@ from leakscope.core.attacks.membership.classifiers.outputs import Outputs
 from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from leakscope.core.attacks.membership.roc import auc
 from leakscope.core.results.rows import Cell, Row
-from leakscope.core.studies import classed_texts
+from leakscope.core.studies import named_texts
 from leakscope.core.studies.membership import classifiers as membership_classifiers
 from leakscope.core.studies.membership import trained_classifiers
 from leakscope.core.studies.membership.classifier_rows import NULL
@@ -47,7 +47,7 @@ def study(
 ) -> Iterator[tuple[list[Cell], Path]]:
     """The cells of a small study, users drawn, and the folder where its classifiers are kept."""
     folder = tmp_path_factory.mktemp("null")
-    for cached in (classed_texts.open_classed, membership_classifiers.content_of):
+    for cached in (named_texts.open_classed, membership_classifiers.content_of):
         cached.cache_clear()
     bare = ",a,Nobody says who wrote this", "u1,,Nor what this is about"
     posts = write_posts(folder / "posts.csv", small_texts, *bare)

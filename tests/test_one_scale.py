@@ -19,7 +19,7 @@ SEEN = (
     "core/formatting.py",
     "core/story",
     "core/studies/leak_figures.py",
-    "core/studies/tradeoff/point.py",
+    "core/studies/tradeoff/summary.py",
     "dashboard",
     "pages",
 )

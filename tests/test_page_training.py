@@ -21,11 +21,13 @@ from leakscope.core.storage.artifacts import write_json
 from leakscope.core.story.format import Story
 from leakscope.core.story.reading import story_from_data
 from leakscope.core.studies.deniability.odds import ODDS, format_odds_cell
-from leakscope.core.studies.training import read_under_noise
 from leakscope.core.studies.training import summary as training_summary
-from leakscope.core.studies.training.points import TrialRequest
-from leakscope.core.studies.training.read_under_noise import load_read_under_noise
-from leakscope.core.studies.training.summary import SHIPPED, TABLES
+from leakscope.core.studies.training.summary import (
+    SHIPPED,
+    TABLES,
+    TrialRequest,
+    load_read_under_noise,
+)
 from leakscope.dashboard import cache
 from leakscope.dashboard.training import state
 from leakscope.dashboard.training.missing import command_of
@@ -104,8 +106,8 @@ def test_figures_of_a_former_version_say_so_and_which_command_measures_them_anew
         row.cell["seed"] += 10
     write_json(beside, rows_to_json("constrained", former))
     page = opened(tmp_path / "todays")
-    summarise_outcomes = "Some of these results (constrained-once) are out of date"
-    assert page.warning[0].value.startswith(summarise_outcomes)
+    some = "Some of these results (constrained-once) are out of date"
+    assert page.warning[0].value.startswith(some)
     command = command_of("noise", "constrained-once")
     assert command in codes(page) and command.endswith(f"results/{beside.name}")
     assert "results/constrained-once.spec.json" in command
@@ -191,7 +193,7 @@ def test_where_fresh_attackers_read_no_more_no_trap_is_claimed(
 
 
 @pytest.mark.slow
-def test_curves_under_noise_say_their_texts_and_the_paper_s_figures(
+def test_curves_under_noise_say_their_texts_what_is_recovered_and_the_paper_s_figures(
     opened: Open, rows: Path
 ) -> None:
     page = opened(rows, part="noise", task="sst2", network="bilstm")
@@ -207,33 +209,18 @@ def test_curves_under_noise_say_their_texts_and_the_paper_s_figures(
     ]
     n = len(etas[0] & etas[1])
     assert title(page).endswith(f"at {n} of {n} values of η"), n
+    read = load_read_under_noise()
+    low, high = (read["token_representation", eta].format() for eta in (65.0, 98.5))
+    assert f"Token representation: **{low}** at η 65, **{high}** at η 98.5." in told(page)
+    settings = zip(frame["sends"], frame["η"], strict=True)
+    by = dict(zip(settings, frame["words recovered from one release, F1"], strict=True))
+    assert by["Token representation", "65"] == low
+    assert by["Token representation", "50"] == by["No defence", "none"] == "–"
+    assert facts_of(page)["Releases"] == "each training text is released once"
     theirs = list(frame["paper: accuracy, %"])
     assert theirs[:1] == ["84.1"] and "67.0" in theirs
     page.button_group(key=key_of("task")).set_value("mrpc").run()
     assert "The paper has no results for this task" in told(page)
-
-
-def test_what_is_read_of_what_is_sent_stands_beside_what_the_network_is_worth(
-    opened: Open, rows: Path
-) -> None:
-    read = load_read_under_noise()
-    low, high = (read["token_representation", eta] for eta in (65.0, 98.5))
-    page = opened(rows, part="noise", task="sst2", network="bilstm")
-    assert (
-        f"Token representation: **{low.format()}** at η 65, **{high.format()}** at η 98.5."
-        in told(page)
-    )
-    (frame,) = (frame.value for frame in page.dataframe)
-    by = dict(
-        zip(
-            zip(frame["sends"], frame["η"], strict=True),
-            frame["words recovered from one release, F1"],
-            strict=True,
-        )
-    )
-    assert by["Token representation", "65"] == low.format()
-    assert by["Token representation", "50"] == by["No defence", "none"] == "–"
-    assert facts_of(page)["Releases"] == "each training text is released once"
 
 
 def test_releases_are_printed_wherever_odds_are(opened: Open, tmp_path: Path) -> None:
@@ -262,7 +249,7 @@ def test_without_what_is_read_the_part_is_drawn_all_the_same(
     path = tmp_path / "read.json"
     if content is not None:
         path.write_text(content, encoding="utf-8")
-    monkeypatch.setattr(read_under_noise, "SHIPPED", path)
+    monkeypatch.setattr(training_summary, "RECOVERED", path)
     cache.recall_under_noise.clear()
     page = opened(rows, part="noise", task="sst2", network="bilstm")
     cache.recall_under_noise.clear()

@@ -14,9 +14,8 @@ from leakscope.core.errors import DivergedError
 from leakscope.core.results import Interval
 from leakscope.core.studies.registry import cells_of, run_study
 from leakscope.core.studies.training import adaptive, constrained, tuned_networks
-from leakscope.core.studies.training.adaptive import AdaptiveStudy
+from leakscope.core.studies.training.adaptive import AdaptiveStudy, recovered_share
 from leakscope.core.studies.training.constrained import ConstrainedStudy
-from leakscope.core.studies.training.recovered_accuracy import recovered_share
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from memorising_models import (
 from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
 from leakscope.core.attacks.membership.classifiers.targets import heads, private
 from leakscope.core.results import Score
-from leakscope.core.studies.tradeoff import use as tradeoff_use
+from leakscope.core.studies import named_texts
 from leakscope.core.studies.training import private_training
 from leakscope.core.studies.training.private_training import PrivateTrainingStudy
 from leakscope.core.tasks.labelled import LabelledTask
@@ -69,7 +69,7 @@ def measured(
     for cached in (
         private_training._open_task,
         private_training._ridge_hits,
-        tradeoff_use._labelled,
+        named_texts._open_task,
     ):
         cached.cache_clear()
     entry = classifier_entry_of("sample", "the same samples")

@@ -11,8 +11,8 @@ import pytest
 
 from leakscope.core.errors import StoppedError
 from leakscope.core.results.rows import Row
+from leakscope.core.studies import named_texts
 from leakscope.core.studies.registry import cells_of, run_study
-from leakscope.core.studies.tradeoff import use as tradeoff_use
 from leakscope.core.studies.training import private_training
 from leakscope.core.studies.training.private_training import PrivateTrainingStudy
 from leakscope.core.studies.training.private_training_tables import markdown
@@ -33,7 +33,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for cached in (
         private_training._open_task,
         private_training._ridge_hits,
-        tradeoff_use._labelled,
+        named_texts._open_task,
     ):
         cached.cache_clear()
 

@@ -184,18 +184,10 @@ NUMBERS = [
     ["evaluate", "--attack", "probe", "--texts", "{corpus}", "--limit", MANY],
     ["evaluate", "--attack", "probe", "--texts", "{corpus}", "--seed", MANY],
     ["fit", "--encoder", "tfidf", "--corpus", "{corpus}", "--out", "{out}", "--limit", MANY],
-    [
-        "fit",
-        "--encoder",
-        "lsa_tfidf",
-        "--corpus",
-        "{corpus}",
-        "--out",
-        "{out}",
-        "--set",
-        f"seed={MANY}",
-    ],
-    ["fit", "--encoder", "lsa_tfidf", "--corpus", "{corpus}", "--out", "{out}", "--set", "seed=-1"],
+    *(
+        f"fit --encoder lsa_tfidf --corpus {{corpus}} --out {{out}} --set seed={seed}".split()
+        for seed in (MANY, -1)
+    ),
     ["study", "encoders", "--target", "{corpus}", "--out", "{out}", "--n-targets", MANY],
 ]
 

@@ -79,6 +79,7 @@ def test_a_number_with_its_interval_is_a_score() -> None:
     assert found == {}, "let it hold a leakscope.core.results.Score"
 
 
+@pytest.mark.slow
 def test_an_interval_is_written_by_its_own_class() -> None:
     files = [path for path in FILES if relative_name(path) != "core/results/scores.py"]
     found = offenders(files, lambda path: spelt(parse_file(path)))

@@ -39,13 +39,13 @@ def flaky(cell: Cell, folder: Path) -> list[Row]:
 
 
 def deadly(cell: Cell, folder: Path) -> list[Row]:
-    """Take the process down, always or the first time."""
+    """Take the process down, always or the first time; or fail."""
     mark = folder / f"died-{cell['x']}"
     if cell.get("dies") == "always" or (cell.get("dies") == "once" and not mark.exists()):
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(0.2)
-    return [Row(facts={"y": cell["x"] ** 2})]
+    return squared(cell, folder)
 
 
 def no_json(cell: Cell, folder: Path) -> list[Row]:
@@ -147,6 +147,7 @@ def test_workers_end_with_their_study(tmp_path: Path, how: signal.Signals) -> No
             wait_until(lambda pid=pid: not is_running(pid), seconds=120)  # type: ignore[misc]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_killed_study_goes_on_where_it_was(tmp_path: Path, n_jobs: int) -> None:
     code = (

@@ -95,25 +95,17 @@ def test_its_table_has_the_rows_that_it_asks_for(
     monkeypatch.setattr("leakscope.core.studies.domains._check_documents", lambda *of: None)
     name, study = parsed(path, monkeypatch)
     module = STUDIES[name].kind.__module__
-    monkeypatch.setattr(f"{module}.content_of", lambda *of: "", raising=False)
-    monkeypatch.setattr(f"{module}._content_of", lambda *table: "", raising=False)
-    monkeypatch.setattr(f"{module}.corpus_content", lambda corpus: "", raising=False)
+    digests = ("content_of", "_content_of", "corpus_content", "table_digest", "auxiliary_digest")
     for asks in (
         module,
-        "leakscope.core.studies.tradeoff.cells",
+        "leakscope.core.studies.tradeoff.study",
         "leakscope.core.studies.training.constrained",
+        "leakscope.core.studies.inversion.representations",
     ):
-        for asked_of in ("table_digest", "content_of"):
-            monkeypatch.setattr(f"{asks}.{asked_of}", lambda *of: "", raising=False)
-    monkeypatch.setattr(
-        "leakscope.core.studies.inversion.representations.content_of", lambda corpus: ""
-    )
-    for asks in (module, "leakscope.core.studies.tradeoff.cells"):
-        monkeypatch.setattr(
-            f"{asks}.contents_of", lambda *texts: ["" for _ in texts[0]], raising=False
-        )
-    for asks in (module, "leakscope.core.studies.tradeoff.cells"):
-        monkeypatch.setattr(f"{asks}.auxiliary_digest", lambda reference: "", raising=False)
+        for digest in digests:
+            monkeypatch.setattr(f"{asks}.{digest}", lambda *of: "", raising=False)
+        every = lambda *texts: ["" for _ in texts[0]]  # noqa: E731
+        monkeypatch.setattr(f"{asks}.contents_of", every, raising=False)
     table = path.with_name(path.name.replace(".spec", ""))
     # 0 asks for all texts, and rows tell how many there were.
     aside = ASIDE | {name for name in ("n_train", "n_test") if getattr(study, name, None) == 0}

@@ -33,9 +33,8 @@ from leakscope.core.findings.registry import VIEWS, build_view
 from leakscope.core.formatting import format_auc
 from leakscope.core.results import Score
 from leakscope.core.studies.leak_figures import leak_figures
-from leakscope.core.studies.tradeoff.captions import FRESH
 from leakscope.core.studies.tradeoff.choice import simultaneous_leaks
-from leakscope.core.studies.tradeoff.summary import measured_etas, shipped_tradeoff
+from leakscope.core.studies.tradeoff.summary import FRESH, measured_etas, shipped_tradeoff
 from leakscope.dashboard import cache
 from leakscope.dashboard.inversion.answers import ENCODER
 from leakscope.dashboard.membership import state as membership

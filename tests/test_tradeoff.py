@@ -290,7 +290,7 @@ def test_the_small_preset_runs_from_what_is_bundled(core: Any, tmp_path: Path) -
     """As it is, in less than two minutes on two cores."""
     preset = Path(__file__).parents[1] / "docs" / "presets" / "tradeoff-small.spec.json"
     out = tmp_path / "small.json"
-    rows = core("study", "--spec", preset, "--out", out, "--json").json()["rows"]
+    rows = core(f"study --spec {preset} --out {out} --json").json()["rows"]
     assert [row["defence"] for row in rows] == ["none", "truncation"]
     found = load_tradeoff(out)
     assert found.attackers == ["tuned", "search"] and found.tasks == []

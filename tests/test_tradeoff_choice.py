@@ -15,11 +15,11 @@ from leakscope.core.results import Interval, Score
 from leakscope.core.studies.tradeoff.choice import (
     beside_none,
     choose,
+    frontier,
     is_readable_and_worse,
     leak_of,
     simultaneous_leaks,
 )
-from leakscope.core.studies.tradeoff.frontier import frontier
 from leakscope.core.studies.tradeoff.summary import Point, Tradeoff, shipped_tradeoff
 
 TRUE = 40.0

@@ -16,10 +16,15 @@ from leakscope.core.defences.setting import (
     setting_name,
 )
 from leakscope.core.results import Interval, Score
-from leakscope.core.studies.tradeoff.choice import choose, reads_of, untimed, within_time
-from leakscope.core.studies.tradeoff.frontier import frontier, steps
-from leakscope.core.studies.tradeoff.point import promises
-from leakscope.core.studies.tradeoff.summary import Point, Tradeoff, shipped_tradeoff
+from leakscope.core.studies.tradeoff.choice import (
+    attacked_targets,
+    choose,
+    frontier,
+    steps,
+    untimed,
+    within_time,
+)
+from leakscope.core.studies.tradeoff.summary import Point, Tradeoff, promises, shipped_tradeoff
 
 
 def score(value: float, half: float = 0.0, chance: float = 0.0) -> Score:
@@ -133,7 +138,7 @@ def with_reads(plain: Point, attribute: float, members: float) -> Point:
 def test_the_choice_goes_by_what_the_attacker_is_after() -> None:
     good, weak = with_reads(GOOD, 30, 70), with_reads(WEAK, 10, 52)
     found = Tradeoff((with_reads(BASE, 40, 71), good, weak), {}, {"MR": "accuracy"})
-    assert reads_of(found) == ["words", "attribute", "membership"]
+    assert attacked_targets(found) == ["words", "attribute", "membership"]
     assert choose(found, "MR", 0.4).best is good
     assert choose(found, "MR", 0.4, "attribute").best is weak
     by_members = choose(found, "MR", 0.4, "membership")
@@ -147,8 +152,10 @@ def test_the_choice_goes_by_what_the_attacker_is_after() -> None:
 def test_what_was_not_attacked_is_not_offered_and_not_chosen() -> None:
     found = Tradeoff((with_reads(BASE, 40, 71), GOOD, with_reads(WEAK, 10, 52)), {})
     assert choose(found, "MR", 0.1, "attribute").best is found.points[2]
-    assert reads_of(study(GOOD)) == ["words"]
-    assert reads_of(Tradeoff((BASE, with_reads(GOOD, 1, 50)), {})) == ["words"], "nought to hold to"
+    assert attacked_targets(study(GOOD)) == ["words"]
+    assert attacked_targets(Tradeoff((BASE, with_reads(GOOD, 1, 50)), {})) == ["words"], (
+        "nought to hold to"
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from leakscope.core.errors import ArtifactError
 from leakscope.core.protocols import Encoder
 from leakscope.core.results.rows import Row
 from leakscope.core.specs import DefenceSpec
+from leakscope.core.storage.artifacts import read_json
 from leakscope.core.studies.registry import run_study
 from leakscope.core.studies.tradeoff import attack as tradeoff_attack
 from leakscope.core.studies.tradeoff import guards as tradeoff_guards
@@ -202,6 +203,8 @@ def test_of_a_trained_defence_every_part_and_the_defence_are_made_again_where_da
         use.unlink()  # which reads the defence again
         assert scores(run_study("tradeoff", asked, folder)) == before, path
         assert path.read_bytes()[-64:] == whole[-64:] or path.suffix == ".json"
+    (record,) = (path for path in kept if path.name == "model.json")
+    assert read_json(record)["training"]["n_texts"] > 0
     shutil.rmtree(folder / "defences")
     use.unlink()
     assert scores(run_study("tradeoff", asked, folder)) == before

@@ -24,10 +24,9 @@ from leakscope.core.specs import DefenceSpec
 from leakscope.core.studies.tradeoff import attack as tradeoff_attack
 from leakscope.core.studies.tradeoff import texts as tradeoff_texts
 from leakscope.core.studies.tradeoff.attack import attack_scores
-from leakscope.core.studies.tradeoff.captions import OF_TOKENS
-from leakscope.core.studies.tradeoff.cells import part_entries
 from leakscope.core.studies.tradeoff.guards import Guard
-from leakscope.core.studies.tradeoff.study import TradeoffStudy
+from leakscope.core.studies.tradeoff.study import TradeoffStudy, part_entries
+from leakscope.core.studies.tradeoff.summary import OF_TOKENS
 from leakscope.core.studies.tradeoff.texts import AttackersTexts, draw_texts, fold_text
 from leakscope.core.studies.tradeoff.use import use_scores
 from leakscope.core.tasks.labelled import LabelledTask
@@ -43,9 +42,14 @@ def cell_of(defence: str, attackers: tuple[str, ...] = ("tuned",), **settings: A
     return {**cell, "n_auxiliary": 200}
 
 
+@pytest.fixture(scope="module")
+def distinct(small_texts: list[str]) -> list[str]:
+    """The small texts, each once."""
+    return list({fold_text(text): text for text in small_texts}.values())
+
+
 @pytest.fixture
-def texts(small_texts: list[str]) -> AttackersTexts:
-    distinct = list({fold_text(text): text for text in small_texts}.values())
+def texts(distinct: list[str]) -> AttackersTexts:
     return draw_texts(distinct, 200, 60, 0)
 
 
@@ -63,17 +67,15 @@ def test_a_text_on_two_sides_is_refused(texts: AttackersTexts, parts: tuple[str,
         replace(texts, **{other: (*getattr(texts, other), shouted)})
 
 
-def test_the_seed_changes_the_targets_not_what_is_known(small_texts: list[str]) -> None:
-    distinct = list({fold_text(text): text for text in small_texts}.values())
+def test_the_seed_changes_the_targets_not_what_is_known(distinct: list[str]) -> None:
     one, other = draw_texts(distinct, 200, 60, 0), draw_texts(distinct, 200, 60, 1)
     assert one.known == other.known and one.targets != other.targets
 
 
 @pytest.mark.parametrize("starts", [True, False])
 def test_what_nearly_repeats_another_side_is_not_attacked(
-    small_texts: list[str], starts: bool, monkeypatch: pytest.MonkeyPatch
+    distinct: list[str], starts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    distinct = list({fold_text(text): text for text in small_texts}.values())
     texts = [*distinct, *(f"Truly {text}" for text in distinct[::4])]
     marks = {text_mark(text) for text in texts[: len(distinct) // 2]} if starts else None
 
@@ -109,8 +111,7 @@ def test_targets_come_from_many_documents_and_few_of_each() -> None:
     assert not known & apart, "also what is left of a document is not known"
 
 
-def test_articles_are_not_known_in_part(small_texts: list[str]) -> None:
-    distinct = list({fold_text(text): text for text in small_texts}.values())
+def test_articles_are_not_known_in_part(distinct: list[str]) -> None:
     documents = {text: f"article {i // 8}" for i, text in enumerate(distinct)}
     found = draw_texts(distinct, 200, 40, 0, documents=documents)
     known, others = ({documents[t] for t in part} for part in (found.known, found.targets))
@@ -125,9 +126,8 @@ def test_articles_are_not_known_in_part(small_texts: list[str]) -> None:
 
 
 def test_of_shipped_weights_only_sentences_held_out_from_them_are_attacked(
-    small_texts: list[str],
+    distinct: list[str],
 ) -> None:
-    distinct = list({fold_text(text): text for text in small_texts}.values())
     marks = {text_mark(text) for text in distinct[:100]}
     found = draw_texts(distinct, 200, 50, 0, held_out=marks)
     assert {text_mark(t) for t in (*found.targets, *found.held)} <= marks
@@ -137,9 +137,8 @@ def test_of_shipped_weights_only_sentences_held_out_from_them_are_attacked(
 
 
 @pytest.fixture
-def by_heart(small_texts: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[[], Score]:
+def by_heart(distinct: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[[], Score]:
     """Return what an attacker reads who answers what it nearly meets again, and else guesses."""
-    distinct = list({fold_text(text): text for text in small_texts}.values())
     texts = [*distinct, *(f"Truly {text}" for text in distinct[::2])]
     monkeypatch.setattr(
         tradeoff_attack, "make_cell_attack", lambda cell: GuessingMemorisingAttack()

@@ -15,14 +15,12 @@ from leakscope.core.assets import RESULTS
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.results.rows import Cell, Row
 from leakscope.core.results.tables import read_rows
-from leakscope.core.storage.artifacts import read_json
 from leakscope.core.studies.deniability.odds import format_odds_cell
 from leakscope.core.studies.registry import cells_of, run_study
 from leakscope.core.studies.runner import cell_key
-from leakscope.core.studies.tradeoff import attribute as tradeoff_attribute
-from leakscope.core.studies.tradeoff import cells as tradeoff_cells
+from leakscope.core.studies.tradeoff import attack as tradeoff_attribute
 from leakscope.core.studies.tradeoff import guards as tradeoff_guards
-from leakscope.core.studies.tradeoff import members as tradeoff_members
+from leakscope.core.studies.tradeoff import study as tradeoff_cells
 from leakscope.core.studies.tradeoff import trained_defences
 from leakscope.core.studies.tradeoff import use as tradeoff_use
 from leakscope.core.studies.tradeoff.attack import ATTACKERS
@@ -32,9 +30,9 @@ from leakscope.core.studies.tradeoff.guards import (
     defence_training_texts,
     guard_of,
 )
-from leakscope.core.studies.tradeoff.point import promises
 from leakscope.core.studies.tradeoff.study import TradeoffStudy, measure
-from leakscope.core.studies.tradeoff.summary import markdown, summarise
+from leakscope.core.studies.tradeoff.summary import promises, summarise
+from leakscope.core.studies.tradeoff.tables import markdown
 from leakscope.core.studies.tradeoff.texts import auxiliary_texts, draw_texts, spare_texts
 
 ADVERSARIAL = "adversarial:weight=1,epochs=2,adversary_hidden=16,hidden=16"
@@ -296,13 +294,13 @@ def test_members_are_told_by_the_defended_vectors_of_training_texts_alone(
 ) -> None:
     pytest.importorskip("opacus")
     lessons: list[tuple[Any, Any]] = []
-    fit = tradeoff_members.PrivateHeads.fit_vectors
+    fit = tradeoff_use.PrivateHeads.fit_vectors
 
     def watched(self: Any, lesson: Any, vectors: Any, **more: Any) -> Any:
         lessons.append((lesson, vectors))
         return fit(self, lesson, vectors, **more)
 
-    monkeypatch.setattr(tradeoff_members.PrivateHeads, "fit_vectors", watched)
+    monkeypatch.setattr(tradeoff_use.PrivateHeads, "fit_vectors", watched)
     cell = last_cells(replace(study, defences=("truncation:dimension=8",)))["membership"]
     (row,) = measure(cell, tmp_path)
     ((lesson, vectors),) = lessons
@@ -389,23 +387,3 @@ def test_who_reads_likely_tokens_has_a_cell_of_their_own_where_tokens_are_releas
     assert without.cells() == asked.cells()[:2]
     alone = replace(asked, attackers=("posterior",))
     assert alone.cells()[1] == asked.cells()[2]
-
-
-@pytest.mark.slow
-def test_a_trained_defence_that_is_damaged_is_trained_again_and_the_same(
-    study: TradeoffStudy, tmp_path: Path
-) -> None:
-    asked = replace(study, defences=("none", "leace"), membership="", attackers=())
-    first = run_study("tradeoff", asked, tmp_path)
-    (place,) = tmp_path.rglob("leace-*/model.json")
-    (again,) = (
-        c
-        for c in cells_of("tradeoff", asked)
-        if c["part"] == "attribute" and c["defence"] == "leace"
-    )
-    for damage in ("", "{"):
-        place.write_text(damage)
-        (tmp_path / "cells" / f"{cell_key(again)}.json").unlink()
-        found = run_study("tradeoff", asked, tmp_path)
-        assert [row.scores for row in found] == [row.scores for row in first]
-        assert read_json(place)["training"]["n_texts"] == first[1]["n_defence_texts"]

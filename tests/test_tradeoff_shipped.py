@@ -10,8 +10,8 @@ import pytest
 from leakscope.core.results.rows import Row
 from leakscope.core.results.tables import read_rows
 from leakscope.core.studies.tradeoff.choice import choose, keeps_share, unproven
-from leakscope.core.studies.tradeoff.point import Point
 from leakscope.core.studies.tradeoff.summary import (
+    Point,
     Tradeoff,
     load_tradeoff,
     summarise,

@@ -19,10 +19,10 @@ from leakscope.core.studies.tradeoff.summary import (
     Point,
     Tradeoff,
     load_tradeoff,
-    markdown,
     shipped_tradeoff,
     summarise,
 )
+from leakscope.core.studies.tradeoff.tables import markdown
 
 
 def measured(defence: str, seed: int, scores: dict[str, Score], **settings: float) -> Row:

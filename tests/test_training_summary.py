@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 from training_rows import (
@@ -19,23 +21,28 @@ from training_rows import (
 
 from leakscope.core.errors import ArtifactError
 from leakscope.core.figures.style import BASELINE, LEAKED
-from leakscope.core.figures.training import trap_figure
-from leakscope.core.figures.training_noise import utility_figure
-from leakscope.core.figures.training_private import exposure_figure, private_figure
+from leakscope.core.figures.training import (
+    exposure_figure,
+    private_figure,
+    trap_figure,
+    utility_figure,
+)
 from leakscope.core.results import Interval
 from leakscope.core.results.rows import Row
 from leakscope.core.results.tables import rows_to_json
 from leakscope.core.storage.artifacts import write_json
 from leakscope.core.studies.registry import STUDIES
-from leakscope.core.studies.training.points import (
-    Adapted,
+from leakscope.core.studies.training.privacy_paper import ADAPTED, CONSTRAINED, MATCHED
+from leakscope.core.studies.training.summary import (
+    TABLES,
     Adversarial,
     Pretrained,
     PrivateTraining,
     UnderNoise,
+    load_part,
 )
-from leakscope.core.studies.training.privacy_paper import ADAPTED, CONSTRAINED, MATCHED
-from leakscope.core.studies.training.summary import TABLES, load_part
+
+Part = TypeVar("Part")
 
 
 @pytest.fixture(scope="module")
@@ -43,32 +50,33 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_shipped(tmp_path_factory.mktemp("training") / "rows")
 
 
+def read(kind: type[Part], folder: Path, study: str, rows: Sequence[Row] | None = None) -> Part:
+    """Return the results of a study from a folder, to which rows are written first if given."""
+    if rows is not None:
+        write_shipped(folder, study, rows=rows)
+    found = load_part(study, folder)
+    assert isinstance(found, kind)
+    return found
+
+
 @pytest.fixture(scope="module")
 def adversarial(shipped: Path) -> Adversarial:
-    found = load_part("adversarial", shipped)
-    assert isinstance(found, Adversarial)
-    return found
+    return read(Adversarial, shipped, "adversarial")
 
 
 @pytest.fixture(scope="module")
 def constrained(shipped: Path) -> UnderNoise:
-    found = load_part("constrained", shipped)
-    assert isinstance(found, UnderNoise)
-    return found
+    return read(UnderNoise, shipped, "constrained")
 
 
 @pytest.fixture(scope="module")
 def adaptive(shipped: Path) -> Pretrained:
-    found = load_part("adaptive", shipped)
-    assert isinstance(found, Pretrained)
-    return found
+    return read(Pretrained, shipped, "adaptive")
 
 
 @pytest.fixture(scope="module")
 def private(shipped: Path) -> PrivateTraining:
-    found = load_part("private-training", shipped)
-    assert isinstance(found, PrivateTraining)
-    return found
+    return read(PrivateTraining, shipped, "private-training")
 
 
 # Files
@@ -80,15 +88,14 @@ def test_a_missing_damaged_or_foreign_file_is_told(study: str, tmp_path: Path) -
     with pytest.raises(ArtifactError, match=path.name):
         load_part(study, tmp_path)
     other = next(name for name in TABLES if name != study)
-    path.write_text(json.dumps({"study": other, "rows": [{"n": 1}]}))
-    with pytest.raises(ArtifactError, match="Run the study again"):
-        load_part(study, tmp_path)
-    path.write_text(json.dumps({"study": study, "rows": [{"n": 1}]}))
-    with pytest.raises(ArtifactError, match="Run the study again"):
-        load_part(study, tmp_path)
-    path.write_text(json.dumps({"study": study, "rows": [{"n": 1, "versions": 3}]}))
-    with pytest.raises(ArtifactError, match="Run the study again"):
-        load_part(study, tmp_path)
+    for table in (
+        {"study": other, "rows": [{"n": 1}]},
+        {"study": study, "rows": [{"n": 1}]},
+        {"study": study, "rows": [{"n": 1, "versions": 3}]},
+    ):
+        path.write_text(json.dumps(table))
+        with pytest.raises(ArtifactError, match="Run the study again"):
+            load_part(study, tmp_path)
     path.write_text("{")
     with pytest.raises(ArtifactError):
         load_part(study, tmp_path)
@@ -116,9 +123,9 @@ def test_rows_of_other_settings_lie_beside_and_none_counts_twice(tmp_path: Path)
     write_shipped(tmp_path, "adaptive", rows=one)
     path = tmp_path / "adaptive.json"
     beside = path.with_name("adaptive-text.json")
-    assert {p.n_seeds for p in _points(tmp_path)} == {1}
+    assert {p.n_seeds for p in read(Pretrained, tmp_path, "adaptive").points} == {1}
     write_json(beside, rows_to_json("adaptive", other))
-    assert {p.n_seeds for p in _points(tmp_path)} == {2}
+    assert {p.n_seeds for p in read(Pretrained, tmp_path, "adaptive").points} == {2}
     for changed in ({}, {"minutes": 7.0}, {"tokens_seen": 99}):
         again = [Row(row.cell, row.scores, {**row.facts, **changed}) for row in one]
         write_json(beside, rows_to_json("adaptive", again))
@@ -126,28 +133,14 @@ def test_rows_of_other_settings_lie_beside_and_none_counts_twice(tmp_path: Path)
             load_part("adaptive", tmp_path)
 
 
-def _points(folder: Path) -> tuple[Adapted, ...]:
-    found = load_part("adaptive", folder)
-    assert isinstance(found, Pretrained)
-    return found.points
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("study", TABLES)
 def test_the_oldest_version_that_measured_any_row_is_told(study: str, tmp_path: Path) -> None:
-    rows = MADE[study]()
-    assert set(load_part(study, write_shipped(tmp_path, study)).versions.values()) == {
-        STUDIES[study].version
-    }
-    first = Row(
-        {k: v for k, v in rows[-1].cell.items() if k != "versions"}, rows[-1].scores, rows[-1].facts
-    )
-    assert (
-        1
-        in load_part(
-            study, write_shipped(tmp_path, study, rows=[*rows[:-1], first])
-        ).versions.values()
-    )
+    rows, now = MADE[study](), STUDIES[study].version
+    assert {*load_part(study, write_shipped(tmp_path, study, rows=rows)).versions.values()} == {now}
+    older = {k: v for k, v in rows[-1].cell.items() if k != "versions"}
+    write_shipped(tmp_path, study, rows=[*rows[:-1], replace(rows[-1], cell=older)])
+    assert 1 in load_part(study, tmp_path).versions.values()
 
 
 # Against an adversary
@@ -179,15 +172,12 @@ def test_the_trap_is_the_weight_that_hides_most_in_training(adversarial: Adversa
 def test_a_defence_that_holds_springs_no_trap_and_one_without_training_has_none(
     tmp_path: Path,
 ) -> None:
-    found = load_part(
-        "adversarial", write_shipped(tmp_path, "adversarial", rows=adversarial_rows(holds=True))
-    )
-    assert isinstance(found, Adversarial)
+    found = read(Adversarial, tmp_path, "adversarial", adversarial_rows(holds=True))
     trap = found.trap("minilm", "words")
     assert trap is not None and not trap.is_sprung
     plain = [row for row in adversarial_rows() if row["defence_kind"] in ("none", "leace")]
-    found = load_part("adversarial", write_shipped(tmp_path, "adversarial", rows=plain))
-    assert isinstance(found, Adversarial) and found.trap("minilm", "words") is None
+    found = read(Adversarial, tmp_path, "adversarial", plain)
+    assert found.trap("minilm", "words") is None
     assert trap_figure(found.of("minilm", "words"), found.families).data
 
 
@@ -208,8 +198,7 @@ def test_a_stronger_attacker_alone_is_no_trap(adversarial: Adversarial) -> None:
 
 def test_a_weight_that_ran_away_under_a_seed_is_neither_trap_nor_verdict(tmp_path: Path) -> None:
     rows = adversarial_rows(encoders=("minilm",), holds=True)
-    whole = load_part("adversarial", write_shipped(tmp_path / "a", "adversarial", rows=rows))
-    assert isinstance(whole, Adversarial)
+    whole = read(Adversarial, tmp_path / "a", "adversarial", rows)
     best = whole.trap("minilm", "words")
     assert best is not None and best.setting.weight == 3.0
     ran = [
@@ -218,8 +207,7 @@ def test_a_weight_that_ran_away_under_a_seed_is_neither_trap_nor_verdict(tmp_pat
         else row
         for row in rows
     ]
-    found = load_part("adversarial", write_shipped(tmp_path / "b", "adversarial", rows=ran))
-    assert isinstance(found, Adversarial)
+    found = read(Adversarial, tmp_path / "b", "adversarial", ran)
     trap, verdict = found.trap("minilm", "words"), found.verdict("minilm", "words")
     assert trap is not None and trap.setting.weight == 0.3
     assert verdict is not None
@@ -248,11 +236,9 @@ def test_each_table_tells_the_texts_of_its_own_encoders(tmp_path: Path) -> None:
     ]
     folder = write_shipped(tmp_path / "rows", "adversarial", rows=here)
     write_json(folder / "adversarial-more.json", rows_to_json("adversarial", told))
-    found = load_part("adversarial", folder)
-    assert isinstance(found, Adversarial)
+    found = read(Adversarial, folder, "adversarial")
     for place, basis in found.bases.items():
-        summarise_outcomes = (basis.table, basis.n_labels, basis.n_known)
-        assert summarise_outcomes == (
+        assert (basis.table, basis.n_labels, basis.n_known) == (
             ("adversarial", 20, 6000) if place[0] == "minilm" else ("adversarial-more", 90, 48000)
         )
 
@@ -283,7 +269,7 @@ def test_networks_that_saw_a_text_several_times_are_points_of_their_own(
 ) -> None:
     assert {p.releases for p in constrained.points if math.isfinite(p.eta)} == {1}
     both = constrained_rows(releases=("once", "every_epoch"))
-    found = load_part("constrained", write_shipped(tmp_path, "constrained", rows=both))
+    found = read(UnderNoise, tmp_path, "constrained", both)
     points = found.of("sst2", "transformer")
     assert [(p.mechanism, p.releases) for p in points if p.eta in (math.inf, 65.0)] == [
         ("none", 0),
@@ -297,10 +283,7 @@ def test_networks_that_saw_a_text_several_times_are_points_of_their_own(
     assert {p.releases for p in found.of("sst2", "bilstm")} == {0, 1, 8}
     names = [trace.name for trace in utility_figure(points).data]
     assert "Text to text, 3 releases" in names and "Text to text, one release" in names
-    alone = load_part(
-        "constrained",
-        write_shipped(tmp_path / "a", "constrained", rows=constrained_rows(compares=False)),
-    )
+    alone = read(UnderNoise, tmp_path, "constrained", constrained_rows(compares=False))
     assert all(p.change is None and p.by_noise is None for p in alone.points)
 
 
@@ -338,7 +321,7 @@ def test_no_promise_comes_last_and_both_accountants_are_read(private: PrivateTra
     assert [m.epsilon for m in private.models] == [1.0, 8.0, math.inf]
     assert heads[2].spent is None and heads[2].attacked is None
     assert heads[0].spent is not None and heads[0].spent.opacus == pytest.approx(0.999)
-    assert private.apart == pytest.approx(0.003, abs=2e-3)
+    assert private.accountant_gap == pytest.approx(0.003, abs=2e-3)
     assert private.tasks == ["sst2", "news"] and private.delta == 1e-5
     assert heads[0].change.value < heads[1].change.value < heads[2].change.value == 0
 
@@ -356,15 +339,9 @@ def test_accuracy_stands_above_membership_and_a_coin_is_dotted(private: PrivateT
 
 @pytest.mark.slow
 def test_a_study_of_one_half_alone_is_read(tmp_path: Path) -> None:
-    found = load_part(
-        "private-training",
-        write_shipped(tmp_path, "private-training", rows=private_rows(target="")),
-    )
-    assert isinstance(found, PrivateTraining) and found.heads and not found.models
-    found = load_part(
-        "private-training", write_shipped(tmp_path, "private-training", rows=private_rows(tasks=()))
-    )
-    assert isinstance(found, PrivateTraining) and found.models and not found.heads
-    none = private_rows(epsilons=(0.0,))
-    found = load_part("private-training", write_shipped(tmp_path, "private-training", rows=none))
-    assert isinstance(found, PrivateTraining) and math.isnan(found.apart)
+    def found(**more: Any) -> PrivateTraining:
+        return read(PrivateTraining, tmp_path, "private-training", private_rows(**more))
+
+    heads, models = found(target=""), found(tasks=())
+    assert heads.heads and not heads.models and models.models and not models.heads
+    assert math.isnan(found(epsilons=(0.0,)).accountant_gap)

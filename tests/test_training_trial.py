@@ -14,8 +14,9 @@ from leakscope.core.corpora import bundled_sentences
 from leakscope.core.defences.trained.adversarial import AdversarialAdapter
 from leakscope.core.encoders.transformer import TransformerEncoder
 from leakscope.core.errors import CoreError, StoppedError
+from leakscope.core.results import Score
 from leakscope.core.studies.training import trial as training_trial
-from leakscope.core.studies.training.points import TrialRequest
+from leakscope.core.studies.training.summary import TrialRequest
 from leakscope.core.studies.training.trial import try_adversary
 
 SMALL = TrialRequest(weight=3.0, n_defence=150, n_known=80, n_targets=40, epochs=4)
@@ -77,13 +78,21 @@ def test_a_trial_holds_the_plain_the_control_and_the_defence(
     assert any("the adversary recovers" in message for _, message in told)
 
 
+@pytest.fixture
+def no_attack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the fresh attackers, where nothing is said of them."""
+    monkeypatch.setattr(training_trial, "_attack", lambda *given: (Score(1.0), "nobody"))
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_attack")
 def test_nothing_hidden_is_its_own_control() -> None:
     found = try_adversary(replace(SMALL, weight=0.0))
     assert [s.kind for s in found.settings] == ["none", "adversarial"]
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_attack")
 @pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf, 1e308])
 def test_a_weight_that_is_none_or_runs_away_is_told(weight: float) -> None:
     with pytest.raises(CoreError, match="weight"):
@@ -91,6 +100,7 @@ def test_a_weight_that_is_none_or_runs_away_is_told(weight: float) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_attack")
 def test_it_can_be_stopped() -> None:
     def stop(fraction: float, message: str) -> None:
         if "adversary recovers" in message:

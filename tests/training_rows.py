@@ -23,9 +23,8 @@ from leakscope.core.studies.registry import STUDIES
 from leakscope.core.studies.tradeoff.summary import change_measure, utility_measure
 from leakscope.core.studies.tradeoff.trained_defences import ProtectedEncoder
 from leakscope.core.studies.training import adaptive, adversarial, constrained, private_training
-from leakscope.core.studies.training.adversarial import AdversarialStudy
+from leakscope.core.studies.training.adversarial import MEAN, AdversarialStudy
 from leakscope.core.studies.training.adversarial_attack import ATTRIBUTE_ATTACKERS
-from leakscope.core.studies.training.adversarial_use import MEAN
 from leakscope.core.studies.training.adversarial_words import WORD_ATTACKERS
 from leakscope.core.studies.training.constrained import ConstrainedStudy
 from leakscope.core.studies.training.private_training import PrivateTrainingStudy
@@ -186,31 +185,22 @@ def _no_training() -> Iterator[None]:
 
 def constrained_rows(**more: Any) -> list[Row]:
     """Return rows of the study of networks under noise."""
-    given: dict[str, Any] = {
-        "tasks": ("sst2=sst2.csv", "mrpc=mrpc.csv"),
-        "seeds": (0, 1),
-        "etas": (50.0, 65.0, 98.5),
-        **more,
-    }
-    with _no_training():
-        cells = ConstrainedStudy(**given).cells()
-        return [
-            row for cell in cells for row in _complete_rows(cell, constrained.measure(cell, Path()))
-        ]
+    return _network_rows(constrained, ConstrainedStudy, etas=(50.0, 65.0, 98.5), **more)
 
 
 def adaptive_rows(**more: Any) -> list[Row]:
     """Return rows of the study of pretraining under noise."""
-    given: dict[str, Any] = {
-        "tasks": ("sst2=sst2.csv", "mrpc=mrpc.csv"),
-        "seeds": (0, 1),
-        "etas": (65.0, 98.5),
-        **more,
-    }
+    return _network_rows(adaptive, adaptive.AdaptiveStudy, etas=(65.0, 98.5), **more)
+
+
+def _network_rows(module: Any, kind: Any, **more: Any) -> list[Row]:
+    """Return rows of a study of networks, by its own functions but without any training."""
+    given = {"tasks": ("sst2=sst2.csv", "mrpc=mrpc.csv"), "seeds": (0, 1), **more}
     with _no_training():
-        cells = adaptive.AdaptiveStudy(**given).cells()
         return [
-            row for cell in cells for row in _complete_rows(cell, adaptive.measure(cell, Path()))
+            row
+            for cell in kind(**given).cells()
+            for row in _complete_rows(cell, module.measure(cell, Path()))
         ]
 
 

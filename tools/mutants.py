@@ -467,8 +467,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "trade-off targets that shipped weights were trained on",
         f"{_TRADEOFF}/texts.py",
-        "_rows_to_attack(documents, n_targets) if held_out is None else _marked(texts, held_out)",
-        "_rows_to_attack(documents, n_targets)",
+        "if held_out is None:\n        apart",
+        "if True:\n        apart",
         ("tests/test_tradeoff_leaks.py",),
     ),
     Mutant(
@@ -508,7 +508,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an attribute inferred from undefended vectors",
-        f"{_TRADEOFF}/attribute.py",
+        f"{_TRADEOFF}/attack.py",
         "fresh}, guard.over(encoder), sides)",
         "fresh}, encoder, sides)",
         ("tests/test_tradeoff_parts.py",),
@@ -530,8 +530,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "cells of other texts are measured",
         "core/studies/domains.py",
-        "if content_of(cell[name]) != content:",
-        "if not content_of(cell[name]):",
+        "if content != recorded:",
+        "if not content:",
         ("tests/test_named_studies.py",),
     ),
     Mutant(

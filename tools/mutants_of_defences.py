@@ -97,7 +97,7 @@ MUTANTS_OF_DEFENCES: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a trap is claimed where nothing was hidden",
-        "core/studies/training/points.py",
+        "core/studies/training/summary.py",
         "(before.value - self.promised.value) - (afterwards.value - self.read.value)",
         "self.read.value - self.promised.value",
         ("tests/test_training_summary.py",),

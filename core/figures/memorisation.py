@@ -7,7 +7,16 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from leakscope.core.figures.style import BASELINE, BELOW, GRID, LEAKED, MISSED, error_bars, style
+from leakscope.core.figures.style import (
+    BASELINE,
+    BELOW,
+    DOTTED,
+    GRID,
+    LEAKED,
+    MISSED,
+    error_bars,
+    style,
+)
 from leakscope.core.results import Interval, Score
 from leakscope.core.studies.memorisation.summary import (
     ChanceExposure,
@@ -27,7 +36,6 @@ _SEEN = {"texts": ("#0072B2", "circle"), "gradients": ("#D55E00", "square")}
 _APART = 0.06
 """Horizontal offset between models, so that their intervals do not overlap."""
 
-_DOTTED = {"color": BASELINE, "dash": "dot", "width": 1.5}
 _SHADE = "rgba(128,128,128,0.14)"
 
 
@@ -205,11 +213,11 @@ def _add_bounds(figure: go.Figure, audited: Sequence[ModelAudit], places: Sequen
 def _draw_null_law(figure: go.Figure, law: ChanceExposure) -> None:
     """Draw the exposure distribution of canaries never planted, and the maximum."""
     figure.add_hrect(y0=0, y1=law.high, fillcolor=_SHADE, line_width=0, layer="below")
-    figure.add_hline(y=law.mean, line=_DOTTED)
+    figure.add_hline(y=law.mean, line=DOTTED)
     _annotate(figure, law.high, "range of 95 % of secrets never planted", "top")
     _annotate(figure, law.mean, f"their mean, {law.mean:.2f}", "top")
     if law.most is not None:
-        figure.add_hline(y=law.most, line=_DOTTED)
+        figure.add_hline(y=law.most, line=DOTTED)
         most = f"maximum, the secret ranks first: {law.most:.1f} bits"
         _annotate(figure, law.most, most, "bottom", left=True)
 

@@ -23,6 +23,9 @@ MISSED = "#757B84"
 WRONG = "#8A8F96"
 BASELINE = "#8A8F96"
 
+DOTTED = {"color": BASELINE, "dash": "dot", "width": 1.5}
+"""The line of a baseline, such as chance."""
+
 DASHES = ("solid", "dash", "dot", "dashdot")
 """Line dashes for lines that share a colour."""
 

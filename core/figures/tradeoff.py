@@ -16,17 +16,30 @@ from leakscope.core.defences.registry import DEFENCES, look_of_defence
 from leakscope.core.defences.setting import entry_shown
 from leakscope.core.defences.trained.registry import TRAINED_DEFENCES
 from leakscope.core.errors import InvalidInputError
-from leakscope.core.figures.style import BASELINE, BELOW, GRID, error_bars, hover_line, style
+from leakscope.core.figures.style import (
+    BASELINE,
+    BELOW,
+    DOTTED,
+    GRID,
+    error_bars,
+    hover_line,
+    style,
+)
 from leakscope.core.registry import Look, marker_styles
-from leakscope.core.studies.tradeoff.choice import attacked_settings, is_readable_and_worse, leak_of
-from leakscope.core.studies.tradeoff.frontier import Ends, Frontier
-from leakscope.core.studies.tradeoff.point import (
+from leakscope.core.studies.tradeoff.choice import (
+    Ends,
+    Frontier,
+    attacked_settings,
+    is_readable_and_worse,
+    leak_of,
+)
+from leakscope.core.studies.tradeoff.summary import (
     READS,
     Point,
+    Tradeoff,
     describe_milliseconds,
     describe_minutes,
 )
-from leakscope.core.studies.tradeoff.summary import Tradeoff
 from leakscope.core.tasks.names import describe_task
 
 _ATTACKERS = {
@@ -148,9 +161,6 @@ _UNITS = {
 
 _TITLE_WIDTH = 44
 """Maximum number of letters per line of an axis title, for phones."""
-
-_DOTTED = {"color": BASELINE, "dash": "dot", "width": 1.5}
-
 
 _BAND, _EDGE = "rgba(128,128,128,0.16)", "rgba(128,128,128,0.9)"
 
@@ -293,10 +303,18 @@ def _draw_chance(figure: go.Figure, base: Point, task: str, reads: str) -> None:
     """Draw chance level on both axes, where known."""
     useless, blind = base.utility[task].chance, leak_of(base, reads).chance
     if not math.isnan(useless):
-        figure.add_vline(x=useless, line=_DOTTED)
-        _annotate_top(figure, useless, 1, f"guessing {useless:.0f}", "left")
+        figure.add_vline(x=useless, line=DOTTED)
+        figure.add_annotation(
+            x=useless,
+            y=1,
+            yref="paper",
+            xanchor="left",
+            yanchor="top",
+            text=f"guessing {useless:.0f}",
+            showarrow=False,
+        )
     if not math.isnan(blind):
-        figure.add_hline(y=blind, line=_DOTTED)
+        figure.add_hline(y=blind, line=DOTTED)
         figure.add_annotation(
             x=1,
             xref="paper",
@@ -306,10 +324,3 @@ def _draw_chance(figure: go.Figure, base: Point, task: str, reads: str) -> None:
             text=f"guessing without the vector {blind:.0f}",
             showarrow=False,
         )
-
-
-def _annotate_top(figure: go.Figure, x: float, y: float, text: str, anchor: str) -> None:
-    """Annotate a vertical line at the top."""
-    figure.add_annotation(
-        x=x, y=y, yref="paper", xanchor=anchor, yanchor="top", text=text, showarrow=False
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,8 +27,7 @@ from leakscope.core.studies.deniability.replacements import (
     describe_setting,
     table_cells,
 )
-from leakscope.core.studies.tradeoff.point import Point
-from leakscope.core.studies.tradeoff.summary import Tradeoff, kept_usefulness, measured_etas
+from leakscope.core.studies.tradeoff.summary import Point, Tradeoff, kept_usefulness, measured_etas
 
 if TYPE_CHECKING:
     from leakscope.core.defences.deniability.geometry import Geometry
@@ -155,7 +154,7 @@ def recommended_eta(
     rule: str,
     effect: str,
     *,
-    promises_at: Callable[[float], Guarantees],
+    guarantees: Guarantees | None,
     measured: Tradeoff | None,
     why: str = "",
 ) -> Finding:
@@ -167,16 +166,15 @@ def recommended_eta(
         The rule, such as `the rule for the worst token`.
     effect : str
         The effect of its η as the end of a sentence, such as `changes every token`.
-    promises_at : callable
-        Returns the mechanism's guarantees at an η.
+    guarantees : Guarantees or None
+        The mechanism's guarantees at the recommended η; None if no η was small enough.
     measured : Tradeoff or None
         The measured trade-off; None if it was not measured for this encoder.
     why : str
         The reason for the rule.
     """
-    if choice.eta is None:
+    if choice.eta is None or guarantees is None:
         return Finding(title=f"No η is small enough for {rule}", body=choice.sentence)
-    guarantees = promises_at(choice.eta)
     seen = () if measured is None else outlook(measured, MECHANISM, choice.eta).sentences
     return Finding(
         title=f"η = {choice.eta:g} {effect}",

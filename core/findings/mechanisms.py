@@ -32,7 +32,6 @@ from leakscope.core.studies.deniability.odds import (
     format_odds_cell,
     guarantees_of_setting,
 )
-from leakscope.core.studies.tradeoff.captions import OF_TOKENS
 from leakscope.core.studies.tradeoff.choice import (
     beside_none,
     high,
@@ -41,8 +40,9 @@ from leakscope.core.studies.tradeoff.choice import (
     low,
     simultaneous_leaks,
 )
-from leakscope.core.studies.tradeoff.point import Point
 from leakscope.core.studies.tradeoff.summary import (
+    OF_TOKENS,
+    Point,
     Tradeoff,
     kept_usefulness,
     measured_etas,

@@ -12,19 +12,18 @@ from leakscope.core.findings.commands import command_of
 from leakscope.core.findings.finding import Fact, Finding, Table
 from leakscope.core.findings.registry import check_choice
 from leakscope.core.findings.shared import INTERVAL, provenance_facts
-from leakscope.core.formatting import describe_leak, format_f1_change, format_percent, join_words
+from leakscope.core.formatting import (
+    capitalise,
+    describe_leak,
+    format_f1_change,
+    format_percent,
+    join_words,
+)
 from leakscope.core.results import Score
 from leakscope.core.studies.deniability.odds import (
     format_odds_cell,
     guarantees_of_setting,
     odds_note,
-)
-from leakscope.core.studies.tradeoff.captions import (
-    ATTACKERS_SINCE,
-    FRESH,
-    attacker_family,
-    describe_attack,
-    describe_use,
 )
 from leakscope.core.studies.tradeoff.choice import (
     LEAKS_LEAST,
@@ -33,24 +32,29 @@ from leakscope.core.studies.tradeoff.choice import (
     Choice,
     allowed_loss,
     attacked_settings,
+    attacked_targets,
     choose,
     describe_list_attack,
+    frontier,
     high,
     leak_of,
     low,
-    reads_of,
     unproven,
     untimed,
     within_time,
 )
-from leakscope.core.studies.tradeoff.frontier import frontier
-from leakscope.core.studies.tradeoff.point import READS, Point, describe_milliseconds
 from leakscope.core.studies.tradeoff.summary import (
+    ATTACKERS_SINCE,
+    FRESH,
+    READS,
+    Point,
     Tradeoff,
+    describe_milliseconds,
     kept_usefulness,
     shipped_tables,
     shipped_tradeoff,
 )
+from leakscope.core.studies.tradeoff.tables import attacker_family, describe_attack, describe_use
 from leakscope.core.tasks.names import describe_task, use_of
 
 SHARES = tuple(str(share) for share in range(50, 100))
@@ -154,7 +158,7 @@ def defence_to_take(
     rings = ({"A": place} if choice.helps else {}) if rings is None else rings
     maybe = unproven(left, task, share, reads)
     edge = None if is_slide else frontier(left, task, reads)
-    what = _capitalise(READS[reads].partition(",")[0])
+    what = capitalise(READS[reads].partition(",")[0])
     alt = f"{what} against utility for {describe_task(task)}, one line per defence"
     if edge is not None:
         best = ", ".join(map(describe_point, edge.members))
@@ -174,6 +178,7 @@ def defence_to_take(
         paragraphs += _further_paragraphs(left, choice, task, share, maybe)
     paragraphs += [_describe_weak(left, reads), _describe_time(found, left, most, choice.shown)]
     settings = _shown_settings(choice)
+    beyond = describe_beyond(choice.best, choice.base, reads) if choice.best else ""
     return Finding(
         title=_title(left, choice, task, share, most, is_own=is_own),
         body="\n\n".join(filter(None, paragraphs)),
@@ -185,7 +190,7 @@ def defence_to_take(
         facts=(
             *facts_of(left, choice.shown, task, reads, n_compared=choice.n_compared),
             ("Kept", describe_usefulness_share(choice.base, task, share)),
-            *_beyond_fact(choice),
+            *((("Other leaks", beyond.replace("**", "")),) if beyond else ()),
             *odds_fact(settings, left),
             *provenance_facts(left.provenances),
         ),
@@ -294,6 +299,7 @@ def _further_paragraphs(
     least_kept = ""
     if len(kept_by_task) > 1:
         least_kept = f"{_quoted(best)} keeps least on the task “{describe_task(least)}”."
+    n_stored = n_stored_texts(found, task)
     yield " ".join(
         filter(
             None,
@@ -302,7 +308,9 @@ def _further_paragraphs(
                 kept,
                 describe_beyond(best, base, reads),
                 describe_sentences(found, choice.leak(best), reads),
-                describe_store(found, task),
+                f"The search covered {n_stored:,} stored texts; larger stores were not measured."
+                if n_stored
+                else "",
                 least_kept,
                 others,
             ],
@@ -440,13 +448,13 @@ def _describe_time(found: Tradeoff, left: Tradeoff, most: float | None, shown: P
 
 def describe_missing(found: Tradeoff) -> str:
     """Describe which measurements of the defences are missing; empty for none."""
-    missing = [text for what, text in _UNMEASURED.items() if what not in reads_of(found)]
+    missing = [text for what, text in _UNMEASURED.items() if what not in attacked_targets(found)]
     if all(p.milliseconds is None and p.training_minutes is None for p in found.points):
         missing.append("the time it takes")
     if not missing:
         return ""
     text = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} or {missing[-1]}"
-    only = " and ".join(READS[what] for what in reads_of(found))
+    only = " and ".join(READS[what] for what in attacked_targets(found))
     return f"Measured for each defence: {only}. Not measured: {text}."
 
 
@@ -474,7 +482,7 @@ def describe_title(choice: Choice, task: str, share: float) -> str:
 
     If no defence helps, it never claims that nothing helps.
     """
-    where = _capitalise(_for_task(task))
+    where = capitalise(_for_task(task))
     kept = f"shown to keep {format_percent(share)} of the advantage over guessing"
     if choice.best is None:
         return f"{where}, no tested defence was {kept}"
@@ -503,14 +511,10 @@ def describe_change_in_utility(point: Point, base: Point, task: str) -> str:
     >>> describe_change_in_utility(point, base, "CR")
     'loses 1.3 points of utility'
     """
-    value = _change_in_utility(point, base, task)
-    return f"{'gains' if value >= 0.05 else 'loses'} {abs(value):.1f} points of utility"
-
-
-def _change_in_utility(point: Point, base: Point, task: str) -> float:
-    """Return a setting's change of utility in points, on the same texts if they were compared."""
     change = point.change.get(task)
-    return point.utility[task].value - base.utility[task].value if change is None else change.value
+    lost = point.utility[task].value - base.utility[task].value
+    value = lost if change is None else change.value
+    return f"{'gains' if value >= 0.05 else 'loses'} {abs(value):.1f} points of utility"
 
 
 def describe_lost(base: Point, task: str, share: float) -> str:
@@ -586,7 +590,7 @@ def _describe_each_other(found: Tradeoff, task: str, share: float, reads: str) -
         else f"{_for_task(name)}, no setting was shown to help"
         for name, choice in others.items()
     ]
-    return f"{_capitalise(join_words(sentences))}." if 0 < len(sentences) <= _MOST_ALIKE else ""
+    return f"{capitalise(join_words(sentences))}." if 0 < len(sentences) <= _MOST_ALIKE else ""
 
 
 def describe_unproven(choice: Choice, point: Point, task: str) -> str:
@@ -624,13 +628,6 @@ def n_stored_texts(found: Tradeoff, task: str) -> int:
     return int(next(own, found.facts.get("n_searched") or 0))
 
 
-def describe_store(found: Tradeoff, task: str) -> str:
-    """Describe how many stored texts were searched; empty if unknown."""
-    if not (n_stored := n_stored_texts(found, task)):
-        return ""
-    return f"The search covered {n_stored:,} stored texts; larger stores were not measured."
-
-
 def describe_sentences(found: Tradeoff, leak: Score, reads: str) -> str:
     """Describe which texts the leakage was measured on."""
     if reads == "membership":
@@ -661,7 +658,7 @@ def describe_beyond(point: Point, base: Point, reads: str, *, named: str = "this
     untested = [_ALSO[what] for what in tried if not point.read_by(what)]
     sentences = []
     if more:
-        stronger = f"**{_capitalise(named)} makes other attacks stronger**"
+        stronger = f"**{capitalise(named)} makes other attacks stronger**"
         sentences.append(f"{stronger} than without a defence: {join_words(more)}.")
     if untested:
         sentences.append(
@@ -697,12 +694,6 @@ def _describe_least(point: Point | None, choice: Choice) -> str:
     text = f"{describe_point(point)}: {choice.leak(point).format(0)}"
     beside = choice.beside_none(point)
     return f"none significantly less; at best {text}, {beside}" if beside else text
-
-
-def _beyond_fact(choice: Choice) -> tuple[Fact, ...]:
-    """Return the fact on what else leaks more with the best setting."""
-    text = describe_beyond(choice.best, choice.base, choice.reads) if choice.best else ""
-    return (("Other leaks", text.replace("**", "")),) if text else ()
 
 
 def _shown_settings(choice: Choice) -> list[Point]:
@@ -743,7 +734,7 @@ def _settings_table(choice: Choice, task: str, *, encoder: str) -> Table:
     columns = (
         "Defence",
         f"Utility for {describe_task(task)}",
-        _capitalise(READS[reads]),
+        capitalise(READS[reads]),
         "Strongest attacker",
         "Guarantee",
         "Time per text",
@@ -759,7 +750,7 @@ def encoder_of(found: Tradeoff) -> str:
 def odds_fact(points: Iterable[Point], found: Tradeoff) -> tuple[Fact, ...]:
     """Return the fact that explains the odds of settings; none without odds."""
     note = odds_note([point.spec for point in points], encoder_of(found))
-    return (("Odds", f"{note[:1].upper()}{note[1:]}"),) if note else ()
+    return (("Odds", capitalise(note)),) if note else ()
 
 
 def facts_of(
@@ -813,8 +804,7 @@ def attackers() -> Finding:
         rows.append((format_attacker(name), access or "–", own.format(0) if own else "–", family))
     task = found.tasks[0]
     n_settings = len(attacked_settings(found, task))
-    text = describe_attack(found.facts)
-    text = f"{text[:1].upper()}{text[1:]}"
+    text = capitalise(describe_attack(found.facts))
     is_blank = any(reads == "–" for _, _, reads, _ in rows)
     blank = " –: this attacker needs the output of a mechanism, so it has no score without one."
     more = f" Trained defences also face: {', '.join(map(format_attacker, late))}." if late else ""
@@ -838,8 +828,3 @@ def attackers() -> Finding:
         commands=commands(),
         live=(("task", task),),
     )
-
-
-def _capitalise(text: str) -> str:
-    """Return a text with its first letter in upper case."""
-    return f"{text[:1].upper()}{text[1:]}"

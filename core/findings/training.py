@@ -10,9 +10,14 @@ from leakscope.core.defences.metric_dp.guarantee import HARDLY, format_odds
 from leakscope.core.defences.registry import DEFENCES
 from leakscope.core.defences.trained.under_noise.registry import OBJECTIVES, READERS
 from leakscope.core.figures.representations import encoder_title
-from leakscope.core.figures.training import describe_setting, trap_figure
-from leakscope.core.figures.training_noise import adapted_figure, utility_figure
-from leakscope.core.figures.training_private import describe_epsilon, private_figure
+from leakscope.core.figures.training import (
+    adapted_figure,
+    describe_epsilon,
+    describe_setting,
+    private_figure,
+    trap_figure,
+    utility_figure,
+)
 from leakscope.core.findings.finding import UNMEASURED, Fact, Finding, Table
 from leakscope.core.findings.prose import plain
 from leakscope.core.findings.shared import INTERVAL, provenance_facts
@@ -24,7 +29,7 @@ from leakscope.core.studies.training.adversarial_tables import (
     Setting,
     describe_score,
 )
-from leakscope.core.studies.training.in_order import (
+from leakscope.core.studies.training.privacy_tables import (
     TEXT,
     TOKEN,
     describe_at_chance,
@@ -32,7 +37,7 @@ from leakscope.core.studies.training.in_order import (
     describe_order,
     group_by_order,
 )
-from leakscope.core.studies.training.points import (
+from leakscope.core.studies.training.summary import (
     Adapted,
     Adversarial,
     Constrained,

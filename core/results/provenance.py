@@ -183,13 +183,9 @@ def describe_measured(found: Iterable[Provenance | None], *, otherwise: str = ""
     if not told:
         return otherwise
     days = sorted({each.begun[:10] for each in told})
-    said = f"measured {_describe_days(days)} by {_describe_code(told)}"
-    return f"{said} on {_join_distinct(map(_describe_machine, told))}"
-
-
-def _describe_days(days: Sequence[str]) -> str:
-    """Return a range of days in words, such as `from 2026-03-01 to 2026-03-02`."""
-    return f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
+    when = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
+    machines = _join_distinct(map(_describe_machine, told))
+    return f"measured {when} by {_describe_code(told)} on {machines}"
 
 
 def _join_distinct(parts: Iterable[str]) -> str:

@@ -317,3 +317,7 @@ class ResultTable(list[Row]):
             raise InvalidInputError(f"No row contains {measure}.")
         mean = mean_over_seeds(scores, is_same_sample=is_same_sample)
         return _clip_interval(mean, *_range_of(measure, scores))
+
+    def mean_on_same_texts(self, measure: str) -> Score:
+        """Return the mean of a score over seeds that were all tested on the same texts."""
+        return self.mean(measure, is_same_sample=True)

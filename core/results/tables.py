@@ -35,6 +35,17 @@ def markdown_table(columns: Sequence[str], lines: Iterable[Sequence[object]]) ->
     return table
 
 
+def markdown_records(records: Sequence[Mapping[str, object]]) -> list[str]:
+    """Format records of one shape as a Markdown table; the columns are the first record's keys.
+
+    Examples
+    --------
+    >>> markdown_records([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}])
+    ['| a | b |', '|---|---|', '| 1 | x |', '| 2 | y |']
+    """
+    return markdown_table([*records[0]], [[*record.values()] for record in records])
+
+
 def _markdown_row(cells: Sequence[object]) -> str:
     """Format cells as one row of a Markdown table; bars are escaped."""
     escaped = (" ".join(str(cell).split()).replace("|", "\\|") for cell in cells)
@@ -88,7 +99,8 @@ def rows_to_json(study: str, rows: Sequence[Row]) -> dict[str, Any]:
     Shared parts are stored once, in `provenances`. A row has the index of its own as `provenance`
     if there are several, and its time as `cell_begun`.
     """
-    own = [_without_time(row.provenance) for row in rows]
+    known = [row.provenance for row in rows]
+    own = [None if p is None else replace(p, begun="").to_dict() for p in known]
     found: list[dict[str, Any]] = []
     for each in own:
         if each is not None and each not in found:
@@ -104,11 +116,6 @@ def rows_to_json(study: str, rows: Sequence[Row]) -> dict[str, Any]:
         flat.append(told)
     shared = {"provenances": found} if found else {}
     return {"study": study, **shared, "rows": flat}
-
-
-def _without_time(told: Provenance | None) -> dict[str, Any] | None:
-    """Return a provenance as a dictionary without its time."""
-    return None if told is None else replace(told, begun="").to_dict()
 
 
 def rows_from_json(table: Mapping[str, Any]) -> ResultTable:

@@ -51,16 +51,9 @@ FIRST = ASSETS / "first_settings.json"
 """The first recorded default of each setting, and digests of the first shipped weights.
 `python -m tools.versions` adds what is new, and changes nothing."""
 
-_GIVEN = {
+_GIVEN = {family: f"{family}_settings" for family in FAMILIES} | {
     "attack": "settings",
-    "encoder": "encoder_settings",
-    "defence": "defence_settings",
-    "trained_defence": "trained_defence_settings",
     "attribute_attack": "attribute_settings",
-    "classifier": "classifier_settings",
-    "classifier_attack": "classifier_attack_settings",
-    "reader": "reader_settings",
-    "objective": "objective_settings",
 }
 """The cell entry that holds the settings given instead of defaults, by family."""
 

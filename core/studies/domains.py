@@ -160,11 +160,22 @@ def check_contents(cell: Cell) -> None:
     elif cell.get("domain") == "cross" or "near" in cell:  # targets must not repeat its texts
         used.append("other")
     for name, content in zip(used, cell["contents"], strict=False):
-        if content_of(cell[name]) != content:
-            raise InvalidInputError(
-                f"{cell[name]} has changed since the study was started. Copy the same "
-                "file to every machine, or start the study again."
-            )
+        check_same(cell[name], content_of(cell[name]), content)
+
+
+def check_same(file: str, content: object, recorded: object) -> None:
+    """Check that a file has the content recorded when the study was started.
+
+    Raises
+    ------
+    InvalidInputError
+        It has another; the message names the file.
+    """
+    if content != recorded:
+        raise InvalidInputError(
+            f"{file} has changed since the study was started. Copy the same file to every "
+            "machine, or start the study again."
+        )
 
 
 def open_corpus(name: str) -> Any:

@@ -90,18 +90,14 @@ def leak_figures(encoder: str = "minilm") -> dict[str, LeakFigure]:
 def recalls(encoder: str = "minilm", attack: str = "probe_mlc") -> dict[str, float]:
     """Return a shipped attack's recall of names and numbers on news; empty if not measured."""
     try:
-        return _recall_by_kind(_news_row(encoder, attack).facts)
+        facts = _news_row(encoder, attack).facts
     except (CoreError, StopIteration):
         return {}
-
-
-def _recall_by_kind(told: Mapping[str, Any]) -> dict[str, float]:
-    """Return the recall of names and numbers, of numbers and of rare words, if recorded."""
     titles = ("names and numbers", "numbers alone", "rare words")
     return {
-        title: float(told[name])
+        title: float(facts[name])
         for title, name in zip(titles, more_texts.RECALLS, strict=True)
-        if isinstance(told.get(name), float)
+        if isinstance(facts.get(name), float)
     }
 
 

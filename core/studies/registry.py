@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -256,16 +257,10 @@ def cells_of(name: str, study: Study) -> list[Cell]:
     ]
 
 
-@dataclass(frozen=True)
-class _MeasureOnMachine:
-    """Measures a cell after checking that this machine fits the study's rows."""
-
-    measure: Measure
-
-    def __call__(self, cell: Cell, folder: Path) -> list[Row]:
-        """Check the machine, then measure the cell."""
-        check_machine(cell)
-        return list(self.measure(cell, folder))
+def _measure_on_machine(cell: Cell, folder: Path, *, measure: Measure) -> list[Row]:
+    """Measure a cell after checking that this machine fits the study's rows."""
+    check_machine(cell)
+    return list(measure(cell, folder))
 
 
 def run_study(
@@ -294,7 +289,7 @@ def run_study(
         raise InvalidInputError(
             f"The settings of {name} leave nothing to measure. Name more encoders or attacks."
         )
-    measure = _MeasureOnMachine(STUDIES[name].measure)
+    measure = partial(_measure_on_machine, measure=STUDIES[name].measure)
     rows = run_cells(cells, measure, folder, n_jobs=n_jobs, on_progress=on_progress)
     finish = getattr(study, "finish", None)
     return list(rows if finish is None else finish(rows))

@@ -16,17 +16,49 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from leakscope.core.errors import ArtifactError, InvalidInputError, StoppedError
 from leakscope.core.protocols import OnProgress, no_progress
-from leakscope.core.results.provenance import Stopwatch
+from leakscope.core.results.provenance import Provenance, Stopwatch
 from leakscope.core.results.rows import Cell, Row
-from leakscope.core.storage.artifacts import check_writable
-from leakscope.core.studies.cell_store import read_cell, write_cell
+from leakscope.core.storage.artifacts import check_writable, read_sealed, write_sealed
+
+_REMEDY = (
+    "Move it away and run the same command: this cell alone is measured again, all others are kept."
+)
+
+
+def write_cell(path: Path, cell: Cell, outcome: _Outcome) -> None:
+    """Write a measured cell with its rows, duration and provenance to a sealed file."""
+    stored = {"cell": cell, "provenance": outcome.provenance, "seconds": outcome.seconds}
+    write_sealed(path, {**stored, "rows": list(outcome.rows)})
+
+
+def read_cell(path: Path, cell: Cell) -> list[Row]:
+    """Read the rows of a measured cell from its sealed file.
+
+    Raises
+    ------
+    ArtifactError
+        Damaged, altered, or of another cell; the message names the file and the remedy.
+    """
+    stored = read_sealed(path, _REMEDY)
+    try:
+        if cell_key(stored["cell"]) != cell_key(cell):
+            raise ArtifactError(f"{path} holds another cell than its name says. {_REMEDY}")
+        found = Provenance.from_dict(stored["provenance"])
+        seconds = float(stored["seconds"])
+        rows = [Row.from_dict(row) for row in stored["rows"]]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ArtifactError(
+            f"{path} does not hold the rows of a cell ({type(error).__name__}: {error}). {_REMEDY}"
+        ) from error
+    return [replace(row, cell=cell, seconds=seconds, provenance=found) for row in rows]
+
 
 _T = TypeVar("_T")
 _U = TypeVar("_U")
@@ -129,7 +161,12 @@ def run_cells(
     with closing(_measure_all(open_cells, measure, folder, n_jobs, n_tries)) as outcomes:
         for outcome in outcomes:
             cell = by_key[outcome.key]
-            found[outcome.key] = _store_outcome(outcome, cell, _result_path(results, outcome.key))
+            path = _result_path(results, outcome.key)
+            if outcome.error:
+                found[outcome.key] = [Row(cell, error=outcome.error)]
+            else:
+                write_cell(path, cell, outcome)
+                found[outcome.key] = read_cell(path, cell)
             on_progress(len(found) / len(cells), f"{len(found)} of {len(cells)} cells are measured")
     rows = [row for key in keys for row in found[key]]
     n_failed = sum(bool(row.error) for row in rows)
@@ -153,14 +190,6 @@ def _read_finished(cells: Mapping[str, Cell], results: Path) -> dict[str, list[R
         also = f" So with {', '.join(name for name, _ in others)}." if others else ""
         raise ArtifactError(f"{first}{also}") from first
     return found
-
-
-def _store_outcome(outcome: _Outcome, cell: Cell, path: Path) -> list[Row]:
-    """Store an outcome and return its rows as read from disk, or an error row."""
-    if outcome.error:
-        return [Row(cell, error=outcome.error)]
-    write_cell(path, cell, outcome.rows, seconds=outcome.seconds, provenance=outcome.provenance)
-    return read_cell(path, cell)
 
 
 def _measure_all(

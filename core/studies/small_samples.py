@@ -8,7 +8,7 @@ its held-out score. Texts that come in documents are less sure than that.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leakscope.core.assets import ASSETS
@@ -38,23 +38,15 @@ def half_width(n: int, spread: float) -> float:
 
 def measured_spread() -> float:
     """Return the largest standard deviation of F1 over texts among the shipped attacks."""
-    found = [_deviation(score) for score in _held_out_scores()]
-    return max(found, default=MOST_SPREAD)
-
-
-def _deviation(score: Score) -> float:
-    """Return the standard deviation over texts that a score's interval implies."""
-    return (score.ci95.high - score.ci95.low) / 2 / _Z * math.sqrt(score.n)
-
-
-def _held_out_scores() -> Iterable[Score]:
-    """Yield the held-out F1 of each shipped attack."""
+    found = []
     for path in sorted((ASSETS / "weights").glob("*/*/model.json")):
         try:
             training = read_record(path, training=dict)["training"]
-            yield Score.of_record(training["held_out"], "token_set_f1")
+            score = Score.of_record(training["held_out"], "token_set_f1")
         except (ArtifactError, KeyError, TypeError, ValueError):
             continue  # a damaged record is reported where it is opened
+        found.append((score.ci95.high - score.ci95.low) / 2 / _Z * math.sqrt(score.n))
+    return max(found, default=MOST_SPREAD)
 
 
 def notes_on_size(cells: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -289,11 +289,23 @@ def eta_choice_card(
 ) -> None:
     """Draw the η recommended for real text, and those of two stricter rules in an expander."""
     measured = measured_tradeoff(on)
-    recommend = partial(
-        recommended_eta,
-        promises_at=lambda eta: guarantees_of(MECHANISM, eta, text, on),
-        measured=measured,
-    )
+
+    def draw(key: str, choice: EtaChoice, rule: str, effect: str, why: str = "") -> None:
+        """Draw a recommended η: its answer, a button that sets the slider, and its numbers."""
+        at = None if choice.eta is None else guarantees_of(MECHANISM, choice.eta, text, on)
+        found = recommended_eta(choice, rule, effect, guarantees=at, measured=measured, why=why)
+        show_answer(st, found, is_title=False)
+        if choice.eta is not None:
+            st.button(
+                f"Try η = {choice.eta:g} on your sentence",
+                key=f"use-{key}",
+                icon=":material/straighten:",
+                help="Sets the slider to this η",
+                on_click=state.set_eta,
+                args=(choice.eta, steps),
+            )
+        show_numbers(st, found, f"eta-{key}")
+
     left, right = st.columns((2, 1), gap="large")
     with right:
         recovered = st.slider(
@@ -325,8 +337,7 @@ def eta_choice_card(
         )
         with left:
             effect = f"leaves at most {recovered} % of the tokens of real text unchanged"
-            real = recommend(chosen, "the rule for real text", effect, why=why)
-            _recommendation("corpus", chosen, real, steps)
+            draw("corpus", chosen, "the rule for real text", effect, why)
     with st.expander("Two other rules, for every token of the vocabulary", icon=":material/rule:"):
         by_worst, by_most = st.columns(2, gap="medium")
         with by_worst:
@@ -342,8 +353,7 @@ def eta_choice_card(
             )
             chosen = choose_by_tokens(found, changed=changed / 100)
             effect = f"changes every token in at least {changed} % of draws"
-            worst = recommend(chosen, "the rule for the worst token", effect)
-            _recommendation("worst", chosen, worst, steps)
+            draw("worst", chosen, "the rule for the worst token", effect)
         with by_most:
             share = st.slider(
                 "Share of tokens that change in half of the cases",
@@ -358,29 +368,13 @@ def eta_choice_card(
             )
             chosen = choose_by_tokens(found, changed=0.5, share=share / 100)
             effect = f"changes {share} % of all tokens in at least half of the draws"
-            usual = recommend(chosen, "the rule for most tokens", effect)
-            _recommendation("most", chosen, usual, steps)
+            draw("most", chosen, "the rule for most tokens", effect)
         st.caption(describe_scales(measured, MECHANISM))
 
 
 def measured_tradeoff(on: EncoderSpec) -> summary.Tradeoff | None:
     """Return the trade-off study's results for the bundled encoder; None for other encoders."""
     return summary.shipped_tradeoff() if on == answers.ENCODER else None
-
-
-def _recommendation(key: str, choice: EtaChoice, finding: Finding, steps: Sequence[float]) -> None:
-    """Draw a recommended η: its answer, a button that sets the slider, and its numbers."""
-    show_answer(st, finding, is_title=False)
-    if choice.eta is not None:
-        st.button(
-            f"Try η = {choice.eta:g} on your sentence",
-            key=f"use-{key}",
-            icon=":material/straighten:",
-            help="Sets the slider to this η",
-            on_click=state.set_eta,
-            args=(choice.eta, steps),
-        )
-    show_numbers(st, finding, f"eta-{key}")
 
 
 OWN = "Your own file"

@@ -22,17 +22,25 @@ from leakscope.core.formatting import describe_leak, format_percent
 from leakscope.core.specs import DefenceSpec
 from leakscope.core.studies.inversion.listed_summary import describe_shares, shipped_listed
 from leakscope.core.studies.tradeoff.choice import leak_of
-from leakscope.core.studies.tradeoff.point import Point, describe_milliseconds, describe_minutes
-from leakscope.core.studies.tradeoff.summary import Tradeoff, kept_usefulness
+from leakscope.core.studies.tradeoff.summary import (
+    Point,
+    Tradeoff,
+    describe_milliseconds,
+    describe_minutes,
+    kept_usefulness,
+)
 from leakscope.core.tasks.names import describe_task
 from leakscope.core.text import check_text
 from leakscope.dashboard.deniability.state import draw_again
 from leakscope.dashboard.inversion.answers import ENCODER
 from leakscope.dashboard.inversion.views import vector_panel
 from leakscope.dashboard.tradeoff import controls, state
-from leakscope.dashboard.tradeoff.guarantee import setting_guarantees
-from leakscope.dashboard.tradeoff.live_attack import DefendedReading, attack_defended
-from leakscope.dashboard.tradeoff.own import own_setting
+from leakscope.dashboard.tradeoff.controls import own_setting
+from leakscope.dashboard.tradeoff.live_attack import (
+    DefendedReading,
+    attack_defended,
+    setting_guarantees,
+)
 from leakscope.dashboard.ui import markup
 from leakscope.dashboard.ui.errors import show_error
 from leakscope.dashboard.ui.guarantee import show_guarantees
@@ -81,7 +89,8 @@ def _setting_card(
     if name is None:
         return None
     spec = controls.spec_of(found, name)
-    st.markdown(_describe_defence(spec))
+    promise = describe_promise(spec)
+    st.markdown(f"{entry_shown(spec.name).summary} {promise and f'*Guarantee: {promise}.*'}")
     with st.expander("Measured on many texts", icon=":material/table:"):
         st.html(markup.description_list(_measured_facts(found, name, task, reads)))
     try:
@@ -95,12 +104,6 @@ def _setting_card(
     except CoreError as error:
         show_error(error, title="This defence cannot be tried on the sentence")
     return None
-
-
-def _describe_defence(spec: DefenceSpec) -> str:
-    """Describe a defence by its summary and its guarantee."""
-    promise = describe_promise(spec)
-    return f"{entry_shown(spec.name).summary} {promise and f'*Guarantee: {promise}.*'}"
 
 
 def _measured_facts(found: Tradeoff, name: str, task: str, reads: str) -> Mapping[str, str]:

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 
 from leakscope.core.defences.setting import entry_shown
 from leakscope.core.figures.tradeoff import format_attacker
 from leakscope.core.findings.prose import plain
 from leakscope.core.findings.tradeoff import KEEPS
-from leakscope.core.studies.tradeoff.captions import describe_attack, describe_use
+from leakscope.core.formatting import capitalise
 from leakscope.core.studies.tradeoff.summary import Tradeoff
-from leakscope.core.studies.tradeoff.tables import describe_seeds, notes
+from leakscope.core.studies.tradeoff.tables import (
+    describe_attack,
+    describe_seeds,
+    describe_use,
+    notes,
+)
 from leakscope.dashboard.ui.provenance import show_provenance
-
-
-def _near_duplicates_note(facts: Mapping[str, Any]) -> str:
-    """Return a note that the test texts include near-duplicates; empty if they do not."""
-    if "task_near" in facts:
-        return ""
-    return " Test texts may nearly repeat a training text; attacked texts do not."
 
 
 def how_it_is_computed(found: Tradeoff) -> None:
     """Draw how utility and leakage were measured, and the method of each defence."""
     facts = found.facts
+    near = " Test texts may nearly repeat a training text; attacked texts do not."
+    near *= "task_near" not in facts
+    names = [format_attacker(name) for name in found.attackers]
+    attackers = names[0] if len(names) == 1 else f"one of {len(names)}: {', '.join(names)}"
     with st.expander("How this was measured", icon=":material/function:"):
         st.markdown(
             f"- **Utility**: the encoder is frozen; {describe_seeds(found.points)}. "
             f"{describe_use(facts)} Every defence is trained and tested on the same "
-            f"texts.{_near_duplicates_note(facts)}\n"
-            f"- **Leakage**: what the strongest attacker recovers, {_describe_attackers(found)}; "
+            f"texts.{near}\n"
+            f"- **Leakage**: what the strongest attacker recovers, {attackers}; "
             f"{describe_attack(facts)}\n"
             "- **Intervals**: 95 % CI of the mean over random seeds, from the greater of the "
             "error within a seed and the spread between seeds.\n"
@@ -57,20 +56,9 @@ def how_it_is_computed(found: Tradeoff) -> None:
         for name in dict.fromkeys(point.defence for point in found.points):
             entry = entry_shown(name)
             source = f" ({entry.reference})" if entry.reference else ""
-            st.markdown(f"**{entry.title}**{source}. {entry.summary} {_capitalise(entry.cost)}.")
+            st.markdown(f"**{entry.title}**{source}. {entry.summary} {capitalise(entry.cost)}.")
             if entry.formula:
                 st.latex(entry.formula)
-
-
-def _capitalise(text: str) -> str:
-    """Return a text with its first letter in upper case."""
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def _describe_attackers(found: Tradeoff) -> str:
-    """Describe the tested attackers in words."""
-    names = [format_attacker(name) for name in found.attackers]
-    return names[0] if len(names) == 1 else f"one of {len(names)}: {', '.join(names)}"
 
 
 def caveats() -> None:

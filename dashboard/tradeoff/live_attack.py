@@ -1,4 +1,4 @@
-"""The visitor's sentence under a defence, attacked live and cached in the session.
+"""The visitor's sentence under a defence: its guarantee, and a live attack cached in the session.
 
 The attacker knows the defence. Released tokens are decoded to the likeliest original tokens, by the
 mechanism's distribution and the token statistics of bundled sentences; if the distribution is
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -17,7 +18,8 @@ import streamlit as st
 from leakscope.core.attacks.inversion.lifted import Lift
 from leakscope.core.attacks.inversion.reading import Reading
 from leakscope.core.corpora import bundled_sentences
-from leakscope.core.defences.setting import entry_shown
+from leakscope.core.defences.metric_dp.distances import has_d_chi_guarantee
+from leakscope.core.defences.setting import entry_shown, first_of, setting_name, why_not_tried
 from leakscope.core.defences.tried import (
     AttackerTexts,
     DefendedSentence,
@@ -33,6 +35,8 @@ from leakscope.core.specs import DefenceSpec
 from leakscope.dashboard import cache
 from leakscope.dashboard.deniability.state import noise_seed
 from leakscope.dashboard.inversion import answers
+from leakscope.dashboard.inversion.answers import ENCODER
+from leakscope.dashboard.ui.guarantee import guarantees_of
 from leakscope.dashboard.ui.session_results import SessionCache
 
 _ATTACK = "probe_mlc"
@@ -141,3 +145,32 @@ def _bundled_vectors() -> Vectors | None:
 
     points = corpus_points(CORPUS, N_POINTS)
     return find_vectors(points, answers.ENCODER.name, cache.encoder(answers.ENCODER).fingerprint)
+
+
+if TYPE_CHECKING:
+    from leakscope.core.defences.metric_dp.guarantee import Guarantees
+
+_GUARANTEES: SessionCache[tuple[str, str], Guarantees] = SessionCache("_setting_guarantees", 8)
+
+
+def setting_guarantees(spec: DefenceSpec, text: str) -> Guarantees | None:
+    """Return the guarantee of a defence, or of a chain's first stage, for a text; None if none.
+
+    Raises
+    ------
+    CoreError
+        The text holds no token.
+    """
+    first = first_of(spec)
+    entry, settings = entry_shown(first.name), dict(first.settings)
+    if not entry.guarantee or why_not_tried(first, ENCODER.name):
+        return None
+    if has_d_chi_guarantee(first.name):
+        start = entry.strength[1].start if entry.strength else 0.0
+        return guarantees_of(first.name, float(settings.get("eta", start)), text, ENCODER)
+    from leakscope.core.defences.metric_dp.exponential_guarantee import (
+        guarantees_of as guarantees_at,
+    )
+
+    key = (setting_name(first.name, settings), text)
+    return _GUARANTEES.once(key, lambda: guarantees_at(cache.encoder(ENCODER), first, text))

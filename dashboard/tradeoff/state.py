@@ -7,9 +7,8 @@ import streamlit as st
 from leakscope.core.defences.setting import read_setting, setting_name
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.findings.prose import plain
-from leakscope.core.studies.tradeoff.choice import SHARE, reads_of, untimed
-from leakscope.core.studies.tradeoff.point import Point
-from leakscope.core.studies.tradeoff.summary import Tradeoff
+from leakscope.core.studies.tradeoff.choice import SHARE, attacked_targets, untimed
+from leakscope.core.studies.tradeoff.summary import Point, Tradeoff
 from leakscope.dashboard.address import Address, Parameter
 from leakscope.dashboard.ui.state import keep_choice, text_parameter
 
@@ -58,7 +57,7 @@ def adopt_address(found: Tradeoff) -> Address:
     use = st.session_state[USE_KEY]
     if st.session_state.get(TASK_KEY) not in found.tasks_of(use):
         st.session_state[TASK_KEY] = found.default_task(use)
-    keep_choice(READS_KEY, reads_of(found))
+    keep_choice(READS_KEY, attacked_targets(found))
     if st.session_state.get(AGAINST_KEY) is None:
         st.session_state[AGAINST_KEY] = setting_name_of(found.undefended)
     return asked
@@ -85,7 +84,7 @@ def address(found: Tradeoff) -> Address:
     limit = Parameter(
         name="ms", key=LIMIT_KEY, default=NO_LIMIT, options=LIMITS if is_timed else (NO_LIMIT,)
     )
-    reads = Parameter(name="reads", key=READS_KEY, default="words", options=reads_of(found))
+    reads = Parameter(name="reads", key=READS_KEY, default="words", options=attacked_targets(found))
     base = setting_name_of(found.undefended)
     sides = (
         _side_parameter(found, "point", "A", None),

@@ -26,26 +26,26 @@ from leakscope.core.findings.tradeoff import (
     format_guarantee,
     guarantees_after_releases,
 )
-from leakscope.core.formatting import format_percent, join_words
+from leakscope.core.formatting import capitalise, format_percent, join_words
 from leakscope.core.spreadsheets import table_csv
 from leakscope.core.studies.deniability.odds import ODDS
-from leakscope.core.studies.tradeoff.captions import attacker_family
 from leakscope.core.studies.tradeoff.choice import (
     Choice,
     attacked_settings,
+    attacked_targets,
     beside_none,
+    frontier,
     is_readable_and_worse,
     leak_of,
-    reads_of,
 )
-from leakscope.core.studies.tradeoff.frontier import frontier
-from leakscope.core.studies.tradeoff.point import (
+from leakscope.core.studies.tradeoff.summary import (
     READS,
     Point,
+    Tradeoff,
     describe_milliseconds,
     describe_minutes,
 )
-from leakscope.core.studies.tradeoff.summary import Tradeoff
+from leakscope.core.studies.tradeoff.tables import attacker_family
 from leakscope.core.tasks.names import describe_task
 from leakscope.dashboard.story.pinning import OWN_ROWS, PinnedView
 from leakscope.dashboard.tradeoff import state
@@ -171,12 +171,13 @@ def shipped_figure(found: Tradeoff, task: str, reads: str) -> None:
     if task not in found.tasks:
         st.caption(f"The shipped results do not include {describe_task(task)}.")
         return
-    reads = reads if reads in reads_of(found) else "words"
+    reads = reads if reads in attacked_targets(found) else "words"
     st.plotly_chart(
         tradeoff_figure(found, task, reads=reads, edge=frontier(found, task, reads)),
         key=f"shipped-{figure_name(task, reads)}",
         config=chart_config(),
-        alt=f"{_capital(READS[reads])} against utility for {describe_task(task)}, shipped results",
+        alt=f"{capitalise(READS[reads])} against utility for {describe_task(task)}, shipped "
+        "results",
     )
 
 
@@ -226,12 +227,13 @@ def points_table(found: Tradeoff, task: str, reads: str) -> None:
     rows = [
         {
             **_point_row(found, point, task, reads),
-            **({"of all words": _all_words_f1(point)} if tells_all else {}),
+            **({"of all words": every and round(every.value, 1)} if tells_all else {}),
             "beside none": _compare_with_none(point, found.undefended, reads),
             "unbeaten": id(point) in edge,
             **(_attacker_columns(point, attackers, reads) if shows_each else {}),
         }
         for point in points
+        for every in [point.leakage_of_all_words]
     ]
     save_csv(
         lambda: table_csv(rows),
@@ -257,7 +259,7 @@ def points_table(found: Tradeoff, task: str, reads: str) -> None:
                 help="The difference from no defence on the same texts [95 % CI]: its lower end "
                 "decides whether a setting is useful enough",
             ),
-            "leaks": columns.NumberColumn(_capital(READS[reads]), format="%.1f"),
+            "leaks": columns.NumberColumn(capitalise(READS[reads]), format="%.1f"),
             "by": columns.TextColumn("Strongest attacker"),
             "needs": columns.TextColumn(
                 "Needs", help="In addition to the release and knowledge of the defence"
@@ -334,17 +336,6 @@ def _compare_with_none(point: Point, base: Point, reads: str) -> str:
     difference = beside_none(leak_of(point, reads), leak_of(base, reads)) or "significantly less"
     is_readable = is_readable_and_worse(point, base, reads)
     return f"{difference}: {READABLE}" if is_readable else difference
-
-
-def _all_words_f1(point: Point) -> float | None:
-    """Return F1 with words outside the vocabulary counted as missed; None if unknown."""
-    score = point.leakage_of_all_words
-    return None if score is None else round(score.value, 1)
-
-
-def _capital(text: str) -> str:
-    """Return a text with its first letter in upper case."""
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _attacker_columns(point: Point, attackers: Sequence[str], reads: str) -> dict[str, str]:

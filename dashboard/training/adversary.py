@@ -18,7 +18,7 @@ from leakscope.core.studies.training.adversarial_tables import (
     Setting,
     Verdict,
 )
-from leakscope.core.studies.training.points import Adversarial
+from leakscope.core.studies.training.summary import Adversarial
 from leakscope.dashboard.training.missing import command_of
 from leakscope.dashboard.training.state import option_picker
 from leakscope.dashboard.ui.downloads import save_csv

@@ -9,7 +9,7 @@ import streamlit as st
 from leakscope.core.figures.training import describe_setting, trap_figure
 from leakscope.core.findings.training import describe_effect
 from leakscope.core.spreadsheets import table_csv
-from leakscope.core.studies.training.points import Trial, TrialRequest
+from leakscope.core.studies.training.summary import Trial, TrialRequest
 from leakscope.dashboard.training import state
 from leakscope.dashboard.ui import work
 from leakscope.dashboard.ui.charts import chart_config
@@ -19,7 +19,8 @@ from leakscope.dashboard.ui.downloads import save_csv
 def adopt_trial() -> None:
     """Restore the controls from a job that the URL names, after a reload."""
     for request in work.adopt_jobs(TrialRequest):
-        state.restore_trial(request)
+        st.session_state[state.key_of("weight")] = f"{request.weight:g}"
+        st.session_state[state.key_of("part")] = "adversary"
 
 
 def trial_card() -> None:

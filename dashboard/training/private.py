@@ -8,11 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from leakscope.core.figures.training_private import describe_epsilon, exposure_figure
+from leakscope.core.figures.training import describe_epsilon, exposure_figure
 from leakscope.core.findings.finding import Finding
 from leakscope.core.findings.training import describe_head, private_training
 from leakscope.core.spreadsheets import table_csv
-from leakscope.core.studies.training.points import PrivacySpent, PrivateModel, PrivateTraining
+from leakscope.core.studies.training.summary import PrivacySpent, PrivateModel, PrivateTraining
 from leakscope.core.tasks.names import describe_task
 from leakscope.core.training.accounting import GROUP
 from leakscope.dashboard.training.state import option_picker
@@ -41,11 +41,6 @@ def show_private(slot: Any, found: PrivateTraining) -> Finding:
     st.header("The privacy budget spent, by two accountants", anchor=False)
     _budget_table(found)
     return answer
-
-
-def _describe_group(spent: PrivacySpent | None) -> str:
-    """Format ε for a group of texts."""
-    return "–" if spent is None else f"{spent.of_group:.1f}"
 
 
 def _memorisation(models: Sequence[PrivateModel]) -> None:
@@ -104,13 +99,13 @@ def _describe_memory(models: Sequence[PrivateModel]) -> str:
 
 def _budget_table(found: PrivateTraining) -> None:
     """Draw the table of the spent ε by two accountants."""
-    if math.isnan(found.apart):
+    if math.isnan(found.accountant_gap):
         st.markdown("No model was trained with an ε.")
         return
     st.markdown(
         "Two packages compute the ε that the same steps spent, by Rényi divergence. They differ "
-        f"by at most **{100 * found.apart:.2g} %**. The guaranteed ε is that of *opacus*. *Privacy "
-        "loss* is a tighter upper bound, so the training spent less than it guarantees."
+        f"by at most **{100 * found.accountant_gap:.2g} %**. The guaranteed ε is that of *opacus*. "
+        "*Privacy loss* is a tighter upper bound, so the training spent less than it guarantees."
     )
     rows = [
         *(
@@ -143,7 +138,7 @@ def _spent_row(what: str, epsilon: float, spent: PrivacySpent) -> dict[str, Any]
         "opacus": f"{spent.opacus:.4f}",
         "dp-accounting": f"{spent.dp_accounting:.4f}",
         "privacy loss": "–" if spent.tight is None else f"{spent.tight:.4f}",
-        f"for {GROUP} texts": _describe_group(spent),
+        f"for {GROUP} texts": f"{spent.of_group:.1f}",
         "noise σ": f"{spent.noise_multiplier:.3f}",
         "steps": spent.n_steps,
     }

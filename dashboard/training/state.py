@@ -7,14 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from leakscope.core.studies.training.points import (
+from leakscope.core.studies.training.summary import (
     Adversarial,
     Pretrained,
+    Summary,
     Trial,
     TrialRequest,
     UnderNoise,
 )
-from leakscope.core.studies.training.summary import Summary
 from leakscope.dashboard.address import Address, Parameter
 from leakscope.dashboard.ui.session_results import SessionCache
 from leakscope.dashboard.ui.state import is_presenting, keep_choice
@@ -128,12 +128,6 @@ def option_picker(
             help=about,
         )
     return str(choice(name))
-
-
-def restore_trial(request: TrialRequest) -> None:
-    """Set the controls to the request of a job, after a reload."""
-    st.session_state[key_of("weight")] = f"{request.weight:g}"
-    st.session_state[key_of("part")] = "adversary"
 
 
 def part_picker() -> str:

@@ -14,8 +14,7 @@ from leakscope.core.cli.shared.sources import checked_columns, checked_reference
 from leakscope.core.corpora import CORPORA, Columns, check_source, split_reference
 from leakscope.core.results.rows import Cell, Row
 from leakscope.core.specs import settings_of
-from leakscope.core.studies.classed_texts import ClassedTexts
-from leakscope.core.studies.named_texts import NamedTexts
+from leakscope.core.studies.named_texts import ClassedTexts, NamedTexts
 from leakscope.core.tasks.examples import pair_columns
 from leakscope.core.tasks.labelled import LABEL_COLUMN
 from leakscope.core.tasks.pairs import PAIR_COLUMNS

@@ -39,8 +39,9 @@ from leakscope.core.studies.inversion.listed_texts import (
     insert_candidates,
 )
 from leakscope.core.studies.tradeoff.defence_grid import GRID, chosen_defences, trained_stage
-from leakscope.core.studies.tradeoff.guards import Guard, check_unchanged, draw_word_texts
+from leakscope.core.studies.tradeoff.guards import Guard, draw_word_texts
 from leakscope.core.studies.tradeoff.texts import AttackersTexts, auxiliary_digest
+from leakscope.core.studies.tradeoff.trained_defences import check_unchanged
 from leakscope.core.units import units_of
 
 ATTACKERS = ("linear", "discriminant")

@@ -17,7 +17,7 @@ from leakscope.core.results.provenance import Provenance
 from leakscope.core.results.rows import ResultTable, Row
 from leakscope.core.results.tables import markdown_table, read_rows
 from leakscope.core.studies.inversion.listed_texts import KINDS
-from leakscope.core.studies.tradeoff.point import upper_end
+from leakscope.core.studies.tradeoff.summary import upper_end
 
 SHIPPED = RESULTS / "listed.json"
 """The shipped rows of the bundled encoder."""

@@ -25,7 +25,6 @@ from leakscope.core.attacks.membership.predictability import blind_baseline
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.results.rows import Cell, Row
 from leakscope.core.specs import REQUIRED, setting, settings_of
-from leakscope.core.studies.classed_texts import ClassedTexts, open_classed, parse_classed_texts
 from leakscope.core.studies.membership.classifier_rows import (
     NULL,
     entropy_rows,
@@ -45,6 +44,7 @@ from leakscope.core.studies.membership.trained_classifiers import (
     TrainedModels,
     load_or_train_models,
 )
+from leakscope.core.studies.named_texts import ClassedTexts, open_classed, parse_classed_texts
 from leakscope.core.tasks.classifiers import PIECES, Selection
 
 ABLATED = ("threshold", "user_votes")

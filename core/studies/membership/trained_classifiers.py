@@ -25,7 +25,7 @@ from leakscope.core.attacks.membership.classifiers.targets.training_batch import
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.results.rows import Cell
 from leakscope.core.storage.artifacts import save_artifact
-from leakscope.core.studies.classed_texts import open_classed
+from leakscope.core.studies.named_texts import open_classed
 from leakscope.core.studies.runner import cell_key
 from leakscope.core.tasks.classifiers import AuthoredTexts, Selection
 from leakscope.core.training.checkpoint import load_finished

@@ -32,6 +32,8 @@ from typing import Any
 
 import numpy as np
 
+from leakscope.core.attacks.attributes.answers import Answers, label_ranks
+from leakscope.core.attacks.attributes.words import WordsAttack
 from leakscope.core.attacks.fitted import bind
 from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from leakscope.core.attacks.inversion.classifiers.tuned import (
@@ -64,18 +66,25 @@ from leakscope.core.results import Recovery, Score
 from leakscope.core.results.rows import Cell
 from leakscope.core.specs import AttackSpec, DefenceSpec
 from leakscope.core.studies.inversion.cell_attacks import make_cell_attack
-from leakscope.core.studies.tradeoff.captions import (
+from leakscope.core.studies.named_texts import NamedTexts
+from leakscope.core.studies.tradeoff.guards import Guard, attribute_texts
+from leakscope.core.studies.tradeoff.summary import (
+    ALL_WORDS,
+    ATTRIBUTE,
     FRESH,
-    GRID,
     OF_TOKENS,
     POSTERIOR,
-    attacker_facts,
+    ROUNDING_GRID,
+    TOKEN_INVERSION,
+    leakage_measure,
 )
-from leakscope.core.studies.tradeoff.guards import Guard
-from leakscope.core.studies.tradeoff.summary import ALL_WORDS, TOKEN_INVERSION, leakage_measure
+from leakscope.core.studies.tradeoff.tables import attacker_facts
 from leakscope.core.studies.tradeoff.texts import LEAST_HELD, AttackersTexts
 from leakscope.core.studies.tradeoff.trained_defences import MemoizedEncoder
+from leakscope.core.studies.training.adversarial_attack import attribute_scores
+from leakscope.core.studies.training.adversarial_texts import Sides
 from leakscope.core.text import Vocabulary
+from leakscope.core.units import units_of
 
 ATTACKERS = ("tuned", "search", *OF_TOKENS)
 """The default attackers in order; the last two attack mechanisms that release tokens."""
@@ -139,7 +148,7 @@ def attack_scores(
     told = attacker_facts(found, len(texts.known))
     if "tokens" in told:
         told["tokens"]["n_known"] = 0  # nothing is trained
-    for name in {POSTERIOR, GRID} & told.keys():
+    for name in {POSTERIOR, ROUNDING_GRID} & told.keys():
         reader: Any = found[name][0]
         told[name]["reading"] = reader.reading_
     return scores, {"attacker_seconds": seconds, "attackers_told": told}
@@ -153,7 +162,7 @@ def _prepared_attackers(
     If only attackers on released tokens are requested, nothing is encoded or trained.
     """
     asked = set(cell["attackers"])
-    if cell["start"] and asked <= {*OF_TOKENS, GRID}:
+    if cell["start"] and asked <= {*OF_TOKENS, ROUNDING_GRID}:
         vocabulary = _shipped_classifier(encoder).vocabulary_
     else:
         scene = _AttackSetup.of(guard, encoder, texts)
@@ -174,7 +183,7 @@ def _prepared_attackers(
             retrained = make_cell_attack(cell).fit(scene.protected, scene.texts.known)
             yield FRESH[1], _WithVocabulary(retrained, vocabulary), *seen
     if releases_tokens(cell["defence"]):
-        for name in (*OF_TOKENS, GRID):
+        for name in (*OF_TOKENS, ROUNDING_GRID):
             if name in asked:
                 yield name, *_token_reader(name, cell, encoder, vocabulary, texts), None
 
@@ -217,11 +226,6 @@ class _AttackSetup:
         copies = tuple(lift(vectors) for vectors in changed)
         return cls(own, protected, queried, lift, texts, copies, target_vectors)
 
-    @property
-    def attacked(self) -> Encoder:
-        """The protected encoder, mapped back to the original space."""
-        return LiftedEncoder(self.own, self.protected, self.lift)
-
     def on_protected(self, attack: InversionAttack, queried: Encoder) -> LiftedAttack:
         """Adapt an attack on the original space to protected vectors."""
         return LiftedAttack(attack, self.lift, queried, self.protected)
@@ -235,14 +239,35 @@ def _tuned_classifier(cell: Cell, scene: _AttackSetup) -> ProbeMLCAttack:
         fresh: Any = make_cell_attack(cell)
         trained: ProbeMLCAttack = fresh.fit(scene.own, known, scene.copies[0])
         return trained
-    shipped = _shipped_classifier(scene.own)
-    pairs = pairs_in_vocabulary(
-        shipped.vocabulary_, (known, scene.copies), (held, scene.attacked.encode(held))
-    )
-    epochs = -(-EPOCHS // len(scene.copies))
-    teacher = teacher_for(shipped, known, scene.own.encode(known))
+    attacked = LiftedEncoder(scene.own, scene.protected, scene.lift)
+    return tune_shipped_classifier(scene.own, attacked, (known, scene.copies), held)
+
+
+def tune_shipped_classifier(
+    own: Encoder,
+    attacked: Encoder,
+    known: tuple[Sequence[str], Sequence[Vectors]],
+    held: Sequence[str],
+) -> ProbeMLCAttack:
+    """Fine-tune an encoder's shipped classifier on protected vectors, mapped back to its space.
+
+    Parameters
+    ----------
+    own, attacked : Encoder
+        The encoder without the defence, and with it and the map back.
+    known : tuple of (sequence of str, sequence of ndarray)
+        The texts to train on, and copies of their protected vectors, mapped back.
+    held : sequence of str
+        The texts by which the epoch is chosen.
+    """
+    shipped, (texts, copies) = _shipped_classifier(own), known
     return fine_tune(
-        shipped, scene.own, pairs, epochs=epochs, learning_rate=LEARNING_RATE, teacher=teacher
+        shipped,
+        own,
+        pairs_in_vocabulary(shipped.vocabulary_, (texts, copies), (held, attacked.encode(held))),
+        epochs=-(-EPOCHS // len(copies)),
+        learning_rate=LEARNING_RATE,
+        teacher=teacher_for(shipped, texts, own.encode(texts)),
     )
 
 
@@ -262,7 +287,13 @@ def _tuned_search(cell: Cell, scene: _AttackSetup, base: ProbeMLCAttack) -> Lift
     n = cell["n_auxiliary"] // 100  # a small run is calibrated on few texts as well
     plan = SearchPlan(seed=cell["seed"], n_calibration=min(max(n, LEAST_HELD), N_CALIBRATION))
     texts = (scene.texts.known, scene.texts.held)
-    tuned = tune_search(search, base, (scene.queried, scene.attacked), texts, plan)
+    tuned = tune_search(
+        search,
+        base,
+        (scene.queried, LiftedEncoder(scene.own, scene.protected, scene.lift)),
+        texts,
+        plan,
+    )
     return scene.on_protected(tuned, scene.queried)
 
 
@@ -335,7 +366,7 @@ def _token_reader(
         vectors = ReleasedTokenVectors(
             opened, eta, rng, identity=identity, release=release_under_noise
         )
-        noisy: Any = NoisyTokenReader(vocabulary, uses_grid=name == GRID)
+        noisy: Any = NoisyTokenReader(vocabulary, uses_grid=name == ROUNDING_GRID)
         return noisy.fit(vectors, texts.known, texts.held), vectors
     released = ReleasedTokens(opened, _privatizer(cell, encoder, 4).tokens, identity=identity)
     if name == "tokens":
@@ -344,14 +375,53 @@ def _token_reader(
     return knowing.fit(released, texts.known, texts.held), released
 
 
-def released_texts(cell: Cell, encoder: Encoder, texts: Sequence[str]) -> list[str]:
-    """Return the texts that a mechanism releases, or those of the tokens nearest to its vectors."""
-    return privatise_texts(_privatizer(cell, encoder, 5), texts, is_whole=False)
-
-
 def _token_inversion(cell: Cell, encoder: Encoder, targets: Sequence[str]) -> Score:
     """Return the share of tokens that the nearest token to their noisy vector recovers."""
     privatizer = _privatizer(cell, encoder, 3)
     ids = np.array([i for row in privatizer.encoder.token_ids(targets) for i in row])
     n_back = int((privatizer.tokens(ids) == ids).sum())
     return Score(100 * n_back / len(ids), wilson_interval(n_back, len(ids)), len(ids), 0.0)
+
+
+READER = "tokens"
+"""The attacker that infers the attribute from released words, if tokens are released."""
+
+
+def inferred_scores(
+    cell: Cell, encoder: Encoder, guard: Guard
+) -> tuple[dict[str, Score], dict[str, Any]]:
+    """Return each attacker's top-1 accuracy on the attribute, in per cent, and facts.
+
+    Each attacker learns from protected known texts, which may share groups but no text with the
+    targets. If a text or its tokens are released, one attacker uses these.
+
+    Raises
+    ------
+    InvalidInputError
+        The file has changed since the study was started, or too few.
+    """
+    sides = attribute_texts(cell)
+    fresh = [name for name in cell["attackers"] if name != READER]
+    found = attribute_scores({**cell, "attackers": fresh}, guard.over(encoder), sides)
+    scores = {f"{ATTRIBUTE}: {name}": own["top1"] for name, (own, _) in found.items()}
+    if READER in cell["attackers"]:
+        scores[f"{ATTRIBUTE}: {READER}"] = _words_accuracy(cell, encoder, sides)
+    facts = {
+        "attribute": NamedTexts.of(cell["attributes"]).name,
+        "n_near_duplicates": sides.n_near_duplicates,
+        "n_groups": len(set(sides.target_groups)) if cell["group"] else 0,
+        "attackers_told": attacker_facts(cell["attackers"], len(sides.known)),
+    }
+    return scores, facts
+
+
+def _words_accuracy(cell: Cell, encoder: Encoder, sides: Sides) -> Score:
+    """Return the accuracy of a linear classifier on the words of released texts."""
+    labels, truth = sides.label_ids
+    texts = [*sides.known, *sides.targets]
+    both = privatise_texts(_privatizer(cell, encoder, 5), texts, is_whole=False)
+    known, held = both[: len(sides.known)], both[len(sides.known) :]
+    attack = WordsAttack().fit(known, labels, n_labels=len(sides.names), seed=cell["seed"])
+    ranks = label_ranks(attack.scores(held), truth)
+    units = units_of(sides.targets, sides.target_groups)
+    return Answers(ranks, truth, units).top(1, cell["seed"]).in_percent()

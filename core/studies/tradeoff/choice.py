@@ -1,4 +1,4 @@
-"""The choice of a defence by interval ends, corrected for the number of settings compared.
+"""The choice of a defence, and the Pareto frontier, by interval ends corrected for their number.
 
 Leakage is measured by the attacker's target: words, an attribute, or membership in training.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from leakscope.core.defences.entries import stages_of
@@ -18,8 +19,7 @@ from leakscope.core.metrics import simultaneous_intervals
 from leakscope.core.results import Interval, Score
 from leakscope.core.specs import DefenceSpec
 from leakscope.core.studies.inversion.listed_summary import describe_listed_leak, shipped_listed
-from leakscope.core.studies.tradeoff.point import READS, Point, promises
-from leakscope.core.studies.tradeoff.summary import Tradeoff
+from leakscope.core.studies.tradeoff.summary import READS, Point, Tradeoff, promises
 
 SHARE = 0.9
 """The default share of utility above guessing that a defence must keep."""
@@ -115,7 +115,7 @@ class Choice:
         return beside_none(self.leak(point), leak_of(self.base, self.reads))
 
 
-def reads_of(found: Tradeoff) -> list[str]:
+def attacked_targets(found: Tradeoff) -> list[str]:
     """Return the attackers' targets measured both without and with a defence."""
     base = found.undefended
     return [
@@ -225,7 +225,7 @@ def keeps_share(
     Decided by the lower interval end of the paired difference if measured, else of the utility
     itself. With `is_shown` false, the value alone decides.
     """
-    at = low if is_shown else _value
+    at = low if is_shown else attrgetter("value")
     lost, change = allowed_loss(base, task, share), point.change.get(task)
     if change is not None:
         return at(change) >= -lost
@@ -236,11 +236,6 @@ def allowed_loss(base: Point, task: str, share: float) -> float:
     """Return how many points of utility may be lost if a share above guessing is kept."""
     useful = base.utility[task]
     return (1 - share) * (useful.value - useful.chance)
-
-
-def _value(score: Score) -> float:
-    """Return the value of a score."""
-    return score.value
 
 
 def unproven(
@@ -312,3 +307,77 @@ def recommended_defences(tradeoff: Tradeoff) -> tuple[DefenceSpec, ...]:
     points = [point for point in (found.promising, found.measured, *found.alike) if point]
     specs = [point.spec for point in points if {*stages_of(point.defence)} <= {*DEFENCES}]
     return tuple(dict.fromkeys(specs))
+
+
+Ends = tuple[float, float]
+"""A pair of utility and leakage."""
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The settings that no other significantly dominates, for one task and one target.
+
+    Each setting has a worst case (least useful, most leakage) and a best case, by its interval
+    ends. Intervals of leakage hold for all settings together, those of utility for each setting
+    alone. If the intervals hold, the least leakage at a given utility lies between the steps
+    through the worst cases and those through the best cases.
+
+    Attributes
+    ----------
+    members : tuple of Point
+        Those that no other surely beats, the least useful first: none is at its worse ends as
+        useful as this one at its better ends, and leaks no more.
+    surely : tuple of (float, float)
+        Corners of the steps through the worse ends: what some setting surely reaches.
+    perhaps : tuple of (float, float)
+        Corners of the steps through the better ends: what none surely reaches.
+    """
+
+    members: tuple[Point, ...]
+    surely: tuple[Ends, ...]
+    perhaps: tuple[Ends, ...]
+
+
+def frontier(found: Tradeoff, task: str, reads: str = "words") -> Frontier:
+    """Return the settings that no other significantly dominates, and the band of the frontier."""
+    points = attacked_settings(found, task, reads)
+    leaks = simultaneous_leaks(points, reads)
+    worse = [(low(p.utility[task]), high(leak)) for p, leak in zip(points, leaks, strict=True)]
+    better = [(high(p.utility[task]), low(leak)) for p, leak in zip(points, leaks, strict=True)]
+    if not points:
+        return Frontier((), (), ())
+    start = min(useful for useful, _ in worse)
+    kept = [
+        p
+        for p, best in zip(points, better, strict=True)
+        if not any(other[0] >= best[0] and other[1] <= best[1] and other != best for other in worse)
+    ]
+    kept.sort(key=lambda p: p.utility[task].value)
+    return Frontier(tuple(kept), steps(worse, start), steps(better, start))
+
+
+def steps(ends: Sequence[Ends], start: float) -> tuple[Ends, ...]:
+    """Return the corners of the least leakage as a step function of utility.
+
+    Parameters
+    ----------
+    ends : sequence of (float, float)
+        Usefulness and leakage of each setting.
+    start : float
+        The utility at which the steps start.
+
+    Examples
+    --------
+    >>> steps([(60.0, 10.0), (80.0, 30.0), (70.0, 40.0)], start=50.0)
+    ((50.0, 10.0), (60.0, 10.0), (60.0, 30.0), (80.0, 30.0))
+    """
+    undominated: list[Ends] = []
+    for useful, leaks in sorted(set(ends), key=lambda end: (-end[0], end[1])):
+        if not undominated or leaks < undominated[-1][1]:
+            undominated.append((useful, leaks))
+    corners: list[Ends] = []
+    at = start
+    for useful, leaks in reversed(undominated):
+        corners += [(at, leaks), (useful, leaks)]
+        at = useful
+    return tuple(corners)

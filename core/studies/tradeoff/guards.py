@@ -7,6 +7,7 @@ per seed, and is the same in the cells of utility and of attacks.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,10 @@ from leakscope.core.corpora.near_duplicates import near_duplicates
 from leakscope.core.defences.registry import entry_of, make_defence
 from leakscope.core.defences.stored import with_trained
 from leakscope.core.encoders.cache import CachedEncoder
-from leakscope.core.errors import InvalidInputError
 from leakscope.core.protocols import Encoder
 from leakscope.core.results.rows import Cell
 from leakscope.core.specs import DefenceSpec
-from leakscope.core.studies.named_texts import NamedTexts
+from leakscope.core.studies.named_texts import NamedTexts, contents_of, open_tasks
 from leakscope.core.studies.tradeoff.defence_grid import hides_attribute
 from leakscope.core.studies.tradeoff.texts import (
     AttackersTexts,
@@ -27,11 +27,13 @@ from leakscope.core.studies.tradeoff.texts import (
     auxiliary_documents,
     auxiliary_texts,
     draw_texts,
-    fold_text,
     spare_texts,
 )
-from leakscope.core.studies.tradeoff.trained_defences import load_or_train_defence
-from leakscope.core.studies.tradeoff.use import contents_of, open_tasks
+from leakscope.core.studies.tradeoff.trained_defences import (
+    DefenceTexts,
+    check_unchanged,
+    load_or_train_defence,
+)
 from leakscope.core.studies.training.adversarial_texts import (
     Sides,
     Sizes,
@@ -110,47 +112,8 @@ def guard_of(cell: Cell, encoder: Encoder, folder: Path) -> Guard:
         "seed": cell["seed"],
         "precision": str(getattr(encoder, "precision", "float32")),
     }
-    own = CachedEncoder(encoder)
-    return Guard(
-        cell,
-        load_or_train_defence(
-            cell, own, told, lambda: defence_training_texts(cell, encoder), folder
-        ),
-    )
-
-
-@dataclass(frozen=True)
-class DefenceTexts:
-    """The training texts of a defence, disjoint from what attackers know or attack.
-
-    Attributes
-    ----------
-    defence : tuple of str
-    defence_labels : tuple of str or None
-        The attribute of each text, if the defence hides it.
-    others : frozenset of str
-        The texts that attackers know or attack.
-
-    Raises
-    ------
-    InvalidInputError
-        A text is among the others; case and punctuation make no other text.
-    """
-
-    defence: tuple[str, ...]
-    defence_labels: tuple[str, ...] | None
-    others: frozenset[str]
-
-    def __post_init__(self) -> None:
-        """Check that no text is known to an attacker or attacked."""
-        both = {fold_text(text) for text in self.defence} & {
-            fold_text(text) for text in self.others
-        }
-        if both:
-            raise InvalidInputError(
-                f"{len(both)} training texts of a defence are known to an attacker or attacked, "
-                "so the study could not measure it on new texts."
-            )
+    own, texts = CachedEncoder(encoder), partial(defence_training_texts, cell, encoder)
+    return Guard(cell, load_or_train_defence(cell, own, told, texts, folder))
 
 
 def defence_training_texts(cell: Cell, encoder: Encoder) -> DefenceTexts:
@@ -237,18 +200,3 @@ def attribute_texts(cell: Cell) -> Sides:
         cell["n_labels"], cell["n_defence"], cell["n_attribute_known"], cell["n_attribute_targets"]
     )
     return part_texts(examples, sizes, cell["seed"], cell["near"])
-
-
-def check_unchanged(is_same: bool) -> None:
-    """Raise InvalidInputError unless the files are unchanged since the study was started.
-
-    Raises
-    ------
-    InvalidInputError
-        They have changed.
-    """
-    if not is_same:
-        raise InvalidInputError(
-            "The task files or the attacker's sentences have changed since the study was started. "
-            "Copy the same files to every machine, or start the study again."
-        )

@@ -1,36 +1,197 @@
-"""Rows of the trade-off study as points, one per defence and strength."""
+"""Points of the trade-off, one per defence and strength, and the rows that they average."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from leakscope.core.assets import RESULTS
-from leakscope.core.defences.registry import DEFENCES
+from leakscope.core.defences.registry import DEFENCES, guarantee_of
 from leakscope.core.defences.setting import entry_shown, input_mechanism, strength
 from leakscope.core.defences.trained.registry import is_of_model, is_of_network
 from leakscope.core.errors import ArtifactError, InvalidInputError
 from leakscope.core.results import Score
 from leakscope.core.results.provenance import Provenance
 from leakscope.core.results.rows import ResultTable, Row
-from leakscope.core.results.tables import markdown_table, read_rows, rows_from_json
+from leakscope.core.results.tables import read_rows, rows_from_json
+from leakscope.core.specs import DefenceSpec
 from leakscope.core.storage.artifacts import read_json
 from leakscope.core.studies.deniability.odds import releases_of
-from leakscope.core.studies.tradeoff.captions import POSTERIOR, attack_version
-from leakscope.core.studies.tradeoff.point import Point
-from leakscope.core.studies.tradeoff.tables import (
-    Column,
-    attackers_table,
-    cost_columns,
-    format_chance,
-    format_score,
-    head,
-    leak_columns,
-)
 from leakscope.core.tasks.names import USES, use_of
+
+READS: Mapping[str, str] = {
+    "words": "words recovered, F1",
+    "attribute": "attribute inferred, %",
+    "membership": "membership inferred, AUC",
+}
+"""The attackers' targets, each with its measure."""
+
+
+ATTACKERS_SINCE = 3
+"""The study version since which trained attackers are unchanged."""
+
+POSTERIOR = "posterior"
+OF_TOKENS = ("tokens", POSTERIOR)
+"""Attackers on released tokens instead of a text's vector."""
+ROUNDING_GRID = "grid"
+"""The attacker that is added to `posterior` on noisy token vectors."""
+FRESH = ("retrieval", "probe_mlc")
+"""Additional attackers on trained defences: both see only protected vectors, and no defence's
+adversary is of the family of the first."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """The utility, leakage and cost of one defence at one strength.
+
+    Attributes
+    ----------
+    utility : dict
+        Task to score.
+    leaks : dict
+        Attacker to token-set F1; each knows the defence.
+    token_inversion : Score or None
+        Share of tokens that remain unchanged, if tokens are perturbed.
+    change : dict
+        Task to the paired difference from no defence; empty in results of earlier versions.
+    provenances : tuple of Provenance
+        The known provenances of the cells that it averages.
+    attribute : dict
+        Attacker to its top-1 accuracy on the attribute in per cent; empty if not attacked.
+    membership : dict
+        Attack to 100 × AUC of membership inference; empty if not attacked.
+    as_without : frozenset of str
+        Tasks that were not measured because the defence leaves their vectors unchanged.
+    training_minutes : float or None
+        Time of training the defence; 0 if nothing is trained, None if not timed.
+    milliseconds : float or None
+        Time per text of encoder and defence; None if not timed.
+    milliseconds_alone : float or None
+        Time per text of the encoder alone, timed in alternation; None if not timed so.
+    all_words : dict
+        Attacker to the F1 if words outside every vocabulary count as missed; empty in results of
+        earlier versions.
+    runs : dict
+        `words`, `attribute` or `membership`, to attacker, to the scores of each seed.
+    same_sample : frozenset of str
+        The targets that every seed measured on the same texts or documents.
+    """
+
+    defence: str
+    settings: tuple[tuple[str, Any], ...]
+    utility: dict[str, Score]
+    leaks: dict[str, Score]
+    token_inversion: Score | None
+    change: dict[str, Score] = field(default_factory=dict)
+    provenances: tuple[Provenance, ...] = ()
+    attribute: dict[str, Score] = field(default_factory=dict)
+    membership: dict[str, Score] = field(default_factory=dict)
+    as_without: frozenset[str] = frozenset()
+    training_minutes: float | None = None
+    milliseconds: float | None = None
+    milliseconds_alone: float | None = None
+    all_words: dict[str, Score] = field(default_factory=dict)
+    releases: int = 1
+    """Of the same text: several if a network was trained on a fresh copy in every epoch."""
+    runs: Mapping[str, Mapping[str, tuple[Score, ...]]] = field(default_factory=dict)
+    same_sample: frozenset[str] = frozenset()
+
+    def read_by(self, what: str) -> dict[str, Score]:
+        """Return each attacker's score on a target: `words`, `attribute` or `membership`."""
+        found: dict[str, Score] = self.leaks if what == "words" else getattr(self, what)
+        return found
+
+    def strongest(self, what: str) -> tuple[str, Score] | None:
+        """Return the attacker with the highest interval end, and its score; None if none was tried.
+
+        By the upper end of the interval: the bound of a setting is then the bound of its strongest
+        attacker, whichever that is. The greater value decides between equal ends.
+        """
+        found = self.read_by(what)
+        return max(found.items(), key=upper_end) if found else None
+
+    @property
+    def attacker(self) -> str:
+        """The attacker with the highest interval end of F1 on words."""
+        return max(self.leaks.items(), key=upper_end)[0]
+
+    @property
+    def leakage(self) -> Score:
+        """The F1 of the strongest attacker on words."""
+        return self.leaks[self.attacker]
+
+    @property
+    def leakage_of_all_words(self) -> Score | None:
+        """The strongest attacker's F1 if words outside its vocabulary count as missed, or None."""
+        return self.all_words.get(self.attacker)
+
+    @property
+    def leaves_vectors(self) -> bool:
+        """Whether the defence leaves vectors unchanged, so that they leak as without it."""
+        return entry_shown(self.defence).acts_on == "model"
+
+    @property
+    def spec(self) -> DefenceSpec:
+        """The defence with its settings."""
+        return DefenceSpec.of(self.defence, dict(self.settings))
+
+    @property
+    def kind(self) -> str:
+        """The settings other than the strength, such as `against words`; "" without any.
+
+        One line of a figure shows one kind.
+        """
+        known = entry_shown(self.defence).strengths
+        return strength(self.defence, {k: v for k, v in self.settings if k not in known})
+
+    @property
+    def label(self) -> str:
+        """The strength in words, such as `η 75`."""
+        return strength(self.defence, dict(self.settings))
+
+
+def upper_end(item: tuple[str, Score]) -> tuple[float, float]:
+    """Return the sort key of attackers: upper interval end, then value."""
+    score = item[1]
+    return (score.ci95.high if score.has_interval else score.value), score.value
+
+
+def promises(point: Point, reads: str = "words") -> bool:
+    """Return whether a setting has a guarantee for an attackers' target.
+
+    A defence of training texts guarantees nothing about vectors, and a defence of vectors or texts
+    nothing about membership.
+    """
+    entry = entry_shown(point.defence)
+    if (entry.acts_on == "model") != (reads == "membership"):
+        return False
+    spec = DefenceSpec.of(point.defence, dict(point.settings))
+    return bool(entry.guarantee and guarantee_of(spec))
+
+
+_UNTIMED = "not timed"
+
+
+def describe_minutes(point: Point) -> str:
+    """Describe how long a defence was trained."""
+    minutes = point.training_minutes
+    if minutes is None:
+        return _UNTIMED
+    return _format_time(minutes, "min") if minutes else "no training"
+
+
+def describe_milliseconds(point: Point) -> str:
+    """Describe the time per text of encoder and defence."""
+    return _UNTIMED if point.milliseconds is None else _format_time(point.milliseconds, "ms")
+
+
+def _format_time(value: float, unit: str) -> str:
+    """Format a time with its unit, with two significant digits below 10."""
+    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.2g} {unit}"
+
 
 SHIPPED = RESULTS
 
@@ -221,12 +382,9 @@ def shipped_tradeoff() -> Tradeoff:
     ArtifactError
         Missing, damaged, or not a trade-off; the message names the file.
     """
-    return _read_tables(tuple((path, _modified(path)) for path in shipped_tables()))
-
-
-def _modified(path: Path) -> int | None:
-    """Return when a file was modified, in nanoseconds; None where it is missing."""
-    return path.stat().st_mtime_ns if path.exists() else None
+    return _read_tables(
+        tuple((p, p.stat().st_mtime_ns if p.exists() else None) for p in shipped_tables())
+    )
 
 
 @lru_cache(maxsize=2)
@@ -253,8 +411,9 @@ def _summarise_complete(rows: Sequence[Row]) -> Tradeoff:
 
 def _not_a_tradeoff(name: str) -> ArtifactError:
     """Return the error for a file that is not the result of the study."""
-    told = f"{name} is not a result of `leakscope study tradeoff`. Run the study again."
-    return ArtifactError(told)
+    return ArtifactError(
+        f"{name} is not a result of `leakscope study tradeoff`. Run the study again."
+    )
 
 
 def summarise(rows: Sequence[Row]) -> Tradeoff:
@@ -276,7 +435,11 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
         place: own
         for place, own in joined.items()
         if needed <= {r.get("part") for r in own}
-        and (not is_tried or any(map(_is_of_posterior, own)) or not _releases_tokens(place[0]))
+        and (
+            not is_tried
+            or any(map(_is_of_posterior, own))
+            or not entry_shown(place[0]).releases_tokens
+        )
     }
     points = tuple(_make_point(*place, rows=own) for place, own in whole.items())
     facts = {name: row[name] for row in reversed(rows) for name in FACTS if name in row}
@@ -290,6 +453,22 @@ def summarise(rows: Sequence[Row]) -> Tradeoff:
     split = [measure.partition(": ") for measure in named]
     measures = {t: m for m, colon, t in split if colon and m not in _READ and _CHANGE not in m}
     return Tradeoff(points, facts, measures)
+
+
+def attack_version(rows: Sequence[Row], points: Iterable[Point]) -> int:
+    """Return the lowest study version among points whose strongest attacker is trained.
+
+    Later versions changed how classifiers are trained, not the attackers on released tokens. Rows
+    without a version are of the first.
+    """
+    read = {(p.defence, p.settings) for p in points if p.leaks and p.attacker not in OF_TOKENS}
+    versions = [
+        (row.get("versions") or {}).get("study", 1)
+        for row in rows
+        if row.get("part", "attack") == "attack"
+        and (row["defence"], tuple(row["defence_settings"].items())) in read
+    ]
+    return min(versions, default=1)
 
 
 def _subsets(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -314,11 +493,6 @@ def _subsets(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[dict[str, An
 def _is_of_posterior(row: Row) -> bool:
     """Return whether a row, even a failed one, is of the `posterior` attack."""
     return POSTERIOR in row.get("attackers", ()) and row.get("part", "attack") == "attack"
-
-
-def _releases_tokens(defence: str) -> bool:
-    """Return whether a defence is known to release tokens."""
-    return entry_shown(defence).releases_tokens
 
 
 def _with_shared_attacks(measured: Mapping[_Place, list[Row]]) -> dict[_Place, list[Row]]:
@@ -369,25 +543,29 @@ def _make_point(
     for measure, score in means.items():
         head, colon, name = measure.partition(": ")
         if head in read:
-            name = name or str(rows[0].get("attack", _FORMER_ATTACKER))
+            name = name or str(rows[0].get("attack", "probe_mlc"))
             read[head][name] = score
             if head in _READS_OF:
                 each = _first_per_seed(rows, measure)
                 runs[_READS_OF[head]][name] = tuple(row.scores[measure] for row in each)
         elif colon:
             (change if head.startswith(_CHANGE) else utility)[name] = score
-    told = tuple(row.provenance for row in rows if row.provenance is not None)
-    point = Point(
-        defence, settings, utility, read[LEAKAGE], means.get(TOKEN_INVERSION), change, told
-    )
-    return replace(
-        point,
+    return Point(
+        defence,
+        settings,
+        utility,
+        read[LEAKAGE],
+        means.get(TOKEN_INVERSION),
+        change,
+        tuple(row.provenance for row in rows if row.provenance is not None),
         attribute=read[ATTRIBUTE],
         membership=read[MEMBERSHIP],
         all_words=read[ALL_WORDS],
         as_without=frozenset(task for row in rows for task in row.facts.get("as_without", ())),
         training_minutes=_mean_fact(rows, "training_minutes"),
-        milliseconds=_mean_fact(_time_rows(rows), "milliseconds_a_text"),
+        milliseconds=_mean_fact(
+            [row for row in rows if row.get("part") == "time"] or rows, "milliseconds_a_text"
+        ),
         milliseconds_alone=_mean_fact(rows, "milliseconds_alone"),
         releases=max(map(_n_releases, rows), default=1),
         runs=runs,
@@ -412,63 +590,7 @@ def _first_per_seed(rows: Sequence[Row], measure: str) -> list[Row]:
     return list({row["seed"]: row for row in reversed(holds)}.values())[::-1]
 
 
-def _time_rows(rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows that measure only time, if any; else all."""
-    return [row for row in rows if row.get("part") == "time"] or rows
-
-
 def _mean_fact(rows: Sequence[Row], name: str) -> float | None:
     """Return the mean of a fact over the rows that have it; None if none has."""
     told = [float(row.facts[name]) for row in rows if name in row.facts]
     return sum(told) / len(told) if told else None
-
-
-_FORMER_ATTACKER = "probe_mlc"
-
-
-def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as Markdown tables of utility, leakage and cost: means with 95 % CI."""
-    found = summarise(rows)
-    points = found.points
-    tables: dict[str, list[Column]] = {
-        "Utility": [_task_column(points, task) for task in (found.tasks if points else ())],
-        "Leakage": leak_columns(points),
-        # A single attacker is the strongest, which the table above has.
-        "Leakage, by attacker": [
-            _attacker_column(name) for name in found.attackers if len(found.attackers) > 1
-        ],
-        "Cost and guarantee": cost_columns(points, found.facts),
-    }
-    lines = []
-    for title, columns in tables.items():
-        if columns:
-            lines += [f"## {title}", "", *_setting_table(points, columns), ""]
-    failed = [
-        [row["defence"], strength(row["defence"], row["defence_settings"]), row["seed"], row.error]
-        for row in ResultTable(rows).failed
-    ]
-    if failed:
-        columns_of_failed = ["defence", "strength", "seed", "why"]
-        lines += ["## Failed", "", *markdown_table(columns_of_failed, failed), ""]
-    attackers = attackers_table(rows)
-    return head(points, found.facts) + "\n".join([*lines[:-1], *attackers]) + "\n"
-
-
-def _setting_table(points: Sequence[Point], columns: Sequence[Column]) -> list[str]:
-    """Return a Markdown table with a line per setting, after a line for guessing if known."""
-    guesses = [guess for _, _, guess in columns]
-    lines = [["guessing", "", *guesses]] if any(guesses) else []
-    for point in points:
-        lines.append([point.defence, point.label, *(cell_of(point) for _, cell_of, _ in columns)])
-    return markdown_table(["defence", "strength", *(title for title, _, _ in columns)], lines)
-
-
-def _task_column(points: Sequence[Point], task: str) -> Column:
-    """Return the column of the utility for a task."""
-    chance = format_chance(points[0].utility[task])
-    return task, lambda point: format_score(point.utility.get(task)), chance
-
-
-def _attacker_column(name: str) -> Column:
-    """Return the column of what one attacker recovers."""
-    return name, lambda point: format_score(point.leaks.get(name)), ""

@@ -1,4 +1,4 @@
-"""Columns and notes of the trade-off's tables: utility, leakage, cost and attackers.
+"""Markdown tables and descriptions of the trade-off: utility, leakage, cost and attackers.
 
 A column is shown if any row has a value: rows of earlier versions have only words.
 """
@@ -6,12 +6,17 @@ A column is shown if any row has a value: rows of earlier versions have only wor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from leakscope.core.attacks.membership.classifiers.registry import CLASSIFIER_ATTACKS
+from leakscope.core.defences.setting import strength
 from leakscope.core.defences.trained.registry import is_of_network
+from leakscope.core.formatting import capitalise
+from leakscope.core.protocols import Access
 from leakscope.core.results import Score
-from leakscope.core.results.rows import Row
+from leakscope.core.results.rows import ResultTable, Row
 from leakscope.core.results.tables import markdown_table
 from leakscope.core.studies.deniability.odds import (
     COMPOSED,
@@ -20,17 +25,13 @@ from leakscope.core.studies.deniability.odds import (
     format_odds_cell,
     odds_note,
 )
-from leakscope.core.studies.tradeoff.captions import attacker_family, describe_attack, describe_use
-from leakscope.core.studies.tradeoff.point import READS, Point
+from leakscope.core.studies.tradeoff.summary import READS, Point, summarise
 
 COSTS: Mapping[str, Callable[[Point], float | None]] = {
     "training, minutes": lambda point: point.training_minutes,
     "milliseconds a text": lambda point: point.milliseconds,
 }
-_TIME = "milliseconds a text"
-"""The column title of the time per text."""
-
-_OTHERS = ("attribute", "membership")
+"""Cost columns: title and value."""
 
 
 def head(points: Sequence[Point], facts: Mapping[str, Any]) -> str:
@@ -46,7 +47,7 @@ def head(points: Sequence[Point], facts: Mapping[str, Any]) -> str:
     return (
         "# Utility against leakage\n\n"
         f"Encoder {facts['encoder']}, frozen. {describe_use(facts)} "
-        f"{attacked}{_capitalise(describe_seeds(points))}; {_sizes(points)}. Cells are means over "
+        f"{attacked}{capitalise(describe_seeds(points))}; {_sizes(points)}. Cells are means over "
         "seeds with 95 % CI, from the greater of the error within a seed and the spread between "
         f"seeds; for tasks with an official split, from both. {facts['seconds'] / 60:.0f} minutes "
         f"of computing{machine}.\n\n" + (f"{' '.join(more)}\n\n" if more else "")
@@ -61,7 +62,7 @@ def describe_seeds(points: Sequence[Point]) -> str:
     fewer = [n for n in runs if n < most]
     if not fewer:
         return told
-    ends = " to ".join(map(str, sorted({min(fewer), max(fewer)})))
+    ends = " to ".join(map(str, _ends(fewer)))
     return f"{told} ({len(fewer)} of {len(runs)} settings so far with {ends})"
 
 
@@ -92,24 +93,38 @@ def leak_columns(points: Sequence[Point]) -> list[Column]:
         ]
     open_scores = [score for point in points for score in point.all_words.values()]
     if open_scores:
-        found.append(("of all words, F1", _format_all_words_f1, f"{open_scores[0].chance:.1f}"))
-    for what in _OTHERS:
+        every = "of all words, F1"
+        chance = f"{open_scores[0].chance:.1f}"
+        found.append((every, lambda point: format_score(point.leakage_of_all_words), chance))
+    for what in ("attribute", "membership"):
         read = [score for point in points for score in point.read_by(what).values()]
         if read:
-            found.append((READS[what], _strongest_score(what), f"{read[0].chance:.1f}"))
-            found.append(("by", _strongest_name(what), ""))
+            found += _strongest_columns(what, f"{read[0].chance:.1f}")
     if leaks:
         found.append(("unchanged tokens, %", lambda point: format_score(point.token_inversion), ""))
     return found
+
+
+def _strongest_columns(what: str, chance: str) -> list[Column]:
+    """Return the columns of a target's strongest attacker: its score and its name."""
+
+    def strongest(point: Point) -> tuple[str, Score | None]:
+        """Return the strongest attacker and its score; an empty name and None if none was tried."""
+        return point.strongest(what) or ("", None)
+
+    return [
+        (READS[what], lambda point: format_score(strongest(point)[1]), chance),
+        ("by", lambda point: strongest(point)[0], ""),
+    ]
 
 
 def cost_columns(points: Sequence[Point], facts: Mapping[str, Any]) -> list[Column]:
     """Return the columns of training time, time per text and guaranteed odds, where known."""
     found: list[Column] = []
     for name, cost in COSTS.items():
-        is_shown = name != _TIME or _is_timed(points)
+        is_shown = cost is not COSTS["milliseconds a text"] or _is_timed(points)
         if is_shown and any(cost(point) is not None for point in points):
-            found.append((name, _format_cost(cost), ""))
+            found.append((name, lambda point, cost=cost: _format_cost(cost(point)), ""))  # type: ignore[misc]
     encoder = str(facts.get("encoder", ""))
     if any(format_odds_cell(point.spec, encoder) for point in points):
         if any(point.releases > 1 for point in points):
@@ -130,53 +145,9 @@ def format_chance(score: Score) -> str:
     return "" if math.isnan(score.chance) else f"{score.chance:.1f}"
 
 
-def _format_all_words_f1(point: Point) -> str:
-    """Format the strongest attacker's F1 if words outside the vocabulary count as missed."""
-    return format_score(point.leakage_of_all_words)
-
-
-def _strongest_score(what: str) -> Callable[[Point], str]:
-    """Return a formatter of a point's strongest score on a target."""
-
-    def format_one(point: Point) -> str:
-        """Format the strongest score on the target; "" if none was tried."""
-        found = point.strongest(what)
-        return found[1].format() if found else ""
-
-    return format_one
-
-
-def _strongest_name(what: str) -> Callable[[Point], str]:
-    """Return a function that names a point's strongest attacker on a target."""
-
-    def format_one(point: Point) -> str:
-        """Return the name of the strongest attacker; "" if none was tried."""
-        found = point.strongest(what)
-        return found[0] if found else ""
-
-    return format_one
-
-
-def _format_cost(cost: Callable[[Point], float | None]) -> Callable[[Point], str]:
-    """Return a formatter of a point's cost."""
-
-    def format_one(point: Point) -> str:
-        """Format the cost with two decimals; "" if not measured."""
-        value = cost(point)
-        return "" if value is None else f"{value:.2f}"
-
-    return format_one
-
-
-_OF_NETWORKS = (
-    "constrained is a network fine-tuned under noise, one per task. It releases only what the "
-    "mechanism on its input releases, so leakage of words is that of the mechanism. Its accuracy "
-    "is compared with a linear classifier on undefended vectors, and may exceed it."
-)
-_SEVERAL = (
-    "If a training text is released once per epoch, the odds cover all releases, but the attackers "
-    "here have only one. An attacker with all releases recovers more."
-)
+def _format_cost(value: float | None) -> str:
+    """Format a cost with two decimals; "" if not measured."""
+    return "" if value is None else f"{value:.2f}"
 
 
 def notes(points: Sequence[Point], facts: Mapping[str, Any]) -> list[str]:
@@ -208,23 +179,27 @@ def notes(points: Sequence[Point], facts: Mapping[str, Any]) -> list[str]:
             "usual classifier."
         )
     if any(is_of_network(point.defence) for point in points):
-        found.append(_OF_NETWORKS)
-    if any(point.releases > 1 for point in points):
-        found.append(_SEVERAL)
+        found.append(
+            "constrained is a network fine-tuned under noise, one per task. It releases only what "
+            "the mechanism on its input releases, so leakage of words is that of the mechanism. "
+            "Its accuracy is compared with a linear classifier on undefended vectors, and may "
+            "exceed it."
+        )
+    has_several = any(point.releases > 1 for point in points)
+    if has_several:
+        found.append(
+            "If a training text is released once per epoch, the odds cover all releases, but the "
+            "attackers here have only one. An attacker with all releases recovers more."
+        )
     if _is_timed(points):
         found.append(
             f"Milliseconds: encoder and defence, mean over a batch of {facts.get('n_timed', 0)} "
             f"texts{_in_turn(points)}. Minutes: training of the defence, without the encoding."
         )
-    covers = COMPOSED if any(point.releases > 1 for point in points) else ONE_RELEASE
+    covers = COMPOSED if has_several else ONE_RELEASE
     if odds := odds_note([p.spec for p in points], str(facts.get("encoder", "")), covers):
         found.append(f"Odds: {odds}")
     return found
-
-
-def _capitalise(text: str) -> str:
-    """Return a text with its first letter in upper case."""
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _is_timed(points: Sequence[Point]) -> bool:
@@ -254,7 +229,9 @@ def attackers_table(rows: Sequence[Row]) -> list[str]:
             place = (str(row["part"]), name)
             told.setdefault(place, each)
             sizes.setdefault(place, set()).update(
-                score.n for measure, score in row.scores.items() if _is_by(measure, name)
+                score.n
+                for measure, score in row.scores.items()
+                if measure.partition(": ")[2] == name
             )
     if not told:
         return []
@@ -266,7 +243,7 @@ def attackers_table(rows: Sequence[Row]) -> list[str]:
             attacker_family(name)[0] or each["family"],
             each["access"] or attacker_family(name)[1],
             f"{each['n_known']:,}",
-            " to ".join(f"{n:,}" for n in _range_of_sizes(sizes[part, name])),
+            " to ".join(f"{n:,}" for n in _ends(sizes[part, name])),
         )
         for (part, name), each in told.items()
     ]
@@ -274,11 +251,157 @@ def attackers_table(rows: Sequence[Row]) -> list[str]:
     return ["", "## The attackers", "", *markdown_table(head, lines)]
 
 
-def _is_by(measure: str, name: str) -> bool:
-    """Return whether a measure is of an attacker."""
-    return measure.partition(": ")[2] == name
+def _ends(numbers: Iterable[int]) -> list[int]:
+    """Return the smallest and largest number; one if equal, none if there are none."""
+    ordered = sorted(numbers)
+    return sorted({*ordered[:1], *ordered[-1:]})
 
 
-def _range_of_sizes(sizes: set[int]) -> list[int]:
-    """Return the smallest and largest size; one value if equal, none if empty."""
-    return sorted({min(sizes), max(sizes)}) if sizes else []
+_ANSWERS = "the classifier's probabilities for a text and its class"
+_SHADOWS = f"{_ANSWERS}, and models trained by the same recipe on the same kind of texts"
+
+_TOLD: Mapping[str, tuple[str, str]] = {
+    "tuned": ("probe-started classifier", Access.PAIRS.needs),
+    "search": ("re-embedding search", Access.QUERIES.needs),
+    "shipped": ("re-embedding search", Access.QUERIES.needs),
+    "reconstruct": ("sentence search", Access.QUERIES.needs),
+    "tokens": ("token decoder", "the released text, or token vectors and the encoder's own"),
+    "posterior": ("token decoder", "the release, the mechanism and its own texts"),
+    "grid": (
+        "token decoder, by rounding",
+        "the release, the mechanism and its floating-point code, and its own texts",
+    ),
+    "retrieval": ("nearest neighbours", Access.PAIRS.needs),
+    "probe_mlc": ("probe-started classifier, retrained", Access.PAIRS.needs),
+    "linear": ("linear classifier", Access.PAIRS.needs),
+    "mlp": ("network with one hidden layer", Access.PAIRS.needs),
+    "knn": ("nearest neighbours", Access.PAIRS.needs),
+}
+"""Each attacker's family, and its needs in addition to the vector or the model's answer."""
+
+
+def attacker_family(name: str) -> tuple[str, str]:
+    """Return an attacker's family, and what it needs; empty strings if unknown."""
+    entry = CLASSIFIER_ATTACKS.get(name)
+    if entry is None:
+        return _TOLD.get(name, ("", ""))
+    return entry.title, _ANSWERS if entry.needs == "nothing" else _SHADOWS
+
+
+def attacker_facts(names: Iterable[str], n_known: int) -> dict[str, dict[str, Any]]:
+    """Return each attacker's family, access and number of known texts, as facts of a row."""
+    return {
+        name: {
+            "family": attacker_family(name)[0],
+            "access": attacker_family(name)[1],
+            "n_known": 0 if name == "feature" else n_known,
+        }
+        for name in names
+    }
+
+
+def describe_use(facts: Mapping[str, Any]) -> str:
+    """Describe how utility was measured, in a few sentences."""
+    if "n_train" not in facts:
+        return "Utility was not measured."
+    n_train, n_test = facts["n_train"], facts["n_test"]
+    part, apart = "the test part", ""
+    if "task_near" in facts:
+        part = "the development part, or the test part if there is none"
+        apart = " No test text nearly repeats a training text."
+    sizes = (
+        f"{n_train} training and {n_test} test texts (a random subset of each task)"
+        if n_train and n_test
+        else f"the official split, tested on {part}, or a split of four fifths to one fifth"
+    )
+    drawn = "".join(
+        f" {', '.join(each['tasks'])}: {each['n_train']:,} training and {each['n_test']:,} test "
+        f"texts, drawn at random{_describe_precision(each['precision'], facts)}."
+        for each in facts.get("subsets", ())
+    )
+    return (
+        f"Accuracy in per cent of a linear classifier on {sizes}; STS-b: Spearman × 100 of "
+        "cosine and human scores"
+        + (
+            f"; search: the right text found first among {facts['n_searched']}, in per cent"
+            if "n_searched" in facts
+            else ""
+        )
+        + "".join(
+            f"; {name}: nearest training text with the label of the test text, in per cent"
+            for name in facts.get("label_searches", ())
+        )
+        + "."
+        + drawn
+        + apart
+    )
+
+
+def _describe_precision(precision: str, facts: Mapping[str, Any]) -> str:
+    """Return `, encoded in PRECISION` if other tasks use another precision."""
+    return "" if precision in ("", facts.get("encoder_precision")) else f", encoded in {precision}"
+
+
+def describe_attack(facts: Mapping[str, Any]) -> str:
+    """Describe the attackers' knowledge, in a few sentences."""
+    if "n_auxiliary" not in facts:
+        return "no attack was measured."
+    start = "start from the shipped weights" if facts.get("start") else "start from scratch"
+    n = f"{facts['n_auxiliary']:,}"
+    return (
+        f"every attacker knows the defence and has {n} sentences of its own. Attackers on vectors "
+        f"{start} and train on the defended vectors of their {n} sentences. The targets are "
+        f"{facts['n_targets']:,} other sentences, on which no attacker was trained."
+    )
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Format the study as Markdown tables of utility, leakage and cost: means with 95 % CI."""
+    found = summarise(rows)
+    points = found.points
+    tables: dict[str, list[Column]] = {
+        "Utility": [
+            (task, partial(_format_utility, task), format_chance(points[0].utility[task]))
+            for task in (found.tasks if points else ())
+        ],
+        "Leakage": leak_columns(points),
+        # A single attacker is the strongest, which the table above has.
+        "Leakage, by attacker": [
+            (name, partial(_format_attacker, name), "")
+            for name in found.attackers
+            if len(found.attackers) > 1
+        ],
+        "Cost and guarantee": cost_columns(points, found.facts),
+    }
+    lines = []
+    for title, columns in tables.items():
+        if columns:
+            lines += [f"## {title}", "", *_setting_table(points, columns), ""]
+    failed = [
+        [row["defence"], strength(row["defence"], row["defence_settings"]), row["seed"], row.error]
+        for row in ResultTable(rows).failed
+    ]
+    if failed:
+        columns_of_failed = ["defence", "strength", "seed", "why"]
+        lines += ["## Failed", "", *markdown_table(columns_of_failed, failed), ""]
+    attackers = attackers_table(rows)
+    return head(points, found.facts) + "\n".join([*lines[:-1], *attackers]) + "\n"
+
+
+def _format_utility(task: str, point: Point) -> str:
+    """Format a point's utility for a task; "" if it was not measured."""
+    return format_score(point.utility.get(task))
+
+
+def _format_attacker(name: str, point: Point) -> str:
+    """Format what one attacker recovers at a point; "" if it was not tried."""
+    return format_score(point.leaks.get(name))
+
+
+def _setting_table(points: Sequence[Point], columns: Sequence[Column]) -> list[str]:
+    """Return a Markdown table with a line per setting, after a line for guessing if known."""
+    guesses = [guess for _, _, guess in columns]
+    lines = [["guessing", "", *guesses]] if any(guesses) else []
+    for point in points:
+        lines.append([point.defence, point.label, *(cell_of(point) for _, cell_of, _ in columns)])
+    return markdown_table(["defence", "strength", *(title for title, _, _ in columns)], lines)

@@ -161,7 +161,9 @@ def draw_texts(
         Too few texts.
     """
     own, documents = _documents_of(texts, documents)
-    sides = _split_rows(tuple(texts), own, n_targets, _marks(held_out), near)
+    sides = _split_rows(
+        tuple(texts), own, n_targets, None if held_out is None else frozenset(held_out), near
+    )
     _check_enough(sides, n_known, n_targets, has_marks=held_out is not None)
     known = _known_order(sides)[:n_known]
     order = np.random.default_rng([seed, 3]).permutation(sides.apart).tolist()
@@ -201,7 +203,9 @@ def spare_texts(
 ) -> tuple[str, ...]:
     """Return at most n texts that `draw_texts` with these arguments never uses, under any seed."""
     own, _ = _documents_of(texts, documents)
-    sides = _split_rows(tuple(texts), own, n_targets, _marks(held_out), near)
+    sides = _split_rows(
+        tuple(texts), own, n_targets, None if held_out is None else frozenset(held_out), near
+    )
     spare = np.random.default_rng([seed, 5]).permutation(_known_order(sides)[n_known:])[:n]
     return tuple(texts[i] for i in spare)
 
@@ -213,11 +217,6 @@ def _documents_of(
     if documents is None or documents.keys().isdisjoint(texts):
         documents = {}
     return tuple(documents.get(text, f"row {i}") for i, text in enumerate(texts)), documents
-
-
-def _marks(held_out: Collection[str] | None) -> frozenset[str] | None:
-    """Return the held-out marks as a frozen set; None if there are none."""
-    return None if held_out is None else frozenset(held_out)
 
 
 def _known_order(sides: _Split) -> NDArray[np.int64]:
@@ -263,7 +262,10 @@ def _split_rows(
     near: float,
 ) -> _Split:
     """Split the texts into those to attack or hold out, without near-duplicates, and the rest."""
-    apart = _rows_to_attack(documents, n_targets) if held_out is None else _marked(texts, held_out)
+    if held_out is None:
+        apart = _rows_to_attack(documents, n_targets)
+    else:
+        apart = [i for i, text in enumerate(texts) if text_mark(text) in held_out]
     taken = {fold_text(texts[i]) for i in apart}
     # No text of an attacked document is known; marked texts are split already.
     closed = {documents[i] for i in apart} if held_out is None else frozenset[str]()
@@ -275,11 +277,6 @@ def _split_rows(
     dropped = near_duplicates([texts[i] for i in apart], (texts[i] for i in rest), near)
     kept = tuple(row for i, row in enumerate(apart) if i not in dropped)
     return _Split(kept, rest, len(dropped))
-
-
-def _marked(texts: Sequence[str], held_out: frozenset[str]) -> list[int]:
-    """Return the rows whose mark is among those held out."""
-    return [i for i, text in enumerate(texts) if text_mark(text) in held_out]
 
 
 def _rows_to_attack(documents: Sequence[str], n_targets: int) -> list[int]:

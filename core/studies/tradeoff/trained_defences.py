@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from leakscope.core.defences.stored import load_defence, save_defence
 from leakscope.core.defences.trained.registry import TRAINED_DEFENCES, make_trained_defence
-from leakscope.core.errors import ArtifactError
+from leakscope.core.errors import ArtifactError, InvalidInputError
 from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
 from leakscope.core.results import Score
 from leakscope.core.results.rows import Cell
@@ -22,21 +22,42 @@ from leakscope.core.storage.artifacts import META
 from leakscope.core.storage.file_lock import exclusive_lock
 from leakscope.core.studies.membership.halves import trained_encoder
 from leakscope.core.studies.runner import cell_key
+from leakscope.core.studies.tradeoff.texts import fold_text
 from leakscope.core.studies.training.adversarial_texts import Sides
 
 
-class DefenceTrainingTexts(Protocol):
-    """The training texts of a defence, with their attribute if known."""
+@dataclass(frozen=True)
+class DefenceTexts:
+    """The training texts of a defence, disjoint from what attackers know or attack.
 
-    @property
-    def defence(self) -> Sequence[str]:
-        """The training texts."""
-        ...
+    Attributes
+    ----------
+    defence : tuple of str
+    defence_labels : tuple of str or None
+        The attribute of each text, if the defence hides it.
+    others : frozenset of str
+        The texts that attackers know or attack.
 
-    @property
-    def defence_labels(self) -> Sequence[str] | None:
-        """The attribute of each text; None if unknown."""
-        ...
+    Raises
+    ------
+    InvalidInputError
+        A text is among the others; case and punctuation make no other text.
+    """
+
+    defence: tuple[str, ...]
+    defence_labels: tuple[str, ...] | None
+    others: frozenset[str]
+
+    def __post_init__(self) -> None:
+        """Check that no text is known to an attacker or attacked."""
+        both = {fold_text(text) for text in self.defence} & {
+            fold_text(text) for text in self.others
+        }
+        if both:
+            raise InvalidInputError(
+                f"{len(both)} training texts of a defence are known to an attacker or attacked, "
+                "so the study could not measure it on new texts."
+            )
 
 
 @dataclass(frozen=True)
@@ -116,7 +137,7 @@ def trained_defence(
 
 
 def load_or_train_defence(
-    cell: Cell, base: Encoder, told: Cell, learnt: Callable[[], DefenceTrainingTexts], folder: Path
+    cell: Cell, base: Encoder, told: Cell, learnt: Callable[[], Sides | DefenceTexts], folder: Path
 ) -> Any:
     """Load the trained defence of a cell, or train and save it under a lock.
 
@@ -155,9 +176,24 @@ def load_or_train_defence(
         return load_defence(place)
 
 
-def _train(spec: DefenceSpec, base: Encoder, texts: DefenceTrainingTexts, checkpoint: Path) -> Any:
+def _train(spec: DefenceSpec, base: Encoder, texts: Sides | DefenceTexts, checkpoint: Path) -> Any:
     """Train a defence on its texts, resuming from a checkpoint."""
     defence: Any = make_trained_defence(spec)
     return defence.fit(
         base, texts.defence, labels=texts.defence_labels, checkpoint_dir=str(checkpoint)
     )
+
+
+def check_unchanged(is_same: bool) -> None:
+    """Raise InvalidInputError unless the files are unchanged since the study was started.
+
+    Raises
+    ------
+    InvalidInputError
+        They have changed.
+    """
+    if not is_same:
+        raise InvalidInputError(
+            "The task files or the attacker's sentences have changed since the study was started. "
+            "Copy the same files to every machine, or start the study again."
+        )

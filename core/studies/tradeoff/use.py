@@ -1,44 +1,86 @@
-"""Utility of vectors behind a defence, compared with no defence on the same texts."""
+"""Utility behind each kind of defence, compared with no defence, and membership inference.
+
+A defence of vectors is measured by the tasks' usual classifiers. A head that is trained with noise
+leaves vectors unchanged, and a network under noise reads what a mechanism releases: each is
+trained per task, and compared with the usual classifier of undefended vectors on the same texts, so
+that its cost includes that of another kind of classifier.
+
+In membership inference, the head and the shadow models use the same defended vectors: the attacker
+has the stored vector of the text in question, and may train on vectors of that defence.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from functools import lru_cache
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from leakscope.core.corpora import split_reference
+import numpy as np
+
+from leakscope.core.attacks.membership.classifiers.targets.private import PrivateHeads
+from leakscope.core.defences.trained.constrained import ConstrainedClassifier
 from leakscope.core.encoders.cache import CachedEncoder
+from leakscope.core.encoders.white_box import require_white_box
 from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
 from leakscope.core.results import Score
 from leakscope.core.results.rows import Cell
-from leakscope.core.studies.named_texts import NamedTexts
-from leakscope.core.studies.tradeoff.summary import change_measure, utility_measure
-from leakscope.core.tasks.labelled import LabelledTask, read_labelled
-from leakscope.core.tasks.outcomes import Outcome, Task
-from leakscope.core.tasks.pairs import read_pairs
-from leakscope.core.tasks.searches import LabelSearchTask, SearchTask, read_searches
+from leakscope.core.storage.artifacts import storage_errors
+from leakscope.core.storage.atomic_files import make_folder
+from leakscope.core.studies.named_texts import contents_of, open_tasks
+from leakscope.core.studies.tradeoff.summary import MEMBERSHIP, change_measure, utility_measure
+from leakscope.core.studies.tradeoff.tables import attacker_facts
+from leakscope.core.studies.tradeoff.trained_defences import check_unchanged
+from leakscope.core.studies.training.private_training import (
+    attack_first_head,
+    class_numbers,
+    draw_training_batch,
+    head_hits,
+    privacy_facts,
+)
+from leakscope.core.tasks.examples import Examples
+from leakscope.core.tasks.labelled import LabelledTask
+from leakscope.core.tasks.outcomes import Hits, Outcome, Task
+from leakscope.core.tasks.searches import LabelSearchTask, SearchTask
+from leakscope.core.training.private_heads import HeadSettings, TrainedHead, fit_head
+from leakscope.core.training.record import WorkClock
+
+Found = tuple[dict[str, Score], dict[str, Any]]
+"""Scores by measure, and facts of a row."""
 
 
-def use_scores(
-    cell: Cell, encoder: Encoder, protected: Encoder
-) -> tuple[dict[str, Score], dict[str, Any]]:
+def use_scores(cell: Cell, encoder: Encoder, protected: Encoder) -> Found:
     """Return each task's score behind the defence, its paired change from none, and facts.
 
     Both are trained and tested on the same texts, and the difference is taken text by text. Tasks
     of the same texts share one release: no text is put through the defence twice.
     """
-    own, protected = CachedEncoder(encoder), _OneRelease(protected)
-    scores: dict[str, Score] = {}
+    released = _OneRelease(protected)
     tasks = open_tasks(cell["tasks"], cell["pairs"], cell["searches"])
+    return _compare(cell, encoder, tasks, lambda t: t.outcome(released, **sizes_of(t, cell)))
+
+
+def _compare(
+    cell: Cell, encoder: Encoder, tasks: Sequence[Task], outcome: Callable[[Any], Any]
+) -> Found:
+    """Return the score of each task by `outcome`, its paired change from no defence, and facts."""
+    own = CachedEncoder(encoder)
+    scores: dict[str, Score] = {}
     for task in tasks:
-        sizes = sizes_of(task, cell)
-        found = task.outcome(protected, **sizes)
-        usual = undefended(task, own, **sizes)
+        found, usual = outcome(task), undefended(task, own, **sizes_of(task, cell))
         scores[utility_measure(task.name, task.measure)] = found.score()
         scores[change_measure(task.name, task.measure)] = found.change_from(usual, cell["seed"])
-    return scores, facts_of(tasks, cell)
+    label_searches = [task.name for task in tasks if isinstance(task, LabelSearchTask)]
+    return scores, {
+        **({"label_searches": label_searches} if label_searches else {}),
+        "same_texts": [task.name for task in tasks if task.has_official_split],
+        "task_near_duplicates": {
+            task.name: task.n_near_duplicates(**sizes_of(task, cell))
+            for task in tasks
+            if isinstance(task, LabelledTask | LabelSearchTask)
+        },
+    }
 
 
 class _OneRelease:
@@ -56,20 +98,6 @@ class _OneRelease:
         if key not in self._released:
             self._released[key] = self._protected.encode(texts, on_progress)
         return self._released[key]
-
-
-def facts_of(tasks: Sequence[Task], cell: Cell) -> dict[str, Any]:
-    """Return the facts of the tasks: official splits, label searches and near-duplicates."""
-    label_searches = [task.name for task in tasks if isinstance(task, LabelSearchTask)]
-    return {
-        **({"label_searches": label_searches} if label_searches else {}),
-        "same_texts": [task.name for task in tasks if task.has_official_split],
-        "task_near_duplicates": {
-            task.name: task.n_near_duplicates(**sizes_of(task, cell))
-            for task in tasks
-            if isinstance(task, LabelledTask | LabelSearchTask)
-        },
-    }
 
 
 def sizes_of(task: Task, cell: Cell) -> dict[str, int]:
@@ -94,47 +122,125 @@ def undefended(task: Task, own: Encoder, **sizes: int) -> Any:
     return _OUTCOMES[place]
 
 
-def open_tasks(
-    tasks: Sequence[str], pairs: Sequence[str], searches: Sequence[str] = ()
-) -> list[Task]:
-    """Read the tasks of references NAME=FILE, once per process."""
-    return [
-        *(_labelled(told) for told in tasks),
-        *(_pairs(told) for told in pairs),
-        *(_searches(told) for told in searches),
-    ]
+class HeadUse:
+    """Trains a noisy classifier head per task, and measures its accuracy and training time.
+
+    Attributes
+    ----------
+    heads : list of TrainedHead
+    """
+
+    def __init__(self, cell: Cell, encoder: Encoder) -> None:
+        self.cell, self.encoder, self.own = cell, encoder, CachedEncoder(encoder)
+        self._seconds, self.heads = 0.0, list[TrainedHead]()
+
+    @property
+    def minutes(self) -> float:
+        """The mean training time per task, in minutes."""
+        return round(self._seconds / 60 / max(len(self.heads), 1), 5)
+
+    def scores(self) -> Found:
+        """Return the accuracy of a noisy head on each task, with paired changes and facts."""
+        tasks = open_tasks(self.cell["tasks"], self.cell["pairs"], self.cell["searches"])
+        scores, facts = _compare(self.cell, self.encoder, tasks, self._outcome)
+        facts["as_without"] = [t.name for t in tasks if not isinstance(t, LabelledTask)]
+        return scores, facts | (privacy_facts(self.heads[0].privacy) if self.heads else {})
+
+    def _outcome(self, task: Task) -> Outcome:
+        """Train a head on a task's training texts; return which test texts it gets right."""
+        sizes = sizes_of(task, self.cell)
+        if not isinstance(task, LabelledTask):
+            found: Outcome = undefended(task, self.own, **sizes)
+            return found
+        known, held = task.parts(**sizes)
+        ids, vectors = class_numbers(task), self.own.encode(task.texts)
+        settings = HeadSettings(**self.cell["classifier_settings"])
+        begun = time.perf_counter()
+        head = fit_head(vectors[known], ids[known], int(ids.max()) + 1, settings, sizes["seed"])
+        self._seconds += time.perf_counter() - begun
+        self.heads.append(head)
+        return head_hits(head, task, vectors, ids, held)
+
+    def answer(self, texts: Sequence[str]) -> Vectors:
+        """Encode texts and classify them by the first head, to measure its time."""
+        vectors = self.encoder.encode(texts)
+        return self.heads[0].probabilities(vectors) if self.heads else vectors
 
 
-@lru_cache(maxsize=32)
-def _labelled(told: str) -> Task:
-    """Read a task of labelled texts."""
-    texts = NamedTexts.of(told)
-    path, column = split_reference(texts.place)
-    return read_labelled(texts.name, Path(path), column)
+class NetworkUse:
+    """Fine-tunes a network under noise per task, and measures its accuracy and training time.
+
+    Attributes
+    ----------
+    networks : list of ConstrainedClassifier
+    """
+
+    def __init__(self, cell: Cell, encoder: Encoder, checkpoint: Path) -> None:
+        self.cell, self.encoder, self.checkpoint = cell, encoder, checkpoint
+        self._opened = require_white_box(encoder, "A network under noise")
+        self._seconds: list[float] = []
+        self.networks: list[ConstrainedClassifier] = []
+
+    @property
+    def minutes(self) -> float:
+        """The mean training time per task, in minutes."""
+        return round(sum(self._seconds) / 60 / max(len(self._seconds), 1), 5)
+
+    def scores(self) -> Found:
+        """Return the accuracy of a network on each task under noise, with changes and facts."""
+        return _compare(self.cell, self.encoder, open_tasks(self.cell["tasks"], ()), self._outcome)
+
+    def _outcome(self, task: LabelledTask) -> Hits:
+        """Fine-tune a network on a task; return which noisy test texts it classifies correctly."""
+        settings = self.cell["defence_settings"]
+        known, held = task.parts(**sizes_of(task, self.cell))
+        examples = Examples(task.name, task.texts, (), task.labels, task.splits)
+        network = ConstrainedClassifier(
+            mechanism=settings["sends"],
+            eta=settings["eta"],
+            reader=settings["network"],
+            encoder=self.cell["encoder"],
+            seed=self.cell["seed"],
+            **self.cell["reader_settings"],
+        )
+        place = self.checkpoint / str(len(self.networks))
+        with storage_errors(place):
+            make_folder(place)
+        clock = WorkClock(place / "clock.json", {"task": task.name}, no_progress)
+        network.fit(self._opened, examples, known, checkpoint_dir=place, on_progress=clock.report)
+        self._seconds.append(clock.seconds)
+        self.networks.append(network)
+        right = network.predict(self._opened, examples, held) == examples.class_ids[held]
+        counts = np.bincount(examples.class_ids[held])
+        return Hits(right, 100 * float(counts.max()) / len(held), task.units(held))
+
+    def answer(self, texts: Sequence[str]) -> Any:
+        """Return the first network's predictions for texts, to measure its time."""
+        given = Examples("timed", tuple(texts), (), ("",) * len(texts))
+        return self.networks[0].predict(self._opened, given, np.arange(len(texts)))
 
 
-@lru_cache(maxsize=32)
-def _pairs(told: str) -> Task:
-    """Read a task of scored pairs."""
-    texts = NamedTexts.of(told)
-    return read_pairs(texts.name, Path(texts.place))
+def member_scores(cell: Cell, protected: Encoder, checkpoint: Path) -> Found:
+    """Return 100 × AUC of each membership attack on the classifier's training texts, and facts.
 
-
-@lru_cache(maxsize=32)
-def _searches(told: str) -> Task:
-    """Read a search task."""
-    texts = NamedTexts.of(told)
-    return read_searches(texts.name, Path(texts.place), texts.column, texts.value)
-
-
-def contents_of(
-    tasks: Sequence[str], pairs: Sequence[str], searches: Sequence[str] = ()
-) -> list[str]:
-    """Return a digest of each task's texts."""
-    return [_digest(task) for task in open_tasks(tasks, pairs, searches)]
-
-
-@lru_cache(maxsize=64)
-def _digest(task: Task) -> str:
-    """Return a digest of a task's content."""
-    return hashlib.sha256(repr(task).encode()).hexdigest()[:16]
+    Raises
+    ------
+    InvalidInputError
+        The task's file has changed since the study was started.
+    """
+    check_unchanged(contents_of((cell["task"],), ()) == cell["contents"])
+    (task,) = open_tasks((cell["task"],), ())
+    assert isinstance(task, LabelledTask)
+    known, _ = task.parts(seed=cell["seed"])
+    batch = draw_training_batch(task.texts, class_numbers(task), known, cell)
+    kind = PrivateHeads(**cell["classifier_settings"])
+    kind.fit_vectors(batch, protected.encode(batch.texts), checkpoint_dir=str(checkpoint))
+    found = attack_first_head(kind, batch, cell["attacks"])
+    scores = {f"{MEMBERSHIP}: {each.plan.attack}": each.auc.in_percent() for each in found}
+    facts = {
+        "n_members": int(batch.trained[0].sum()),
+        "control_aucs": {each.plan.attack: each.control.value for each in found},
+        "attackers_told": attacker_facts(cell["attacks"], len(batch.texts) // 2),
+        **privacy_facts(kind.privacy_[0], "attacked_"),
+    }
+    return scores, facts

@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from leakscope.core.defences.trained.adaptive import PAPER_TOKENS, AdaptivePretraining
 from leakscope.core.defences.trained.under_noise.registry import OBJECTIVES
 from leakscope.core.defences.trained.under_noise.user_side import TOKEN_MECHANISMS
-from leakscope.core.errors import DivergedError
+from leakscope.core.errors import DivergedError, InvalidInputError
+from leakscope.core.results import Interval, Score
 from leakscope.core.results.rows import Cell, Row
 from leakscope.core.specs import setting
 from leakscope.core.studies.domains import content_of as corpus_content
 from leakscope.core.studies.training.constrained import ConstrainedStudy, eta_facts
-from leakscope.core.studies.training.in_order import change_from
 from leakscope.core.studies.training.privacy_paper import MATCHED, OBJECTIVE_ORDER
-from leakscope.core.studies.training.privacy_tables import adaptive_markdown
-from leakscope.core.studies.training.recovered_accuracy import recovered_share
+from leakscope.core.studies.training.privacy_tables import adaptive_markdown, change_from
 from leakscope.core.studies.training.tuned_networks import (
     load_or_adapt,
     load_or_tune,
@@ -146,3 +148,47 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         **eta_facts(cell),
     }
     return [Row(scores=scores, facts=facts)]
+
+
+def recovered_share(
+    without: NDArray[np.bool_],
+    constrained: NDArray[np.bool_],
+    adapted: NDArray[np.bool_],
+    *,
+    seed: int = 0,
+    n_resamples: int = 2000,
+) -> Score:
+    """Return 100 (adapted − constrained) / (without − constrained), accuracies on the same texts.
+
+    The interval comes from a bootstrap that resamples the texts jointly. There is none if a
+    resample shows no loss. Without any loss, the value is NaN.
+
+    Parameters
+    ----------
+    without, constrained, adapted : bool arrays (n,)
+        Whether each text is correct without noise, under noise, and under noise after pretraining.
+
+    Raises
+    ------
+    InvalidInputError
+        The three belong to different texts.
+
+    Examples
+    --------
+    >>> right = np.arange(100)
+    >>> recovered_share(right < 90, right < 50, right < 70).format(0)
+    '50 [35, 65]'
+    """
+    if not len(without) == len(constrained) == len(adapted):
+        raise InvalidInputError("Results on different texts cannot be compared.")
+    gain, lost = (np.subtract(one, constrained, dtype=np.float64) for one in (adapted, without))
+    n = len(gain)
+    if not n or lost.mean() <= 0:
+        return Score(float("nan"), n=n, chance=0.0)
+    rows = np.random.default_rng([seed, 31]).integers(n, size=(n_resamples, n))
+    costs = lost[rows].mean(1)
+    value = 100 * float(gain.mean() / lost.mean())
+    if n < 2 or costs.min() <= 0:
+        return Score(value, n=n, chance=0.0)
+    low, high = np.quantile(100 * gain[rows].mean(1) / costs, [0.025, 0.975])
+    return Score(value, Interval(min(float(low), value), max(float(high), value)), n, 0.0)

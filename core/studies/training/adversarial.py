@@ -7,21 +7,25 @@ Differs from the paper: attackers are trained after the defence, on texts that i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from leakscope.core.attacks.inversion.shipped import shipped_digest
+from leakscope.core.corpora import split_reference
 from leakscope.core.encoders import load_encoder
 from leakscope.core.encoders.cache import CachedEncoder
 from leakscope.core.encoders.registry import FITTED_ENCODERS
 from leakscope.core.errors import DivergedError, InvalidInputError
-from leakscope.core.results import Score
+from leakscope.core.protocols import Encoder
+from leakscope.core.results import Interval, Score
 from leakscope.core.results.rows import Cell, Row
 from leakscope.core.specs import REQUIRED, EncoderSpec, setting, settings_of
 from leakscope.core.studies.decontaminate import near_duplicate_setting
 from leakscope.core.studies.membership.halves import all_encoder_settings
 from leakscope.core.studies.named_texts import NamedTexts, parse_named_texts
-from leakscope.core.studies.tradeoff.cells import USUAL
+from leakscope.core.studies.tradeoff.study import USUAL
+from leakscope.core.studies.tradeoff.summary import change_measure, utility_measure
 from leakscope.core.studies.tradeoff.trained_defences import (
     ProtectedEncoder,
     trained_defence,
@@ -36,8 +40,9 @@ from leakscope.core.studies.training.adversarial_texts import (
     part_texts,
     table_digest,
 )
-from leakscope.core.studies.training.adversarial_use import use_scores
 from leakscope.core.studies.training.adversarial_words import WORD_ATTACKERS, word_scores
+from leakscope.core.tasks.logistic import LogisticTask, read_logistic
+from leakscope.core.tasks.outcomes import Hits
 
 HIDDEN = ("words", "attribute")
 """What a defence hides."""
@@ -45,6 +50,10 @@ HIDDEN = ("words", "attribute")
 DUALS = {"dual_lstm": "adversarial_lstm", "dual_transformer": "adversarial_transformer"}
 """Dual encoders and their adversarial versions, trained against an adversary from the first step.
 Other encoders get an adapter."""
+
+
+_SPLIT = ("target", "n_labels", "n_defence", "n_known", "n_targets", "near")
+"""Settings that decide, with the seed, whose texts are whose."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,19 +139,9 @@ class AdversarialStudy:
     def _shared_entries(self) -> Cell:
         """Return the cell entries that every cell has."""
         places = [self.target, *(NamedTexts.of(task).place for task in self.tasks)]
-        names = (
-            "target",
-            "n_labels",
-            "n_defence",
-            "n_known",
-            "n_targets",
-            "near",
-            "n_train",
-            "n_test",
-        )
         return {
             "study": "adversarial",
-            **{name: getattr(self, name) for name in names},
+            **{name: getattr(self, name) for name in (*_SPLIT, "n_train", "n_test")},
             "label": self.label_column,
             "group": self.group_column,
             "tasks": list(self.tasks),
@@ -177,33 +176,16 @@ class AdversarialStudy:
                 self._dual_entries(encoder, hides, weight, seed) for weight in weights if weight
             ]
         else:
-            plain = {
-                "encoder": encoder,
-                "encoder_settings": {},
-                "defence_kind": "none",
-                "weight": 0.0,
-            }
+            plain = {"encoder": encoder, "encoder_settings": {}}
+            plain |= {"defence_kind": "none", "weight": 0.0}
             parts = [self._adapter_entries(encoder, hides, weight, seed) for weight in weights]
-        parts.insert(0, plain)
-        if hides == "attribute":
-            parts.append(
-                {
-                    **plain,
-                    "defence_kind": "leace",
-                    "weight": 0.0,
-                    "trained_defence": "leace",
-                    "trained_defence_settings": {},
-                }
-            )
-        return parts
+        leace = {"defence_kind": "leace", "weight": 0.0, "trained_defence": "leace"}
+        erased = {**plain, **leace, "trained_defence_settings": {}}
+        return [plain, *parts, *([erased] if hides == "attribute" else [])]
 
     def _dual_entries(self, encoder: str, hides: str, weight: float, seed: int) -> Cell:
         """Return the cell entries of a dual encoder trained with weight λ."""
-        asked = {
-            "dimension": self.dimension,
-            "epochs": self.epochs,
-            "n_negatives": self.n_negatives,
-        }
+        asked = {name: getattr(self, name) for name in ("dimension", "epochs", "n_negatives")}
         if encoder == "dual_transformer":
             asked["feed_forward"] = 4 * self.dimension
         given: dict[str, Any] = {name: value for name, value in asked.items() if value}
@@ -272,20 +254,7 @@ def _train_encoders(
     cell: Cell, sides: Sides, folder: Path
 ) -> tuple[ProtectedEncoder, ProtectedEncoder]:
     """Return the encoder without and with the cell's defence, trained or loaded."""
-    told = {
-        name: cell[name]
-        for name in (
-            "target",
-            "label",
-            "group",
-            "n_labels",
-            "n_defence",
-            "n_known",
-            "n_targets",
-            "near",
-            "seed",
-        )
-    }
+    told = {name: cell[name] for name in (*_SPLIT, "label", "group", "seed")}
     told["content"] = cell["contents"][0]
     name, settings = cell["encoder"], cell["encoder_settings"]
     if name in FITTED_ENCODERS:
@@ -346,3 +315,53 @@ def _use_row(cell: Cell, plain: ProtectedEncoder, trained: ProtectedEncoder) -> 
         "dimension": trained.encoder.dimension,
     }
     return Row(scores=scores, facts=facts)
+
+
+MEAN = "mean"
+"""The name of the mean over tasks."""
+
+_UNDEFENDED: dict[tuple[str, str, str, int, int, int], Hits] = {}
+"""Outcomes without a defence in this process, the reference of every λ."""
+
+
+def use_scores(cell: Cell, base: Encoder, protected: Encoder) -> dict[str, Score]:
+    """Return each task's accuracy with the defence, and its paired change from no defence.
+
+    Both are trained and tested on the same texts and compared text by text.
+    """
+    seed, sizes = cell["seed"], {"n_train": cell["n_train"], "n_test": cell["n_test"]}
+    scores: dict[str, Score] = {}
+    changes = []
+    for told, digest in zip(cell["tasks"], cell["contents"][1:], strict=True):
+        task = _logistic_task(told, digest)
+        place = (base.fingerprint, told, digest, seed, *sizes.values())
+        if place not in _UNDEFENDED:
+            if len(_UNDEFENDED) > 100:
+                _UNDEFENDED.clear()
+            _UNDEFENDED[place] = task.outcome(base, **sizes, seed=seed)
+        found = task.outcome(protected, **sizes, seed=seed)
+        scores[utility_measure(task.name, task.measure)] = found.score()
+        changes.append(found.change_from(_UNDEFENDED[place], seed))
+        scores[change_measure(task.name, task.measure)] = changes[-1]
+    if changes:
+        scores[change_measure(MEAN, LogisticTask.measure)] = mean_change(changes)
+    return scores
+
+
+def mean_change(changes: list[Score]) -> Score:
+    """Return the mean of independent changes over tasks, with its interval.
+
+    Its half-widths are the root of the tasks' summed squared half-widths, over their number.
+    """
+    k, value = len(changes), sum(each.value for each in changes) / len(changes)
+    low = sum((each.value - each.ci95.low) ** 2 for each in changes) ** 0.5 / k
+    high = sum((each.ci95.high - each.value) ** 2 for each in changes) ** 0.5 / k
+    return Score(value, Interval(value - low, value + high), sum(e.n for e in changes), 0.0)
+
+
+@lru_cache(maxsize=16)
+def _logistic_task(told: str, digest: str) -> LogisticTask:
+    """Read a task of labelled texts or pairs, once per process."""
+    texts = NamedTexts.of(told)
+    path, column = split_reference(texts.place)
+    return read_logistic(texts.name, Path(path), column)

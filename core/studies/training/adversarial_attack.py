@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from leakscope.core.attacks.attributes.answers import Answers, label_ranks
 from leakscope.core.attacks.attributes.linear import LinearProbe
 from leakscope.core.protocols import Encoder, Vectors
-from leakscope.core.results import Interval, Score
+from leakscope.core.results import Score
 from leakscope.core.results.rows import Cell
 from leakscope.core.studies.attributes.curves import tops
 from leakscope.core.studies.training.adversarial_texts import Sides
@@ -27,9 +27,8 @@ _Label = NDArray[np.int64]
 
 def _linear(known: Vectors, labels: _Label, held: Vectors, seed: int) -> Scored:
     """Train a linear probe, and return label scores for the held-out vectors."""
-    n_labels = int(labels.max()) + 1
-    names = [""] * len(labels)
-    probe = LinearProbe().fit(names, labels, known, n_labels=n_labels, seed=seed)
+    texts, n_labels = [""] * len(labels), int(labels.max()) + 1
+    probe = LinearProbe().fit(texts, labels, known, n_labels=n_labels, seed=seed)
     return probe.scores([""] * len(held), held)
 
 
@@ -74,11 +73,7 @@ def attribute_scores(
 
     The top-5 accuracy is included if there are more than five labels.
     """
-    places = {name: i for i, name in enumerate(sides.names)}
-    labels, truth = (
-        np.array([places[label] for label in each], np.int64)
-        for each in (sides.known_labels, sides.target_labels)
-    )
+    labels, truth = sides.label_ids
     known, held = protected.encode(sides.known), protected.encode(sides.targets)
     found = {}
     for name in cell["attackers"]:
@@ -88,13 +83,7 @@ def attribute_scores(
             label_ranks(scores, truth), truth, units_of(sides.targets, sides.target_groups)
         )
         found[name] = (
-            {f"top{k}": _in_percent(answers.top(k, cell["seed"])) for k in tops(len(places))},
+            {f"top{k}": answers.top(k, cell["seed"]).in_percent() for k in tops(len(sides.names))},
             {"family": family},
         )
     return found
-
-
-def _in_percent(score: Score) -> Score:
-    """Convert a score from a share to per cent."""
-    ends = Interval(100 * score.ci95.low, 100 * score.ci95.high, score.ci95.level)
-    return Score(100 * score.value, ends, score.n, 100 * score.chance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from leakscope.core.results import Interval, Score
 from leakscope.core.results.rows import ResultTable, Row
 from leakscope.core.results.tables import markdown_table
 from leakscope.core.studies.tradeoff.summary import change_measure
+from leakscope.core.studies.tradeoff.tables import format_score
 
 AFFORDABLE = 2.0
 """The most points of mean utility that a defence may cost."""
@@ -312,9 +314,9 @@ def _introduction(rows: Sequence[Row]) -> str:
 
 def _settings_table(settings: Sequence[Setting]) -> str:
     """Return the table of settings: leakage in and after training, change in utility, minutes."""
-    attackers = list(dict.fromkeys(name for s in settings for name in s.after))
-    first_five = list(dict.fromkeys(name for s in settings for name in s.after_top5))
-    tasks = list(dict.fromkeys(name for s in settings for name in s.changes))
+    attackers = dict.fromkeys(name for s in settings for name in s.after)
+    first_five = dict.fromkeys(name for s in settings for name in s.after_top5)
+    tasks = dict.fromkeys(name for s in settings for name in s.changes)
     columns = [
         "encoder",
         "defence",
@@ -331,24 +333,12 @@ def _settings_table(settings: Sequence[Setting]) -> str:
         if s.stopped:
             lines.append([s.encoder, s.label, f"stopped: {s.stopped}"])
             continue
-        last = s.during[-1] if s.during else None
-        chance = next(iter(s.after.values())).chance if s.after else float("nan")
-        lines.append(
-            [
-                s.encoder,
-                s.label,
-                "" if last is None else last.format(),
-                "" if last is None else f"{last.chance:.1f}",
-                *(s.after[name].format() if name in s.after else "" for name in attackers),
-                f"{chance:.1f}",
-                *(
-                    s.after_top5[name].format() if name in s.after_top5 else ""
-                    for name in first_five
-                ),
-                *(s.changes[task].format() if task in s.changes else "" for task in tasks),
-                f"{s.minutes:.2f}",
-            ]
-        )
+        last, one = (s.during or (None,))[-1], next(iter(s.after.values()), Score(math.nan))
+        known = ((attackers, s.after), (first_five, s.after_top5), (tasks, s.changes))
+        fresh, five, changes = ([format_score(own.get(n)) for n in ns] for ns, own in known)
+        in_training = [format_score(last), "" if last is None else f"{last.chance:.1f}"]
+        guessing, minutes = f"{one.chance:.1f}", f"{s.minutes:.2f}"
+        lines.append([s.encoder, s.label, *in_training, *fresh, guessing, *five, *changes, minutes])
     return "\n".join(markdown_table(columns, lines)) + "\n"
 
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.core.attacks.attributes.examples import Examples, read_examples
 from leakscope.core.corpora import split_reference
@@ -78,6 +79,16 @@ class Sides:
     def names(self) -> tuple[str, ...]:
         """The labels in alphabetical order."""
         return tuple(sorted(set(self.known_labels)))
+
+    @property
+    def label_ids(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The places in `names` of the labels of the known texts, and of those of the targets."""
+        places = {name: i for i, name in enumerate(self.names)}
+        known, targets = (
+            np.array([places[label] for label in labels], np.int64)
+            for labels in (self.known_labels, self.target_labels)
+        )
+        return known, targets
 
 
 def table_digest(place: str) -> str:

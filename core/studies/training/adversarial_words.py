@@ -21,11 +21,6 @@ from typing import Any
 import torch
 
 from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
-from leakscope.core.attacks.inversion.classifiers.tuned import (
-    fine_tune,
-    pairs_in_vocabulary,
-    teacher_for,
-)
 from leakscope.core.attacks.inversion.evaluation import evaluate, restrict
 from leakscope.core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
 from leakscope.core.attacks.inversion.registry import make_attack
@@ -39,7 +34,7 @@ from leakscope.core.results import Score
 from leakscope.core.results.rows import Cell
 from leakscope.core.specs import AttackSpec
 from leakscope.core.storage.artifacts import META
-from leakscope.core.studies.tradeoff.attack import EPOCHS, LEARNING_RATE, N_CALIBRATION
+from leakscope.core.studies.tradeoff.attack import N_CALIBRATION, tune_shipped_classifier
 from leakscope.core.studies.tradeoff.texts import LEAST_HELD
 from leakscope.core.studies.tradeoff.trained_defences import MemoizedEncoder, ProtectedEncoder
 from leakscope.core.studies.training.adversarial_texts import Sides
@@ -167,21 +162,10 @@ class _AttackSetup:
     def tuned(self) -> _Classifier:
         """The shipped classifier, fine-tuned behind a linear map."""
         known, held = self._train_and_held
-        shipped: Any = load_attack(shipped_folder(self.base, "probe_mlc"))
-        changed, clean = self.protected.encode(known), self.base.encode(known)
-        lift = Lift.fit(changed, clean)
-        led_back = LiftedEncoder(self.base, self.protected, lift)
-        pairs = pairs_in_vocabulary(
-            shipped.vocabulary_, (known, (lift(changed),)), (held, led_back.encode(held))
-        )
-        attack = fine_tune(
-            shipped,
-            self.base,
-            pairs,
-            epochs=EPOCHS,
-            learning_rate=LEARNING_RATE,
-            teacher=teacher_for(shipped, known, clean),
-        )
+        changed = self.protected.encode(known)
+        lift = Lift.fit(changed, self.base.encode(known))
+        attacked = LiftedEncoder(self.base, self.protected, lift)
+        attack = tune_shipped_classifier(self.base, attacked, (known, (lift(changed),)), held)
         asked = LiftedEncoder(self.base, self.asked, lift)
         return _Classifier(
             attack, asked, LiftedAttack(attack, lift, self.base, self.protected), lift

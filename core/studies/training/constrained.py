@@ -14,9 +14,13 @@ from leakscope.core.defences.trained.under_noise.user_side import MECHANISMS
 from leakscope.core.results.rows import Cell, Row
 from leakscope.core.specs import REQUIRED, setting
 from leakscope.core.studies.named_texts import parse_named_texts
-from leakscope.core.studies.training.in_order import TEXT, TOKEN, change_from
 from leakscope.core.studies.training.privacy_paper import MATCHED, paper_eta
-from leakscope.core.studies.training.privacy_tables import constrained_markdown
+from leakscope.core.studies.training.privacy_tables import (
+    TEXT,
+    TOKEN,
+    change_from,
+    constrained_markdown,
+)
 from leakscope.core.studies.training.tuned_networks import (
     examples_of,
     load_or_tune,

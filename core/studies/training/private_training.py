@@ -44,9 +44,9 @@ from leakscope.core.intervals import bootstrap_interval, student_interval
 from leakscope.core.results import Score
 from leakscope.core.results.rows import Cell, Row
 from leakscope.core.specs import REQUIRED, setting, settings_of
-from leakscope.core.studies.domains import check_contents, content_of
+from leakscope.core.studies.domains import check_contents, check_same, content_of
+from leakscope.core.studies.named_texts import contents_of, open_tasks
 from leakscope.core.studies.runner import cell_key
-from leakscope.core.studies.tradeoff.use import contents_of, open_tasks
 from leakscope.core.studies.training.private_training_tables import markdown as markdown
 from leakscope.core.tasks.labelled import LabelledTask
 from leakscope.core.tasks.outcomes import Hits
@@ -55,6 +55,17 @@ from leakscope.core.training.private_heads import HeadSettings, TrainedHead, fit
 
 ATTACKS = ("feature", "lira_online", "lira_offline", "rmia_online", "rmia_offline", "bavaria")
 """Attacks on samples; the one with the highest AUC on the target is reported, the worst case."""
+
+
+def attack_entries() -> Cell:
+    """Return the cell entries of the membership attacks: their names, and versions above 1."""
+    later = {
+        name: CLASSIFIER_ATTACKS[name].version
+        for name in ATTACKS
+        if CLASSIFIER_ATTACKS[name].version != 1
+    }
+    return {"attacks": list(ATTACKS), **({"attack_versions": later} if later else {})}
+
 
 _HEAD = HeadSettings()
 _MODEL = MemorisationSettings(
@@ -139,11 +150,6 @@ class PrivateTrainingStudy:
     def _classifier_entries(self, hidden: int, epsilon: float) -> Cell:
         """Return the cell entries of a classifier's training and attacks."""
         head = {**asdict(_HEAD), "hidden": hidden, "epsilon": epsilon, "delta": self.delta}
-        later = {
-            name: CLASSIFIER_ATTACKS[name].version
-            for name in ATTACKS
-            if CLASSIFIER_ATTACKS[name].version != 1
-        }
         return {
             "study": "private-training",
             "part": "classifier",
@@ -153,8 +159,7 @@ class PrivateTrainingStudy:
             "epsilon": epsilon,
             "n_attacked": self.n_attacked,
             "n_shadows": self.n_shadows,
-            "attacks": list(ATTACKS),
-            **({"attack_versions": later} if later else {}),
+            **attack_entries(),
         }
 
     def _language_model_cells(self) -> Iterator[Cell]:
@@ -210,14 +215,7 @@ def _usefulness(cell: Cell) -> tuple[dict[str, Score], dict[str, Any]]:
     """Return the accuracy of a head with DP training, its paired changes, and facts."""
     task, vectors, ids = _open_task(cell["task"], cell["content"], cell["encoder"])
     known, held = task.parts(seed=cell["seed"])
-    chance = 100 * float(np.bincount(ids[held]).max()) / len(held)
-    settings = _head_settings(cell)
-
-    def hits(trained: TrainedHead) -> Hits:
-        """Return which test texts a head classifies correctly."""
-        return Hits(
-            trained.probabilities(vectors[held]).argmax(1) == ids[held], chance, task.units(held)
-        )
+    settings = {name: cell["classifier_settings"][name] for name in settings_of(HeadSettings)}
 
     def fitted(epsilon: float) -> TrainedHead:
         """Train a head at a given ε."""
@@ -232,9 +230,9 @@ def _usefulness(cell: Cell) -> tuple[dict[str, Score], dict[str, Any]]:
     begun = time.monotonic()
     head = fitted(cell["epsilon"])
     minutes = (time.monotonic() - begun) / 60
-    usual = hits(head if not cell["epsilon"] else fitted(0.0))
+    found = head_hits(head, task, vectors, ids, held)
+    usual = head_hits(fitted(0.0), task, vectors, ids, held) if cell["epsilon"] else found
     ridge = _ridge_hits(cell["task"], cell["encoder"], cell["seed"])
-    found = hits(head)
     answers = Answers((~found.right).astype(np.int64), ids[held], found.units)
     balanced = answers.balanced(cell["seed"]).in_percent()
     return {
@@ -299,9 +297,29 @@ def attack_first_head(
     return evaluate(target, shadows, chosen=plans, seed=lesson.seed)
 
 
-def _head_settings(cell: Cell) -> dict[str, Any]:
-    """Return the settings of the cell's classifier head."""
-    return {name: cell["classifier_settings"][name] for name in settings_of(HeadSettings)}
+def class_numbers(task: LabelledTask) -> NDArray[np.int64]:
+    """Return the class of each text of a task as a number, shape (n,)."""
+    return np.unique(np.array(task.labels), return_inverse=True)[1].astype(np.int64)
+
+
+def head_hits(
+    head: TrainedHead,
+    task: LabelledTask,
+    vectors: NDArray[np.float32],
+    ids: NDArray[np.int64],
+    held: NDArray[np.intp],
+) -> Hits:
+    """Return which test texts (rows `held`) a head classifies correctly, with their chance level.
+
+    Parameters
+    ----------
+    vectors : ndarray of float32, shape (n, dimension)
+    ids : ndarray of int, shape (n,)
+        The class of each text, by `class_numbers`.
+    """
+    chance = 100 * float(np.bincount(ids[held]).max()) / len(held)
+    right = head.probabilities(vectors[held]).argmax(1) == ids[held]
+    return Hits(right, chance, task.units(held))
 
 
 @lru_cache(maxsize=2)
@@ -309,16 +327,11 @@ def _open_task(
     told: str, content: str, encoder: str
 ) -> tuple[LabelledTask, NDArray[np.float32], NDArray[np.int64]]:
     """Read a task with the vector and class of each text, once per process."""
-    if contents_of((told,), ()) != [content]:
-        raise InvalidInputError(
-            f"{told} has changed since the study was started. Copy the same file to "
-            "every machine, or start the study again."
-        )
+    check_same(told, contents_of((told,), ()), [content])
     (task,) = open_tasks((told,), ())
     assert isinstance(task, LabelledTask)
     vectors = CachedEncoder(load_encoder(encoder)).encode(task.texts)
-    _, ids = np.unique(np.array(task.labels), return_inverse=True)
-    return task, vectors, ids.astype(np.int64)
+    return task, vectors, class_numbers(task)
 
 
 @lru_cache(maxsize=8)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from leakscope.core.defences.metric_dp.guarantee import HARDLY
 from leakscope.core.results import Score
 from leakscope.core.results.rows import ResultTable, Row
-from leakscope.core.results.tables import markdown_table
+from leakscope.core.results.tables import markdown_records, markdown_table
 from leakscope.core.training.accounting import GROUP, PUBLIC, UNIT, delta_warning
 
 
@@ -30,62 +30,39 @@ def _task_name(row: Row) -> str:
     return str(row["task"]).partition("=")[0]
 
 
-def _hidden_units(row: Row) -> int:
-    """Return the number of hidden units of a row's classifier."""
-    return int(row["classifier_settings"]["hidden"])
-
-
 def _format_balanced(rows: ResultTable) -> str:
     """Format the balanced accuracy; "" if a task's classes are equally frequent."""
     own = rows.having("balanced_accuracy")
-    is_told = len(own) == len(rows)
-    return own.mean("balanced_accuracy", is_same_sample=True).format() if is_told else ""
+    is_whole = len(own) == len(rows)
+    return own.mean_on_same_texts("balanced_accuracy").format() if is_whole else ""
 
 
 def _classifier_section(rows: ResultTable) -> list[str]:
     """Return the section on classifiers: accuracy, membership AUC and ε."""
-    head: tuple[str, ...] = (
-        "task",
-        "head",
-        "ε",
-        "trained on",
-        "accuracy",
-        "loss from ε = ∞",
-        "loss from ridge",
-        "members",
-        "AUC",
-        "strongest attack",
-        "permuted labels",
-        "ε: opacus, dp-accounting, tight",
-        _OF_GROUP,
-        "minutes",
-    )
-    lines = []
+    records = []
     is_balanced = bool(rows.having("balanced_accuracy"))
-    if is_balanced:
-        head = (*head[:5], "balanced accuracy", *head[5:])
     for (task, hidden, epsilon), found in rows.group_by(
-        _task_name, _hidden_units, "epsilon"
+        _task_name, lambda row: int(row["classifier_settings"]["hidden"]), "epsilon"
     ).items():
         first = found[0]
-        lines.append(
-            (
-                task,
-                f"{hidden} units" if hidden else "linear",
-                _format_epsilon(epsilon),
-                f"{first['n_train']:,}",
-                found.mean("accuracy", is_same_sample=True).format(is_bold=True),
-                *([_format_balanced(found)] if is_balanced else []),
-                _format_loss(found, "accuracy_change") if epsilon else "",
-                _format_loss(found, "change_from_ridge"),
-                f"{first['n_members']:,}",
-                found.mean("auc", is_same_sample=True).format(3, is_bold=True),
-                ", ".join(sorted(found.distinct("strongest"))),
-                found.mean("control_auc").format(3),
-                _format_accountants(first),
-                _format_bound(first["epsilon_group"]),
-                f"{found.average('training_minutes'):.2f}",
-            )
+        records.append(
+            {
+                "task": task,
+                "head": f"{hidden} units" if hidden else "linear",
+                "ε": _format_epsilon(epsilon),
+                "trained on": f"{first['n_train']:,}",
+                "accuracy": found.mean_on_same_texts("accuracy").format(is_bold=True),
+                **({"balanced accuracy": _format_balanced(found)} if is_balanced else {}),
+                "loss from ε = ∞": _format_loss(found, "accuracy_change") if epsilon else "",
+                "loss from ridge": _format_loss(found, "change_from_ridge"),
+                "members": f"{first['n_members']:,}",
+                "AUC": found.mean_on_same_texts("auc").format(3, is_bold=True),
+                "strongest attack": ", ".join(sorted(found.distinct("strongest"))),
+                "permuted labels": found.mean("control_auc").format(3),
+                _BY_ACCOUNTANT: _format_accountants(first),
+                _OF_GROUP: _format_bound(first["epsilon_group"]),
+                "minutes": f"{found.average('training_minutes'):.2f}",
+            }
         )
     n_seeds = len(rows.distinct("seed"))
     return [
@@ -102,39 +79,27 @@ def _classifier_section(rows: ResultTable) -> list[str]:
         "",
         _describe_unit(rows),
         "",
-        *markdown_table(head, lines),
+        *markdown_records(records),
         "",
     ]
 
 
 def _language_model_section(rows: ResultTable) -> list[str]:
     """Return the section on language models: exposure, bits per token and ε."""
-    head = (
-        "ε",
-        "trained on",
-        "exposure",
-        "controls",
-        "bits per held-out token",
-        "ε: opacus, dp-accounting, tight",
-        _OF_GROUP,
-        "ε for all copies of a canary",
-        "minutes",
-    )
-    lines = []
-    for (epsilon,), found in rows.group_by("epsilon").items():
-        lines.append(
-            (
-                _format_epsilon(epsilon),
-                f"{found[0]['n_train']:,}",
-                found.mean("exposure").format(is_bold=True),
-                found.mean("control_exposure").format(2),
-                f"{found.average('bits_a_token'):.2f}",
-                _format_accountants(found[0]),
-                _format_bound(found[0]["epsilon_group"]),
-                _format_bound(found[0]["epsilon_canary"]),
-                f"{found.average('training_minutes'):.2f}",
-            )
-        )
+    records = [
+        {
+            "ε": _format_epsilon(epsilon),
+            "trained on": f"{found[0]['n_train']:,}",
+            "exposure": found.mean("exposure").format(is_bold=True),
+            "controls": found.mean("control_exposure").format(2),
+            "bits per held-out token": f"{found.average('bits_a_token'):.2f}",
+            _BY_ACCOUNTANT: _format_accountants(found[0]),
+            _OF_GROUP: _format_bound(found[0]["epsilon_group"]),
+            "ε for all copies of a canary": _format_bound(found[0]["epsilon_canary"]),
+            "minutes": f"{found.average('training_minutes'):.2f}",
+        }
+        for (epsilon,), found in rows.group_by("epsilon").items()
+    ]
     first = rows[0]
     return [
         "## A language model",
@@ -146,11 +111,12 @@ def _language_model_section(rows: ResultTable) -> list[str]:
         f"An ε above {HARDLY:g} counts as practically no guarantee. A canary planted nowhere has "
         f"{first.scores['exposure'].chance:.2f} bits on average.",
         "",
-        *markdown_table(head, lines),
+        *markdown_records(records),
         "",
     ]
 
 
+_BY_ACCOUNTANT = "ε: opacus, dp-accounting, tight"
 _OF_GROUP = f"ε for {GROUP} texts"
 
 
@@ -182,7 +148,7 @@ def _format_epsilon(epsilon: float) -> str:
 
 def _format_loss(rows: ResultTable, measure: str) -> str:
     """Format a change with reversed sign, as a loss."""
-    score = rows.mean(measure, is_same_sample=True)
+    score = rows.mean_on_same_texts(measure)
     ends = type(score.ci95)(-score.ci95.high, -score.ci95.low, score.ci95.level)
     return Score(-score.value, ends, score.n).format()
 

@@ -23,7 +23,7 @@ from leakscope.core.studies.tradeoff.trained_defences import MemoizedEncoder, Pr
 from leakscope.core.studies.training.adversarial_tables import Setting
 from leakscope.core.studies.training.adversarial_texts import Sides
 from leakscope.core.studies.training.adversarial_words import word_scores
-from leakscope.core.studies.training.points import Trial, TrialRequest
+from leakscope.core.studies.training.summary import Trial, TrialRequest
 
 _ATTACKER = "tuned"
 

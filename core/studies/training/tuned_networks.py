@@ -21,7 +21,6 @@ from leakscope.core.defences.trained.constrained import ConstrainedClassifier, d
 from leakscope.core.encoders import load_encoder
 from leakscope.core.encoders.cache import CachedEncoder
 from leakscope.core.encoders.white_box import require_white_box
-from leakscope.core.errors import InvalidInputError
 from leakscope.core.protocols import WhiteBoxEncoder
 from leakscope.core.results.rows import Cell
 from leakscope.core.specs import EncoderSpec
@@ -29,43 +28,18 @@ from leakscope.core.storage.artifacts import save_artifact, storage_errors
 from leakscope.core.storage.atomic_files import make_folder
 from leakscope.core.storage.file_lock import exclusive_lock
 from leakscope.core.studies.context import versions_of
-from leakscope.core.studies.domains import content_of, open_corpus
+from leakscope.core.studies.domains import check_same, content_of, open_corpus
 from leakscope.core.studies.runner import cell_key
 from leakscope.core.tasks.examples import Examples, read_examples
 from leakscope.core.tasks.outcomes import Hits
 from leakscope.core.training.checkpoint import load_finished
 from leakscope.core.training.record import WorkClock
 
-_TUNING = (
-    "task",
-    "texts",
-    "content",
-    "encoder",
-    "encoder_content",
-    "encoder_revision",
-    "precision",
-    "reader",
-    "reader_settings",
-    "defence",
-    "defence_settings",
-    "n_train",
-    "n_test",
-    "seed",
-)
-_PRETRAINING = (
-    "encoder",
-    "encoder_content",
-    "encoder_revision",
-    "precision",
-    "defence",
-    "defence_settings",
-    "objective",
-    "objective_settings",
-    "etas",
-    "other",
-    "contents",
-    "pretraining_seed",
-)
+_ENCODER = ("encoder", "encoder_content", "encoder_revision", "precision")
+_DEFENCE = ("defence", "defence_settings")
+_TASK = ("task", "texts", "content", "reader", "reader_settings", "n_train", "n_test", "seed")
+_CORPUS = ("objective", "objective_settings", "etas", "other", "contents", "pretraining_seed")
+_TUNING, _PRETRAINING = (*_TASK, *_ENCODER, *_DEFENCE), (*_CORPUS, *_ENCODER, *_DEFENCE)
 """The cell entries that fine-tuning depends on, and those that pretraining depends on."""
 
 
@@ -219,11 +193,7 @@ def _tune(
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Fine-tune a cell's network, and store which test texts it classifies correctly."""
     examples = examples_of(cell["task"], cell["texts"])
-    if examples.digest != cell["content"]:
-        raise InvalidInputError(
-            f"{cell['texts']} has changed since the study was started. Copy the same "
-            "file to every machine, or start the study again."
-        )
+    check_same(cell["texts"], examples.digest, cell["content"])
     start = load_or_adapt(cell, folder).service if "objective" in cell else None
     sizes = {"n_train": cell["n_train"], "n_test": cell["n_test"]}
     known, held = examples.parts(**sizes, seed=cell["seed"])
@@ -256,11 +226,7 @@ def _adapt(
     cell: Cell, told: Cell, place: Path, former: AdaptedWeights | None
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Pretrain a cell's network under noise, and store its weights."""
-    if [content_of(cell["other"])] != list(cell["contents"]):
-        raise InvalidInputError(
-            f"{cell['other']} has changed since the study was started. Copy the same "
-            "file to every machine, or start the study again."
-        )
+    check_same(cell["other"], [content_of(cell["other"])], list(cell["contents"]))
     run = place / "run"
     clock = _clock(run, told)
     pretraining = AdaptivePretraining(
