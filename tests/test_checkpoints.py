@@ -19,8 +19,7 @@ from leakscope.core.errors import ArtifactError, EncoderMismatchError, InvalidIn
 from leakscope.core.names.shipped import restore_experiment
 from leakscope.core.protocols import no_progress
 from leakscope.core.storage.artifacts import save_artifact
-from tools.fuzz.making import MAKERS, Artefact, Making
-from tools.fuzz.resuming import ANSWERING, RUNS, kept
+from tools.fuzz.making import ANSWERING, MAKERS, RUNS, Artefact, Making, kept
 
 Arrays = dict[str, NDArray[Any]]
 Change = Callable[[Arrays, dict[str, Any]], object]

@@ -13,9 +13,17 @@ from hypothesis import strategies as st
 
 from tools.fuzz.damage import damaged_artefact
 from tools.fuzz.kit import Kit, opened
-from tools.fuzz.making import LABELS, LENDER, N_VECTORS, Artefact, map_vectors
+from tools.fuzz.making import (
+    ANSWERING,
+    LABELS,
+    LENDER,
+    N_VECTORS,
+    RUNS,
+    Artefact,
+    kept,
+    map_vectors,
+)
 from tools.fuzz.play import Case
-from tools.fuzz.resuming import ANSWERING, RUNS, kept
 
 _TEXTS = ["The minister met the doctor.", "A letter from the river."]
 
