@@ -16,10 +16,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 from leakscope.core import __version__
+from leakscope.core.assets import ROOT
 from leakscope.core.cli import cache
 from leakscope.core.cli.shared.arguments import Parser
 from leakscope.core.cli.shared.output import show_error, show_note
@@ -83,7 +83,7 @@ def _file_stem(name: str) -> str:
 
 def _summary(name: str) -> str:
     """Return the first line of a command's docstring without importing the command."""
-    with Path(__file__).with_name(f"{_file_stem(name)}.py").open(encoding="utf-8") as file:
+    with (ROOT / "core" / "cli" / f"{_file_stem(name)}.py").open(encoding="utf-8") as file:
         return file.readline().strip().strip('"')
 
 

@@ -218,6 +218,49 @@ class Backend:
         return cache_dir("backends", f"{key}.json")
 
 
+class BackendEncoder:
+    """Base of encoders that PyTorch or OpenVINO can run, whichever is faster.
+
+    A subclass sets the attributes below, and `_backend` by `_new_backend`.
+    """
+
+    name: str
+    fingerprint: str
+    device: torch.device
+    precision: str
+    _backend: Backend
+    _tokenize: Tokenize
+    _encode_with_torch: Encode
+
+    def _new_backend(self, asked: str, model: Any, layer: int) -> Backend:
+        """Return the choice of library for a layer of a model; see `Backend`."""
+        return Backend(
+            asked,
+            name=self.name,
+            fingerprint=self.fingerprint,
+            model=model,
+            layer=layer,
+            tokenize=self._tokenize,
+            with_torch=self._encode_with_torch,
+            device=self.device,
+            precision=self.precision,
+        )
+
+    @property
+    def backend(self) -> str:
+        """The library that encodes large numbers of texts: `torch` or `openvino`."""
+        return self._backend.name
+
+    @property
+    def arithmetic(self) -> str:
+        """What determines rounding: the precision and, in bfloat16, the library."""
+        return self._backend.arithmetic()
+
+    def choose_backend(self, on_progress: OnProgress = no_progress) -> None:
+        """Time both libraries, once per computer, if `arithmetic` depends on it."""
+        self._backend.arithmetic(on_progress)
+
+
 def read_timing(path: Path) -> bool | None:
     """Read from a timing file whether OpenVINO was faster; None if missing or unreadable."""
     try:

@@ -33,9 +33,10 @@ from leakscope.core.encoders.dual.training import (
     warm_up,
 )
 from leakscope.core.encoders.dual.word_tokens import PAD, UNK, WordTokens
+from leakscope.core.encoders.fitted import TrainedEncoder
 from leakscope.core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError
 from leakscope.core.protocols import OnProgress, Restorable, Vectors, no_progress
-from leakscope.core.specs import setting, settings_of, validate_settings
+from leakscope.core.specs import setting, validate_settings
 from leakscope.core.text import check_texts
 from leakscope.core.training.devices import fast_dtype, pick_device
 from leakscope.core.training.loop import Loop, TrainingLog, train
@@ -46,7 +47,7 @@ _Rows = NDArray[np.int64]
 
 
 @dataclass
-class DualEncoder:
+class DualEncoder(TrainedEncoder):
     """Base of both dual encoders: trained to recognise the next sentence among others.
 
     Implements Song & Raghunathan (2020), Eq. 2 and §6.1: pairs (x_a, x_b) of consecutive
@@ -177,11 +178,6 @@ class DualEncoder:
         self._set_weights(tokens, network)
         on_progress(1.0, f"Trained on {len(rows):,} pairs; it {self.validation_[-1]}")
         return self
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings that the trained weights depend on: all but the device."""
-        return {k: getattr(self, k) for k in settings_of(type(self)) if k != "device"}
 
     def _set_weights(self, tokens: WordTokens, network: DualNetwork) -> None:
         """Set vocabulary and weights, and compute the fingerprint."""
@@ -315,28 +311,6 @@ class DualEncoder:
             "validation": [score.to_dict() for score in self.validation_],
             "fingerprint": self.fingerprint,
         }
-
-    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore settings, vocabulary and weights from what `state` returned.
-
-        Raises
-        ------
-        ArtifactError
-            The state is of another encoder, damaged, or was altered.
-        """
-        try:
-            self._restore(arrays, meta)
-        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-            raise ArtifactError(
-                f"This is not the state of a {self.name} encoder, or it is damaged "
-                f"({type(error).__name__}: {str(error)[:200]}). Restore the file or train again."
-            ) from error
-        if self.fingerprint != meta["fingerprint"]:
-            raise ArtifactError(
-                f"The weights, vocabulary or settings of this {self.name} encoder were altered: "
-                "their fingerprint does not match. Restore the file or train again."
-            )
-        return self
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
         """Check the stored settings and weights, and set them."""
