@@ -144,6 +144,7 @@ def _filled(value: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """Return a function that puts a value into the middle of an array."""
 
     def fill(array: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy of an array with the value in its middle."""
         is_real = np.issubdtype(array.dtype, np.floating)
         filled = array.copy()
         if filled.size:

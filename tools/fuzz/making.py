@@ -115,7 +115,7 @@ RUNS: dict[str, Run] = {
 """By what is trained."""
 
 
-def lesson(texts: list[str]) -> Any:
+def training_batch(texts: list[str]) -> Any:
     """Return a training batch: one classifier trained on the first half of the texts."""
     from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
 
@@ -130,7 +130,7 @@ def _networks(making: Making) -> Any:
     from leakscope.core.attacks.membership.classifiers.targets.lstm import LSTMs
 
     made = LSTMs(vocabulary_size=20, max_length=6, dimension=4, hidden=4, epochs=1)
-    return made.fit(lesson(making.texts), checkpoint_dir=str(making.place)).answers_
+    return made.fit(training_batch(making.texts), checkpoint_dir=str(making.place)).answers_
 
 
 def _heads(making: Making) -> Any:
@@ -139,7 +139,9 @@ def _heads(making: Making) -> Any:
 
     made = PrivateHeads(delta=1e-3, batch_size=16, steps=3)
     with _cached_noise():
-        made.fit_vectors(lesson(making.texts), making.vectors, checkpoint_dir=str(making.place))
+        made.fit_vectors(
+            training_batch(making.texts), making.vectors, checkpoint_dir=str(making.place)
+        )
     return made.answers_
 
 
@@ -185,7 +187,7 @@ def _refuse_training(*_: Any, **__: Any) -> Any:
     raise _TrainsAgainError
 
 
-def kept(kind: str, folder: Path, texts: list[str]) -> Any:
+def load_without_training(kind: str, folder: Path, texts: list[str]) -> Any:
     """Return what a study loads from a saved artifact; None if it would train again."""
     from leakscope.core.studies.membership import trained_classifiers
     from leakscope.core.studies.training import tuned_networks
@@ -196,7 +198,7 @@ def kept(kind: str, folder: Path, texts: list[str]) -> Any:
     ):
         try:
             if kind == "answers of a study":
-                return trained_classifiers._load_answers(folder, lesson(texts))
+                return trained_classifiers._load_answers(folder, training_batch(texts))
             read, cell, part = {
                 "tuned network": (tuned_networks.load_or_tune, CELL, "tuned"),
                 "adapted network": (tuned_networks.load_or_adapt, ADAPTED_CELL, "adapted"),
@@ -258,6 +260,7 @@ def stopping(beginning: str) -> Callable[[float, str], None]:
     from leakscope.core.errors import StoppedError
 
     def report(_: float, told: str) -> None:
+        """Raise StoppedError once a message has the prefix."""
         if told.startswith(beginning):
             raise StoppedError("stopped")
 
@@ -461,7 +464,7 @@ def _answers(making: Making, kind: str) -> Artefact:
 def _answers_of_a_cell(making: Making) -> Artefact:
     """Make an artifact of a study cell's answers."""
     answers = np.full((1, len(making.texts), 2), 0.5, np.float32)
-    return Artefact({"answers": answers}, {"lesson": lesson(making.texts).digest})
+    return Artefact({"answers": answers}, {"lesson": training_batch(making.texts).digest})
 
 
 def _tuned(making: Making) -> Artefact:

@@ -35,6 +35,7 @@ def corpora(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
     as_upload = draw(st.booleans())
 
     def read(folder: Path) -> object:
+        """Read the damaged file in the folder."""
         from leakscope.core.corpora import Columns
         from leakscope.core.corpora.files import load_file
         from leakscope.core.corpora.readers.memory_file import MemoryFile
@@ -54,6 +55,7 @@ def tables(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
     content = draw(bytes_from(kit.files[name]))
 
     def read(folder: Path) -> object:
+        """Read the damaged file in the folder."""
         from leakscope.core.tasks.labelled import read_labelled
         from leakscope.core.tasks.pairs import read_pairs
         from leakscope.core.tasks.searches import read_searches
@@ -242,6 +244,7 @@ def _torn(draw: Callable[..., Any], target: str, make: Callable[[Path], Any], se
     is_sealed = draw(st.booleans())
 
     def read(folder: Path) -> object:
+        """Read the damaged file in the folder."""
         path, reader = make(folder / "kept")
         before = reader()
         content = bytearray(path.read_bytes())
@@ -298,6 +301,7 @@ def _locked(folder: Path) -> Any:
     path = shelf.write([shelf.key(text) for text in _TEXTS], _Lengths().encode(_TEXTS))
 
     def read() -> Any:
+        """Read the damaged file in the folder."""
         return [(shelf.keys(each), shelf.vectors(each)) for each in shelf.shards()]
 
     return path, read
@@ -308,6 +312,7 @@ def _search(folder: Path) -> Any:
     from leakscope.core.studies.inversion.trials import open_trials
 
     def read() -> Any:
+        """Read the damaged file in the folder."""
         with open_trials(folder, {}, 0) as trials:
             return trials
 
@@ -373,6 +378,7 @@ def _damaged(draw: Callable[..., Any], name: str, whole: bytes) -> Case:
     content = draw(bytes_from(whole))
 
     def read(folder: Path) -> object:
+        """Read the damaged file in the folder."""
         from leakscope.core.audit.sources import open_source, read_sample
 
         return read_sample(open_source(str(folder / name)), 5)
@@ -413,6 +419,7 @@ def _case(kind: str, content: bytes, reads_others: bool) -> Case:
     """Build a case that reads an upload as a table."""
 
     def read(_: Path) -> object:
+        """Read the damaged file in the folder."""
         from leakscope.core.corpora.readers.memory_file import MemoryFile
         from leakscope.core.corpora.uploads import inspect_upload, read_upload
 
@@ -427,6 +434,7 @@ def _answers(content: bytes) -> Case:
     """Build a case that reads an upload of classifier answers."""
 
     def read(_: Path) -> object:
+        """Read the damaged file in the folder."""
         from leakscope.core.attacks.membership.classifiers.own_file import attack_upload
         from leakscope.core.corpora.readers.memory_file import MemoryFile
 

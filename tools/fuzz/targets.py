@@ -127,6 +127,7 @@ def _drawing(
     )
     @given(strategy)
     def draw(case: Case) -> None:
+        """Pass a drawn case on."""
         take(case)
 
     return draw
