@@ -8,56 +8,35 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-FLOORS = (
-    ("core.errors", "core.assets", "core.glossary", "core.pages"),
-    (
-        "core.storage",
-        "core.vectors",
-        "core.results",
-        "core.formatting",
-        "core.ranges",
-        "core.units",
-        "core.lookup",
-        "core.spreadsheets",
-    ),
-    (
-        "core.protocols",
-        "core.specs",
-        "core.text",
-        "core.language",
-        "core.storage.cache_folder",
-        "core.storage.artifacts",
-        "core.storage.atomic_files",
-        "core.storage.tensor_file",
-        "core.storage.file_lock",
-        "core.intervals",
-        "core.metrics",
-        "core.rank_correlation",
-    ),
-    (
-        "core.registry",
-        "core.training",
-        "core.compiled",
-        "core.storage.encryption",
-    ),
-    ("core.results.provenance", "core.results.rows", "core.results.tables"),
-    ("core.corpora",),
-    ("core.tasks",),
-    ("core.encoders", "core.storage.cache_contents"),
-    ("core.attacks",),
-    ("core.names", "core.defences", "core.audit"),
-    ("core.projection",),
-    ("core.studies",),
-    ("core.browser",),
-    ("core.figures",),
-    ("core.findings",),
-    ("core.story",),
-    ("core.jobs",),
-    ("core.cli", "core.compile_ahead"),
-    ("leakscope",),
-    ("dashboard",),
-    ("pages",),
-    ("leakscope.__main__",),
+FLOORS = tuple(
+    tuple(floor.split())
+    for floor in """\
+core.errors core.assets core.glossary core.pages
+core.storage core.vectors core.results core.formatting core.ranges core.units core.lookup \
+    core.spreadsheets
+core.protocols core.specs core.text core.language core.storage.cache_folder \
+    core.storage.artifacts core.storage.atomic_files core.storage.tensor_file \
+    core.storage.file_lock core.intervals core.metrics core.rank_correlation
+core.registry core.training core.compiled core.storage.encryption
+core.results.provenance core.results.rows core.results.tables
+core.corpora
+core.tasks
+core.encoders core.storage.cache_contents
+core.attacks
+core.names core.defences core.audit
+core.projection
+core.studies
+core.browser
+core.figures
+core.findings
+core.story
+core.jobs
+core.cli core.compile_ahead
+leakscope
+dashboard
+pages
+leakscope.__main__
+""".splitlines()
 )
 """From the ground up: what stands on a floor imports from its own and from those below."""
 
