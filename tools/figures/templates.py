@@ -187,6 +187,7 @@ class _Figures:
         """Return the template function for stated numbers of one kind."""
 
         def stated(value: str, source: Any) -> str:
+            """Return a stated number for the template, and record its source."""
             self.sources.append(f"{kind} {source}")
             if not re.fullmatch(rf"{NUMBER}(?: \[{NUMBER}, {NUMBER}\])?", value) or not source:
                 self.faults.append(f"{kind} {value} of {source}: it is no figure with a source")
