@@ -97,9 +97,20 @@ class Case:
     more: dict[str, Any]
 
 
+class FittedByName(dict[str, FittedEncoder]):
+    """Encoders by name, each fitted when it is first asked for."""
+
+    def __init__(self, texts: list[str], bases: dict[str, Any]) -> None:
+        self.texts, self.bases = texts, bases
+
+    def __missing__(self, name: str) -> FittedEncoder:
+        self[name] = learn(tiny(name, **self.bases.get(name, {})), self.texts)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def fitted(small_texts: list[str], bases: dict[str, Any]) -> dict[str, FittedEncoder]:
-    return {name: learn(tiny(name, **bases.get(name, {})), small_texts) for name in NAMES}
+    return FittedByName(small_texts, bases)
 
 
 def vectors_have_the_promised_form(case: Case, tmp_path: Path) -> None:

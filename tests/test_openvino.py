@@ -10,8 +10,8 @@ import pytest
 from command_line import run_python
 
 from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.backends import is_installed, processor
 from leakscope.core.encoders.minilm import minilm_folder
-from leakscope.core.encoders.openvino_model import is_installed, processor
 from leakscope.core.encoders.transformer import TransformerEncoder
 from leakscope.core.errors import InvalidInputError, StoppedError
 from leakscope.core.protocols import Vectors
@@ -170,8 +170,8 @@ def test_openvino_tells_nobody_that_it_is_used(tmp_path: Path) -> None:
         "import socket, sys\n"
         "def refuse(*_, **__): raise SystemExit('it connects')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "from leakscope.core.encoders import openvino_model\n"
-        "print(openvino_model.processor()[1])\n"
+        "from leakscope.core.encoders import backends\n"
+        "print(backends.processor()[1])\n"
         "from openvino.tools.ovc import telemetry_utils\n"
         "print(telemetry_utils.tm.__name__, sys.modules['openvino_telemetry'])"
     )
@@ -194,7 +194,7 @@ def test_a_process_that_encoded_ends_well() -> None:
 
 
 def test_openvino_gets_no_callback() -> None:
-    text = (ROOT / "core" / "encoders" / "openvino_model.py").read_text()
+    text = (ROOT / "core" / "encoders" / "backends.py").read_text()
     assert "AsyncInferQueue" not in text and "set_callback" not in text
 
 

@@ -219,6 +219,7 @@ def test_every_installed_page_opens_with_a_finding(installed: Installed) -> None
         assert page["title"] and not page["faults"], (name, page)
 
 
+@pytest.mark.slow
 def test_every_page_is_served(served: Served) -> None:
     assert served.get("/_stcore/health") == (200, "ok")
     for name in ["", *PAGES]:

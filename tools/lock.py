@@ -209,11 +209,6 @@ def describe(pins: dict[str, str]) -> list[dict[str, Any]]:
     return [entry["metadata"] for entry in found]
 
 
-def _without(blocks: dict[str, str], known: dict[str, str]) -> dict[str, str]:
-    """Return the blocks of packages that `known` lacks."""
-    return {name: block for name, block in blocks.items() if name not in known}
-
-
 def main() -> None:
     """Write the constraints, hashes and bill of materials."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -226,9 +221,10 @@ def main() -> None:
     CONSTRAINTS.write_text(HEADER + "\n".join(lines_of(pins)) + "\n", encoding="utf-8")
     needed, runs = resolve(direct, *_PINNED), hashed(direct)
     with_tools = hashed([*direct, *tools])
+    added = {name: block for name, block in with_tools.items() if name not in runs}
     for path, what, blocks in (
         (HASHES, "what Leakscope needs to run", runs),
-        (HASHES_OF_TOOLS, "what its tests and tools add", _without(with_tools, runs)),
+        (HASHES_OF_TOOLS, "what its tests and tools add", added),
     ):
         path.write_text(
             HASHED_HEADER.format(what=what) + "\n".join(blocks.values()) + "\n", encoding="utf-8"

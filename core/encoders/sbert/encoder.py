@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from leakscope.core.encoders.dual.training import seed_device
 from leakscope.core.encoders.fitted import TrainedEncoder
 from leakscope.core.encoders.hub import must_be_local
 from leakscope.core.encoders.minilm import minilm_folder
@@ -32,7 +31,7 @@ from leakscope.core.errors import InvalidInputError, NotFittedError
 from leakscope.core.protocols import OnProgress, Vectors, no_progress
 from leakscope.core.results import Score
 from leakscope.core.specs import setting, validate_settings
-from leakscope.core.training.devices import fast_dtype
+from leakscope.core.training.devices import fast_dtype, seed_device
 from leakscope.core.training.loop import Loop, TrainingLog, train
 
 MIN_PAIRS = 20
