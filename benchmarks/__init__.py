@@ -9,17 +9,18 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
+from functools import partial
 from pathlib import Path
 
-__all__ = ["Measurement", "benchmark_modules", "interleaved_medians"]
+__all__ = ["Measurement", "benchmark_modules", "interleaved_medians", "seconds_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
     """A measured number and its goal.
 
-    `goal` reads as "at least" or, with `is_upper_bound`, "at most".
+    `goal` reads as "at least" or, with `is_upper_bound`, "at most"; `at_most` sets both.
     """
 
     name: str
@@ -29,6 +30,12 @@ class Measurement:
     is_upper_bound: bool = False
     n: int = 1
     note: str = ""
+    at_most: InitVar[float | None] = None
+
+    def __post_init__(self, at_most: float | None) -> None:
+        if at_most is not None:
+            object.__setattr__(self, "goal", at_most)
+            object.__setattr__(self, "is_upper_bound", True)
 
     @property
     def is_met(self) -> bool | None:
@@ -36,6 +43,13 @@ class Measurement:
         if self.goal is None:
             return None
         return self.value <= self.goal if self.is_upper_bound else self.value >= self.goal
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """Return the seconds that a call takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
 def interleaved_medians(
@@ -49,10 +63,9 @@ def interleaved_medians(
     warm_up = max(1, repeats // 10)
     for turn in range(repeats + warm_up):
         for name, task in tasks.items():
-            start = time.perf_counter()
-            task(turn)
+            taken = seconds_of(partial(task, turn))
             if turn >= warm_up:
-                seconds[name].append(time.perf_counter() - start)
+                seconds[name].append(taken)
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 

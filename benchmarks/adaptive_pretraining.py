@@ -69,8 +69,7 @@ def measure() -> list[Measurement]:
         name="Held-out loss less that of the plain loop",
         value=mean["ours"] - mean["float32"],
         unit="nats",
-        goal=MOST_LOSS,
-        is_upper_bound=True,
+        at_most=MOST_LOSS,
         n=REPEATS,
         note=f"{mean['ours']:.2f} against {mean['float32']:.2f} after {TOKENS:,} tokens",
     )
@@ -95,7 +94,7 @@ class PlainMaskedLM(nn.Module):
 
     @torch.no_grad()
     def _initialise_head(self, head: MaskedHead) -> None:
-        """Initialise its prediction head like ours."""
+        """Copy our initial prediction head into the model."""
         predictions = self.model.cls.predictions
         predictions.transform.transform_act_fn = nn.Identity()
         predictions.transform.dense.load_state_dict(head.transform.state_dict())
@@ -103,7 +102,7 @@ class PlainMaskedLM(nn.Module):
         predictions.decoder.bias.copy_(head.bias)
 
     def logits(self, received: Received) -> Tensor:
-        """Return (texts, length, |V|) logits."""
+        """Return the (texts, length, |V|) logits of received vectors."""
         with autocast(pick_device(), self.precision):
             found: Tensor = self.model(
                 inputs_embeds=received.vectors, attention_mask=received.is_there.long()

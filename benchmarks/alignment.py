@@ -175,8 +175,7 @@ def measure(texts: Sequence[str] | None = None, seeds: Sequence[int] = (0,)) -> 
                 name=f"F1 lost by the rotation, seed {seed}",
                 value=f1[0] - f1[1],
                 unit="points",
-                goal=2.0,
-                is_upper_bound=True,
+                at_most=2.0,
                 n=N_READ,
             ),
         ]

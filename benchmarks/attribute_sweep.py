@@ -115,6 +115,7 @@ def with_layer(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[
             optimizer.step()
 
     def predict(targets: Floats) -> NDArray[np.int64]:
+        """Return the classes that the layer predicts for target features."""
         with torch.no_grad():
             return np.asarray(layer(torch.from_numpy(targets)).argmax(1).numpy())
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-import time
 from pathlib import Path
 
-from benchmarks import Measurement
+from benchmarks import Measurement, seconds_of
 from leakscope.core.corpora import bundled_sentences
 from leakscope.core.encoders import load_encoder
 from leakscope.core.encoders.cache import CachedEncoder
@@ -22,14 +21,12 @@ def measure() -> list[Measurement]:
     texts = list(dict.fromkeys(bundled_sentences()))[:N_TEXTS]
     encoder.encode(texts[:64])
     with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        CachedEncoder(encoder, Path(folder)).encode(texts)
-        cold = time.perf_counter() - start
-        warm = []
-        for _ in range(REPEATS):
-            start = time.perf_counter()
+
+        def encode() -> None:
+            """Encode all texts through a newly opened cache."""
             CachedEncoder(encoder, Path(folder)).encode(texts)  # opened anew: reads and checks
-            warm.append(time.perf_counter() - start)
+
+        cold, *warm = (seconds_of(encode) for _ in range(1 + REPEATS))
     seconds = statistics.median(warm)
     note = f"{cold:.1f} s anew, written to the cache; {1000 * seconds:.0f} ms from it"
     return [

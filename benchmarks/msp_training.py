@@ -54,7 +54,6 @@ def speed() -> Measurement:
         value=median["plain"] / median["ours"],
         unit="×",
         goal=GOAL,
-        is_upper_bound=False,
         n=N_BATCHES - 2,
         note=(
             f"V = {V:,}, H = {H}, batch {BATCH}, {STEPS} steps; "
@@ -88,7 +87,6 @@ def quality() -> Measurement:
         value=own - theirs,
         unit="points",
         goal=-1.0,
-        is_upper_bound=False,
         n=min(2000, len(pairs.validation_rows)),
         note=(
             f"{own:.1f} against {theirs:.1f} on validation, best of {EPOCHS} epochs each, "
@@ -145,6 +143,7 @@ def our_step() -> Callable[[torch.Tensor, list[NDArray[np.int32]]], None]:
     share = np.minimum(STEPS / np.arange(1, V + 1) / 10, 0.5)
 
     def step(x: torch.Tensor, words: list[NDArray[np.int32]]) -> None:
+        """Train on one batch of vectors and word sets."""
         optimizer.zero_grad(set_to_none=True)
         msp_loss(network, x, words, draw_candidates(words, share, 1000, rng), STEPS).backward()
         optimizer.step()
@@ -160,6 +159,7 @@ def plain_step(
     optimizer = torch.optim.Adam(network.parameters(), lr=4e-4, weight_decay=1e-4)
 
     def step(x: torch.Tensor, words: list[NDArray[np.int32]]) -> None:
+        """Train on one batch of vectors and word sets."""
         left = torch.zeros(len(words), size)
         for i, w in enumerate(words):
             left[i, w] = 1

@@ -10,7 +10,7 @@ import torch
 from benchmarks import Measurement, interleaved_medians
 from leakscope.core.corpora import bundled_sentences
 from leakscope.core.encoders import load_encoder
-from leakscope.core.encoders.openvino_model import is_installed, processor
+from leakscope.core.encoders.backends import is_installed, processor
 from leakscope.core.protocols import Vectors
 from leakscope.core.specs import EncoderSpec
 

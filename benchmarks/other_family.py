@@ -57,6 +57,7 @@ def compare_attackers(
     shipped = open_attack("probe_mlc", encoder)
 
     def f1(attack: Any, rows: Vectors, name: str) -> Score:
+        """Return an attack's token-set F1 on the vectors of a set of texts."""
         answers = attack.invert(encoder, rows)
         result = score_answers(attack, encoder, sets[name], answers, seconds=1.0, seed=seed)
         return result.scores.score("token_set_f1", result.baseline.token_set_f1)

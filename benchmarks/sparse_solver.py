@@ -88,7 +88,6 @@ def measure() -> list[Measurement]:
                 value=found["times_faster_median"],
                 unit="× projected Adam",
                 goal=5.0,
-                is_upper_bound=False,
                 n=len(targets),
                 note=f"{1000 * found['ours_seconds_each']:.0f} ms a vector; objective "
                 f"{found['ours_objective']:.6f} against {found['adam_objective']:.6f}, "

@@ -212,27 +212,34 @@ def _sandboxed_chromium(folder: Path) -> type[Chromium]:
     from choreographer.utils import TmpDirectory
 
     class FixedFolder(TmpDirectory):
+        """The given folder in the place of choreographer's temporary one."""
+
         def __init__(self) -> None:
             self.path = folder
 
         def clean(self) -> None:
-            pass  # `_temporary_folder` removes it
+            """Leave the folder to `_temporary_folder`, which removes it."""
 
     class SandboxedChromium(Chromium):
+        """Chromium with safe flags, without privileges, network and environment."""
+
         def pre_open(self) -> None:
+            """Use the given folder for what Chromium writes."""
             self.tmp_dir = FixedFolder()
 
         def get_cli(self) -> Sequence[str]:
+            """Return the command line: sandbox prefix, program and safe flags."""
             python, wrapper, program, *flags = super().get_cli()
             flags = [flag for flag in flags if flag not in _UNSAFE_FLAGS]
             return [python, wrapper, *_sandbox_prefix(), program, *flags, *_SAFE_FLAGS]
 
         def get_env(self) -> MutableMapping[str, str]:
+            """Return the environment: PATH, LANG and the given folder as home."""
             kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
             return {**kept, "HOME": str(folder), "TMPDIR": str(folder)}
 
         def get_popen_args(self) -> Mapping[str, Any]:
-            # In the group of this process, to be ended with it.
+            """Return the options of the process: in the group of this one, to be ended with it."""
             return {**super().get_popen_args(), "start_new_session": False, "cwd": "/"}
 
     return SandboxedChromium

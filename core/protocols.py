@@ -48,6 +48,7 @@ def monotonic_progress(on_progress: OnProgress) -> OnProgress:
     reached = 0.0
 
     def report(fraction: float, message: str) -> None:
+        """Report the largest fraction so far."""
         nonlocal reached
         reached = max(reached, min(fraction, 1.0))
         on_progress(reached, message)

@@ -31,7 +31,7 @@ def measure_distances(encoder: Encoder) -> ShippedDistances:
 
 
 def main() -> None:
-    """Measure the bundled encoder and write the result."""
+    """Measure the distances of the bundled encoder and write them as JSON."""
     parser = argparse.ArgumentParser(
         prog="python -m scripts.deniability_distances", description=__doc__
     )

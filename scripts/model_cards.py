@@ -87,9 +87,8 @@ def _scores(held_out: dict[str, Any] | None, name: str = "") -> str:
     f1 = Score.of_record(held_out, "token_set_f1", chance="prior_f1")
     documents = f" of {held_out['n_documents']:,} documents" if "n_documents" in held_out else ""
     return (
-        f"F1 {f1.format()}, precision {held_out['precision']:.1f}, recall "
-        f"{held_out['recall']:.1f} on n = {f1.n:,} "
-        f"sentences{documents} of the same sources (prior only: {f1.chance:.1f})"
+        f"F1 {f1.format()}, precision {held_out['precision']:.1f}, recall {held_out['recall']:.1f} "
+        f"on n = {f1.n:,} sentences{documents} of the same sources (prior only: {f1.chance:.1f})"
         f"{_subset_recalls(held_out)}. On news: results/inversion-bbc.md."
     )
 

@@ -77,7 +77,7 @@ def _meta(encoder: str, attack: str) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the file that the representations page reads."""
+    """Write the scores of shipped attacks, which the representations page reads."""
     parser = argparse.ArgumentParser(
         prog="python -m scripts.more_texts", description="What trained attacks that ship recover."
     )

@@ -44,7 +44,7 @@ def _describe(answer: Recovery) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Compute the example and write it."""
+    """Run the names experiment on the samples and write it as an artifact."""
     parser = argparse.ArgumentParser(prog="python -m scripts.names_example", description=__doc__)
     parser.parse_args(arguments)
     encoder = load_encoder("minilm")

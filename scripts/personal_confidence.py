@@ -47,6 +47,7 @@ def fit(lists: Sequence[CalibrationList], encoder: Encoder) -> Confidence:
     scaled = (traits - mean) / scale
 
     def loss(weights: NDArray[np.float64]) -> float:
+        """Return the negative log-likelihood of the lists' answers, with a small penalty."""
         stated = np.clip(share * expit(scaled @ weights[:-1] + weights[-1]), 1e-12, 1 - 1e-12)
         penalty = 1e-4 * float((weights[:-1] ** 2).sum())
         return penalty - float(np.mean(np.log(np.where(right, stated, 1 - stated))))

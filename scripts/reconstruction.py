@@ -40,7 +40,7 @@ def training_texts(rows: Sequence[tuple[str, str]], held_out: frozenset[str]) ->
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train it for MiniLM and write the shipped weights."""
+    """Train the reconstruction attack for MiniLM and write the shipped weights."""
     import pandas as pd
 
     parser = argparse.ArgumentParser(prog="python -m scripts.reconstruction", description=__doc__)
@@ -71,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     n = len(texts) if given.epochs else min(given.effects, len(texts))
 
     def say(fraction: float, message: str) -> None:
+        """Print progress on one line."""
         print(f"{fraction:.1%} {message}", end="\r", flush=True)
 
     vectors = CachedEncoder(encoder.quick(), given.work / "embeddings").encode(texts[:n], say)

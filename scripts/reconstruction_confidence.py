@@ -44,6 +44,7 @@ def drawn(rows: Sequence[tuple[str, str]], n: int, seed: int = 7) -> list[str]:
     """
 
     def order(row: tuple[str, str]) -> tuple[int, str]:
+        """Return the sort key of a row: its source, then a digest of its text."""
         text, source = row
         return SOURCES.index(source), hashlib.sha256(f"{seed} {text}".encode()).hexdigest()
 
@@ -56,7 +57,7 @@ def drawn(rows: Sequence[tuple[str, str]], n: int, seed: int = 7) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Calibrate the shipped MiniLM weights."""
+    """Calibrate the confidence of the shipped reconstruction attack and store it."""
     parser = argparse.ArgumentParser(
         prog="python -m scripts.reconstruction_confidence", description=__doc__
     )
@@ -83,6 +84,7 @@ def _held_out_rows(texts: str, encoder: TransformerEncoder) -> list[tuple[str, s
     """Return held-out rows that repeat no training text and are in no table."""
 
     def held_out(source: str, n: int) -> list[str]:
+        """Return up to n held-out texts of a source."""
         study = ReconstructStudy(target=texts, auxiliary="held-out", where=f"source={source}", n=n)
         cells = study.cells()
         return [text for cell in cells for text in sentences_of(cell, encoder).sentences.texts]

@@ -62,3 +62,9 @@ def spawn_and_wait(*arguments: object) -> Outcome:
     finally:
         kill_session(process)
     return Outcome(process.returncode, out, err)
+
+
+def run_python(code: str, *arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run code in another Python process in the checkout; return its status and output as text."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, **options)

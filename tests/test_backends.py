@@ -193,7 +193,6 @@ def test_without_openvino_torch_computes_unless_it_was_asked_for(
     tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backends, "is_installed", lambda: False)
-    monkeypatch.setattr("leakscope.core.encoders.openvino_model.is_installed", lambda: False)
     name = f"mlm:{tiny_bert}"
     plain = load_encoder(EncoderSpec(name=name, backend="torch")).encode(["the minister"] * BULK)
     np.testing.assert_array_equal(load_encoder(name).encode(["the minister"] * BULK), plain)

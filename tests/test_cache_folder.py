@@ -146,7 +146,7 @@ def test_files_of_other_owners_are_left(
 # Public files
 
 
-@pytest.fixture(params=[0o002, 0o022, 0o077])
+@pytest.fixture(params=[0o000, 0o002, 0o022, 0o077])
 def umask(request: pytest.FixtureRequest) -> Iterator[int]:
     before = os.umask(request.param)
     yield request.param

@@ -19,8 +19,7 @@ from leakscope.core.errors import ArtifactError, EncoderMismatchError, InvalidIn
 from leakscope.core.names.shipped import restore_experiment
 from leakscope.core.protocols import no_progress
 from leakscope.core.storage.artifacts import save_artifact
-from tools.fuzz.making import MAKERS, Artefact, Making
-from tools.fuzz.resuming import ANSWERING, RUNS, kept
+from tools.fuzz.making import ANSWERING, MAKERS, RUNS, Artefact, Making, load_without_training
 
 Arrays = dict[str, NDArray[Any]]
 Change = Callable[[Arrays, dict[str, Any]], object]
@@ -189,4 +188,4 @@ def test_what_a_study_kept_is_taken_whole_or_not_at_all(
     whole = MAKERS[kind](making)
     for i, change in enumerate([lambda *_: None, *changes]):
         folder = changed(whole, change, tmp_path / str(i) / "a")
-        assert (kept(kind, folder, making.texts) is not None) is (i == 0)
+        assert (load_without_training(kind, folder, making.texts) is not None) is (i == 0)

@@ -149,18 +149,8 @@ def test_settings_are_read_in_their_declared_types() -> None:
 
 @pytest.mark.slow
 def test_a_process_keeps_standard_output_for_the_answer(trained: Path, tiny_bert: Path) -> None:
-    outcome = spawn_and_wait(
-        "invert",
-        "--encoder",
-        f"mlm:{tiny_bert}",
-        "--attack",
-        "prior",
-        "--weights",
-        trained,
-        "--text",
-        "the minister in Zürich",
-        "--json",
-    )
+    given = shlex.split(f"invert --encoder mlm:{tiny_bert} --attack prior --weights {trained}")
+    outcome = spawn_and_wait(*given, "--text", "the minister in Zürich", "--json")
     assert outcome.json()[0]["text"] == "the minister in Zürich"
     assert outcome.err == ""
 

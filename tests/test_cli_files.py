@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import argparse
 import csv
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from command_line import ROOT
+from command_line import run_python
 
 from leakscope.core.cli import COMMANDS, build_parser
-from leakscope.core.cli.shared.study_files import without_folders
-from leakscope.core.results.rows import Row
 
 READS_NO_TABLE = {
     "invert",
@@ -134,13 +130,7 @@ def test_nothing_heavy_is_imported_for_a_mistake(command: str, case: str, tmp_pa
     if case == "parquet":
         pd.DataFrame({"head": ["a"], "body": ["b"]}).to_parquet(path)
     more = [] if case == "missing" else ["--text-column", "boddy"]
-    done = subprocess.run(
-        [sys.executable, "-c", _CHECKED, *map(str, commands(path)[command]), *more],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python(_CHECKED, *commands(path)[command], *more, check=True)
     error, told = done.stderr.splitlines()
     assert error.startswith("error: ") and ("boddy" in error or "exist" in error)
     assert told == "2 []", told
@@ -176,12 +166,6 @@ def test_a_classification_needs_its_columns(core: Any, table: Path, tmp_path: Pa
     assert "no column 'title'" in core(*given).refusal()
     more = ["--title-column", "head", "--label-column", "kid"]
     assert "no column 'kid'. Did you mean 'kind'?" in core(*given, *more).refusal()
-
-
-def test_results_name_the_column_and_no_folder() -> None:
-    row = Row({"target": "/home/ada/news.csv#a/b", "other": "wikipedia", "texts": "/b/posts.csv#t"})
-    (bare,) = without_folders([row])
-    assert bare["target"] == "news.csv#a/b" and bare["texts"] == "posts.csv#t"
 
 
 def test_privatising_writes_utf8_and_keeps_other_columns(

@@ -221,9 +221,9 @@ def test_white_box_attacks_are_judged_by_the_words_of_the_texts(
 def test_rows_name_no_folder_of_this_machine(tmp_path: Path) -> None:
     rows = [
         {"target": "/a/news.csv", "other": "wikipedia", "encoder": f"dual_lstm:{tmp_path}"},
-        {"encoder": "st:org/model"},
+        {"encoder": "st:org/model", "target": "/ada/news.csv#a/b", "texts": "/b/posts.csv#t"},
     ]
     assert [row.cell for row in without_folders([Row(cell) for cell in rows])] == [
         {"target": "news.csv", "other": "wikipedia", "encoder": f"dual_lstm:{tmp_path.name}"},
-        {"encoder": "st:org/model"},
+        {"encoder": "st:org/model", "target": "news.csv#a/b", "texts": "posts.csv#t"},
     ]

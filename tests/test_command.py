@@ -103,6 +103,7 @@ def test_serve_answers_to_the_names_that_are_listed(
         (["--port", "0"], "--port must lie in [1, 65535], got 0"),
         (["--port", "many"], "must be a whole number, got 'many'"),
         (["--host", "256.0.0.1"], "The server cannot listen on 256.0.0.1: "),
+        (["--host", ".."], "The server cannot listen on ..: "),
         (["--server.port", "80"], "unrecognized arguments"),
         (["--host", "0.0.0.0"], "Give the host name that they use: --allow-host NAME"),
         (["--host", "::"], "--allow-host NAME"),

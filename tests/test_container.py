@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -75,15 +75,8 @@ def in_container(tmp_path: Path) -> Iterator[int]:
     tmp_path.chmod(0o755)
     alone = ["unshare", "--mount", "sh", "-c", READ_ONLY, "sh", str(root), room]
     stranger = ["setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups"]
-    bare = [
-        "env",
-        "-i",
-        f"--chdir={ROOT}",
-        f"PATH={os.environ['PATH']}",
-        f"TMPDIR=/{room}",
-        "HF_HUB_OFFLINE=1",
-        "LEAKSCOPE_HOME=/home/leakscope/cache",
-    ]
+    bare = ["env", "-i", f"--chdir={ROOT}", f"PATH={os.environ['PATH']}", f"TMPDIR=/{room}"]
+    bare += ["HF_HUB_OFFLINE=1", "LEAKSCOPE_HOME=/home/leakscope/cache"]
     inside = [*alone, *bare, *stranger]
     tried = subprocess.run(
         [*inside, sys.executable, "-c", "open('/mine', 'w')"],
@@ -163,23 +156,8 @@ def test_the_image_serves_any_user_from_a_file_system_that_cannot_be_written(
     done = built(engine, base)
     assert done.returncode == 0, done.stderr[-3000:]
     port, name = free_port(), f"leakscope-test-{os.getpid()}"
-    command: Sequence[str] = (
-        engine,
-        "run",
-        "--rm",
-        "--detach",
-        "--read-only",
-        "--tmpfs",
-        "/tmp",
-        "--name",
-        name,
-        "--user",
-        f"{USER}:{GROUP}",
-        "--publish",
-        f"127.0.0.1:{port}:8501",
-        "leakscope-test",
-    )
-    assert asked(*command)
+    bare = f"run --rm --detach --read-only --tmpfs /tmp --name {name} --user {USER}:{GROUP}"
+    assert asked(engine, *bare.split(), "--publish", f"127.0.0.1:{port}:8501", "leakscope-test")
     try:
         wait_until_healthy(
             port, lambda: name in asked(engine, "ps"), lambda: asked(engine, "logs", name)

@@ -6,8 +6,6 @@ The checks are plain functions, so that an encoder of a test can be put to them 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_line import run_python
 
 from leakscope.core.attacks.inversion import (
     INVERSION_ATTACKS,
@@ -54,8 +53,9 @@ TINY: dict[str, Any] = {
     "n_validation": 20,
     "max_length": 12,
     "word_dimension": 16,
-    "feedforward": 32,
+    "feed_forward": 32,
     "n_heads": 2,
+    "n_layers": 1,
 }
 NAMES = sorted(FITTED_ENCODERS)
 UNSEEN = ["The doctor crossed the river in winter.", "A ticket to Lisbon, please."]
@@ -97,9 +97,20 @@ class Case:
     more: dict[str, Any]
 
 
+class FittedByName(dict[str, FittedEncoder]):
+    """Encoders by name, each fitted when it is first asked for."""
+
+    def __init__(self, texts: list[str], bases: dict[str, Any]) -> None:
+        self.texts, self.bases = texts, bases
+
+    def __missing__(self, name: str) -> FittedEncoder:
+        self[name] = learn(tiny(name, **self.bases.get(name, {})), self.texts)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def fitted(small_texts: list[str], bases: dict[str, Any]) -> dict[str, FittedEncoder]:
-    return {name: learn(tiny(name, **bases.get(name, {})), small_texts) for name in NAMES}
+    return FittedByName(small_texts, bases)
 
 
 def vectors_have_the_promised_form(case: Case, tmp_path: Path) -> None:
@@ -135,13 +146,7 @@ def test_another_process_answers_the_same(fitted: dict[str, FittedEncoder], tmp_
         "    rows = rows.toarray() if hasattr(rows, 'toarray') else rows\n"
         "    print(name, repr(float((rows * (1 + rows)).sum())))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path), json.dumps(UNSEEN), *NAMES],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(__file__).parents[1],
-    )
+    done = run_python(code, tmp_path, json.dumps(UNSEEN), *NAMES, check=True)
     for line in done.stdout.splitlines():
         name, value = line.split()
         rows = dense(fitted[name].encode(UNSEEN))

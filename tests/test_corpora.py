@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import types
 import zipfile
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from command_line import run_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -306,9 +306,7 @@ def test_a_corpus_without_labels_cannot_be_split_by_class() -> None:
 def test_importing_the_package_imports_no_heavy_library() -> None:
     heavy = ["gensim", "pandas", "nltk", "pyarrow", "datasets", "torch"]
     code = f"import sys, leakscope.core.corpora; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = run_python(code, check=True)
     assert done.stdout.strip() == "[]"
 
 

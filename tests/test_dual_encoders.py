@@ -15,16 +15,14 @@ from leakscope.core.encoders.dual.context_pairs import ContextPairs, pairs_of
 from leakscope.core.encoders.dual.encoder import (
     DualEncoder,
     LSTMDualEncoder,
-    TransformerDualEncoder,
-)
-from leakscope.core.encoders.dual.network import pool
-from leakscope.core.encoders.dual.training import (
     RetrievalAccuracy,
+    TransformerDualEncoder,
     context_loss,
     rank_contexts,
     retrieval_accuracy,
     warm_up,
 )
+from leakscope.core.encoders.dual.network import pool
 from leakscope.core.encoders.dual.word_tokens import UNK, WordTokens, split_tokens
 from leakscope.core.errors import ArtifactError, InvalidInputError, StoppedError
 from leakscope.core.protocols import WhiteBoxEncoder

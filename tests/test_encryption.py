@@ -6,15 +6,13 @@ import json
 import os
 import pickle
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from command_line import ROOT
+from command_line import run_python
 from counting import CountingEncoder
 
 from leakscope.core.encoders.cache import CachedEncoder
@@ -23,7 +21,7 @@ from leakscope.core.encoders.shards import list_shards, text_key
 from leakscope.core.errors import ArtifactError, InvalidInputError, MissingDependencyError
 from leakscope.core.storage import encryption
 from leakscope.core.storage.artifacts import write_json
-from leakscope.core.storage.atomic_files import atomic_write, make_folder, private_umask
+from leakscope.core.storage.atomic_files import private_umask
 from leakscope.core.storage.cache_folder import CACHED, MARKER, cache_dir
 from leakscope.core.storage.encryption import (
     KEY,
@@ -90,20 +88,10 @@ def test_so_is_all_that_is_encrypted(umask: int, keyed: None, tmp_path: Path) ->
 def test_commands_leave_nothing_that_others_read(
     umask: int, core: Any, corpus: Path, tiny_bert: Path, tmp_path: Path, leakscope_home: Path
 ) -> None:
-    encoder = ["--encoder", f"mlm:{tiny_bert}", "--device", "cpu"]
-    core(
-        "train",
-        *encoder,
-        "--attack",
-        "retrieval",
-        "--corpus",
-        corpus,
-        "--out",
-        tmp_path / "attack",
-        "--json",
-    ).json()
-    core("fit", "--encoder", "tfidf", "--corpus", corpus, "--out", tmp_path / "tfidf")
-    core("privatize", *encoder, "--eta", "75", "--in", corpus, "--out", tmp_path / "p.txt")
+    encoder = f"--encoder mlm:{tiny_bert} --device cpu"
+    core(f"train {encoder} --attack retrieval --corpus {corpus} --out {tmp_path / 'attack'}")
+    core(f"fit --encoder tfidf --corpus {corpus} --out {tmp_path / 'tfidf'}")
+    core(f"privatize {encoder} --eta 75 --in {corpus} --out {tmp_path / 'p.txt'}")
     for made in (tmp_path / "attack", tmp_path / "tfidf", leakscope_home / "embeddings"):
         assert modes(made) == PRIVATE, made
     assert modes(tmp_path / "p.txt") == {(False, "0o600")}
@@ -120,18 +108,6 @@ def test_the_search_for_settings_keeps_its_database_private(leakscope_home: Path
         assert modes(cache_dir("studies", "t")) == PRIVATE
     finally:
         os.umask(before)
-
-
-def test_public_files_are_as_the_umask_asks(umask: int, tmp_path: Path) -> None:
-    if umask == 0o177:
-        pytest.skip("nobody enters folders of such a umask")
-    with private_umask():
-        make_folder(tmp_path / "public", is_public=True)
-        atomic_write(tmp_path / "public" / "table.md", b"x", is_public=True)
-    assert modes(tmp_path / "public") == {
-        (True, oct(0o777 & ~umask)),
-        (False, oct(0o666 & ~umask)),
-    }
 
 
 def test_an_older_cache_is_made_private_by_the_next_command(
@@ -223,14 +199,7 @@ def test_maps_are_not_kept_either(leakscope_home: Path, monkeypatch: pytest.Monk
 
 def test_processes_of_a_server_inherit_the_switch() -> None:
     program = "from leakscope.core.storage.encryption import is_cache_off; print(is_cache_off())"
-    out = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        check=True,
-        text=True,
-        env={**os.environ, NO_CACHE: "1"},
-        stdout=subprocess.PIPE,
-    )
+    out = run_python(program, env={**os.environ, NO_CACHE: "1"})
     assert out.stdout.strip() == "True"
 
 

@@ -15,9 +15,8 @@ from leakscope.core.results.tables import read_rows
 from tools import data
 from tools.figures.__main__ import documents, main, outcome
 from tools.figures.sources import score_of
-from tools.figures.spans import spots
 from tools.figures.tables import whole
-from tools.figures.templates import render, render_text, templates
+from tools.figures.templates import render, render_text, spots, templates
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*documents(), *whole()]

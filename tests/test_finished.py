@@ -16,7 +16,7 @@ import pytest
 
 from leakscope.core.storage.artifacts import read_json, write_json
 from leakscope.core.storage.cache_folder import MARKER
-from tools.faults.results import results_of
+from tools.faults.tries import results_of
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "deleted": lambda path: path.unlink(),

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import run_python
 
-import leakscope.core.cli
-from leakscope.core.cli import COMMANDS
+from leakscope.core.cli import COMMANDS, listing
 from leakscope.core.defences.registry import DEFENCES, all_defences
 from leakscope.core.defences.spec_parser import read_defence
 from leakscope.core.encoders import encrypted_shards, shards
@@ -20,7 +18,7 @@ from leakscope.core.errors import ArtifactError
 from leakscope.core.storage.encryption import Lock
 from leakscope.core.studies.registry import STUDIES
 from tools.fuzz import __main__ as fuzz
-from tools.fuzz.chains import RIGHT
+from tools.fuzz.commands import RIGHT
 from tools.fuzz.kit import Kit
 from tools.fuzz.play import Case, Verdict, no_long_work, play
 from tools.fuzz.readers import stored
@@ -129,7 +127,7 @@ def failing(error: BaseException) -> Any:
 def test_a_fault_of_a_command_is_found(
     planted: BaseException, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leakscope.core.cli.listing, "run", failing(planted))
+    monkeypatch.setattr(listing, "run", failing(planted))
     verdict = play(Case("list", ("list",), is_whole=True))
     assert verdict.end == end and verdict.problem
 
@@ -137,7 +135,7 @@ def test_a_fault_of_a_command_is_found(
 HANGS = """
 import time
 from contextlib import suppress
-import leakscope.core.cli
+from leakscope.core.cli import listing
 from tools.fuzz.play import Case, Hang, play
 
 def run(_):
@@ -145,7 +143,7 @@ def run(_):
         time.sleep(50)
     time.sleep(50)
 
-leakscope.core.cli.listing.run = run
+listing.run = run
 print(play(Case("list", ("list",)), patience=2.0).end)
 """
 
@@ -157,9 +155,7 @@ def test_a_command_that_hangs_is_ended_and_again_where_it_passes_over_that(
 ) -> None:
     """In a process of its own, which it may end."""
     code = HANGS.replace("SUPPRESSED", passed_over)
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = run_python(code)
     assert done.stdout == "hung\n", done.stderr
 
 

@@ -12,10 +12,9 @@ from leakscope.core.defences.trained.registry import TRAINED_DEFENCES
 from leakscope.core.encoders.registry import FITTED_ENCODERS
 from leakscope.core.storage.artifacts import save_artifact
 from tools.fuzz.kit import Kit
-from tools.fuzz.making import Artefact
+from tools.fuzz.making import RUNS, Artefact
 from tools.fuzz.opening import read_artefact
 from tools.fuzz.play import Case, play
-from tools.fuzz.resuming import RUNS
 from tools.fuzz.targets import targets
 
 READERS_OF_ARTEFACTS = {

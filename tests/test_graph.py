@@ -3,61 +3,41 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-FLOORS = (
-    ("core.errors", "core.assets", "core.glossary", "core.pages"),
-    (
-        "core.storage",
-        "core.vectors",
-        "core.results",
-        "core.formatting",
-        "core.ranges",
-        "core.units",
-        "core.lookup",
-        "core.spreadsheets",
-    ),
-    (
-        "core.protocols",
-        "core.specs",
-        "core.text",
-        "core.language",
-        "core.storage.cache_folder",
-        "core.storage.artifacts",
-        "core.storage.atomic_files",
-        "core.storage.tensor_file",
-        "core.storage.file_lock",
-        "core.intervals",
-        "core.metrics",
-        "core.rank_correlation",
-    ),
-    (
-        "core.registry",
-        "core.training",
-        "core.compiled",
-        "core.storage.encryption",
-    ),
-    ("core.results.provenance", "core.results.rows", "core.results.tables"),
-    ("core.corpora",),
-    ("core.tasks",),
-    ("core.encoders", "core.storage.cache_contents"),
-    ("core.attacks",),
-    ("core.names", "core.defences", "core.audit"),
-    ("core.projection",),
-    ("core.studies",),
-    ("core.browser",),
-    ("core.figures",),
-    ("core.findings",),
-    ("core.story",),
-    ("core.jobs",),
-    ("core.cli", "core.compile_ahead"),
-    ("leakscope",),
-    ("dashboard",),
-    ("pages",),
-    ("leakscope.__main__",),
+FLOORS = tuple(
+    tuple(floor.split())
+    for floor in """\
+core.errors core.assets core.glossary core.pages
+core.storage core.vectors core.results core.formatting core.ranges core.units core.lookup \
+    core.spreadsheets
+core.protocols core.specs core.text core.language core.storage.cache_folder \
+    core.storage.artifacts core.storage.atomic_files core.storage.file_lock core.intervals \
+    core.metrics core.rank_correlation
+core.registry core.training core.compiled core.storage.encryption
+core.results.provenance core.results.rows core.results.tables
+core.corpora
+core.tasks
+core.encoders core.storage.cache_contents
+core.attacks
+core.names core.defences core.audit
+core.projection
+core.studies
+core.browser
+core.figures
+core.findings
+core.story
+core.jobs
+core.cli core.compile_ahead
+leakscope
+dashboard
+pages
+leakscope.__main__
+""".splitlines()
 )
 """From the ground up: what stands on a floor imports from its own and from those below."""
 
@@ -86,9 +66,10 @@ def floor_of(module: str) -> int:
     raise AssertionError(f"{module} stands on no floor: give it one in FLOORS")
 
 
-def imports(source: str, modules: Iterable[str]) -> set[str]:
+@cache
+def imports(source: str, known: frozenset[str]) -> set[str]:
     """Return the modules of the project that a file imports, without `leakscope.` before them."""
-    known, found = set(modules), set()
+    found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
             module = node.module.removeprefix("leakscope.")
@@ -101,7 +82,8 @@ def imports(source: str, modules: Iterable[str]) -> set[str]:
 
 
 def graph(sources: Mapping[str, str]) -> dict[str, set[str]]:
-    return {name: imports(source, sources) - {name} for name, source in sources.items()}
+    known = frozenset(sources)
+    return {name: imports(source, known) - {name} for name, source in sources.items()}
 
 
 def running_up(arrows: Mapping[str, set[str]]) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_line import run_python
 
 from leakscope.core.encoders import hub, load_encoder
 from leakscope.core.errors import InvalidInputError, ModelUnavailableError
@@ -213,14 +214,7 @@ def test_refusing_an_encoder_imports_no_heavy_library(source: str) -> None:
         "    print(type(error).__name__)\n"
         "print([m for m in ('torch', 'transformers', 'sentence_transformers') if m in sys.modules])"
     )
-    finished = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=os.environ | {"HF_HUB_OFFLINE": "1"},
-    )
+    finished = run_python(code, timeout=120, env=os.environ | {"HF_HUB_OFFLINE": "1"})
     assert finished.stdout.split("\n")[:2] == ["ModelUnavailableError", "[]"], finished.stderr
 
 

@@ -3,12 +3,11 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_line import run_python
 from source_files import ROOT, offenders, parse_file, python_files, relative_name
 
 LAYERS = {"core": 0, "dashboard": 1, "pages": 2}
@@ -196,9 +195,7 @@ def test_the_first_page_waits_for_no_library_that_it_does_not_use() -> None:
         "print(*sys.modules)",
     ]
     code = "\n".join(lines)
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    found = run_python(code, check=True)
     assert "leakscope.dashboard.inversion.views" in found.stdout.split()
     assert HEAVY.isdisjoint(found.stdout.split())
 
@@ -216,7 +213,5 @@ is_whole = lambda _: print(hasattr(sys.modules.get("pandas"), "Series"))
 with patch.object(StreamlitPage, "run", is_whole):
     AppTest.from_file("dashboard/app.py", default_timeout=60).run()
 """
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    found = run_python(code, check=True)
     assert found.stdout.split() == ["True"]

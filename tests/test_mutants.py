@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from tools import mutate
-from tools.mutant import Mutant
-from tools.mutants import MUTANTS
-from tools.mutate import planted
+from tools.mutate import MUTANTS, Mutant, planted
 
 ROOT = Path(__file__).parents[1]
 

@@ -64,36 +64,31 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(TransformerEncoder, name, encode)
 
 
-COMMANDS = {
-    "train": ["--attack", "prior", "--corpus", "TEXTS"],
-    "defend": ["--defence", "leace", "--label-column", "label", "--texts", "TEXTS"],
-    "train-private": [
-        "--epsilon",
-        "3",
-        "--delta",
-        "1e-4",
-        "--label-column",
-        "label",
-        "--texts",
-        "TEXTS",
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train --encoder mlm:{bert} --attack prior --corpus {texts}",
+        "defend --encoder mlm:{bert} --defence leace --label-column label --texts {texts}",
+        "train-private --encoder mlm:{bert} --epsilon 3 --delta 1e-4 --label-column label "
+        "--texts {texts}",
+        "fit --encoder tfidf --corpus {texts}",
     ],
-}
-
-
-@pytest.mark.parametrize("command", [*COMMANDS, "fit"])
+)
 def test_a_result_that_could_not_be_kept_is_told_before_the_work(
     core: Any, command: str, labelled: Path, no_place: Path, tiny_bert: Path, no_work: None
 ) -> None:
-    if command == "fit":
-        given = ["--encoder", "tfidf", "--corpus", "TEXTS"]
-    else:
-        given = [*COMMANDS[command], "--encoder", f"mlm:{tiny_bert}"]
-    given = [str(labelled) if word == "TEXTS" else word for word in given]
-    told = core(command, *given, "--out", no_place).refusal()
+    told = core(command.format(bert=tiny_bert, texts=labelled), "--out", no_place).refusal()
     assert "Could not write" in told and "choose another folder" in told
 
 
-@pytest.mark.parametrize("command", ["study", "tune"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "study encoders --target {texts} --other {texts} --encoders mlm:{bert} --attacks prior "
+        "--domains in --n-auxiliary 60 --n-targets 20",
+        "tune --attack probe --target {texts} --encoder mlm:{bert} --trials 2 --n-auxiliary 60",
+    ],
+)
 def test_cells_that_could_not_be_kept_are_told_before_they_are_measured(
     core: Any,
     command: str,
@@ -104,44 +99,12 @@ def test_cells_that_could_not_be_kept_are_told_before_they_are_measured(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given = {
-        "study": [
-            "study",
-            "encoders",
-            "--target",
-            labelled,
-            "--other",
-            labelled,
-            "--encoders",
-            f"mlm:{tiny_bert}",
-            "--attacks",
-            "prior",
-            "--domains",
-            "in",
-            "--n-auxiliary",
-            "60",
-            "--n-targets",
-            "20",
-        ],
-        "tune": [
-            "tune",
-            "--attack",
-            "probe",
-            "--target",
-            labelled,
-            "--encoder",
-            f"mlm:{tiny_bert}",
-            "--trials",
-            "2",
-            "--n-auxiliary",
-            "60",
-        ],
-    }[command]
-    told = core(*given, "--out", tmp_path / "found.json").refusal()
+    given = command.format(bert=tiny_bert, texts=labelled)
+    told = core(given, "--out", tmp_path / "found.json").refusal()
     assert "No home folder is known: set LEAKSCOPE_HOME to a folder that can be written" in told
     monkeypatch.undo()  # ends `no_work`, too: the remedy is followed
     monkeypatch.setenv("LEAKSCOPE_HOME", str(tmp_path / "home"))
-    assert core(*given, "--out", tmp_path / "found.json").status == 0
+    assert core(given, "--out", tmp_path / "found.json").status == 0
     assert (tmp_path / "home" / "studies").is_dir()
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run_python
 
 from leakscope.core.encoders import load_encoder
+from leakscope.core.encoders.backends import is_installed, processor
 from leakscope.core.encoders.minilm import minilm_folder
-from leakscope.core.encoders.openvino_model import is_installed, processor
 from leakscope.core.encoders.transformer import TransformerEncoder
 from leakscope.core.errors import InvalidInputError, StoppedError
 from leakscope.core.protocols import Vectors
@@ -88,7 +89,7 @@ def test_bfloat16_stays_close_to_torch_float32(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layer", [0, 1, 6])
+@pytest.mark.parametrize("layer", [0, 1])  # the last is what `encode` gives
 def test_every_layer_agrees(
     minilm: TransformerEncoder, fast: TransformerEncoder, varied: list[str], layer: int
 ) -> None:
@@ -147,9 +148,10 @@ def test_threads_may_encode_with_one_encoder_at_once(
 ) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    alone = fast.encode(varied)
+    texts = varied[::2]
+    alone = fast.encode(texts)
     with ThreadPoolExecutor(4) as pool:
-        for vectors in pool.map(fast.encode, [varied] * 4):
+        for vectors in pool.map(fast.encode, [texts] * 4):
             np.testing.assert_allclose(vectors, alone, atol=2e-6)
 
 
@@ -168,19 +170,12 @@ def test_openvino_tells_nobody_that_it_is_used(tmp_path: Path) -> None:
         "import socket, sys\n"
         "def refuse(*_, **__): raise SystemExit('it connects')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "from leakscope.core.encoders import openvino_model\n"
-        "print(openvino_model.processor()[1])\n"
+        "from leakscope.core.encoders import backends\n"
+        "print(backends.processor()[1])\n"
         "from openvino.tools.ovc import telemetry_utils\n"
         "print(telemetry_utils.tm.__name__, sys.modules['openvino_telemetry'])"
     )
-    finished = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={"HOME": str(tmp_path), "PATH": ""},
-    )
+    finished = run_python(code, timeout=120, env={"HOME": str(tmp_path), "PATH": ""})
     assert finished.stdout.splitlines()[-1] == "openvino.tools.ovc.telemetry_stub None"
     assert list(tmp_path.rglob("*openvino*")) == [], finished.stderr
 
@@ -199,7 +194,7 @@ def test_a_process_that_encoded_ends_well() -> None:
 
 
 def test_openvino_gets_no_callback() -> None:
-    text = (ROOT / "core" / "encoders" / "openvino_model.py").read_text()
+    text = (ROOT / "core" / "encoders" / "backends.py").read_text()
     assert "AsyncInferQueue" not in text and "set_callback" not in text
 
 
@@ -222,17 +217,10 @@ def test_its_threads_are_bound_to_no_core_of_their_own() -> None:
         "        looks.append(all(map(is_free, os.listdir('/proc/self/task'))))\n"
         "watcher = threading.Thread(target=watch)\n"
         "watcher.start()\n"
-        "encoder.encode([f'text {i} about the river' for i in range(1500)])\n"
+        "encoder.encode([f'text {i} about the river' for i in range(600)])\n"
         "is_done.set(), watcher.join()\n"
         "print(len(looks) > 3 and sum(looks) / len(looks))"
     )
-    finished = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    finished = run_python(code, timeout=120, env={**os.environ, "OMP_NUM_THREADS": "1"})
     share = finished.stdout.splitlines()[-1]
     assert share != "False" and float(share) > 0.9, finished.stderr  # bound: a tenth of that

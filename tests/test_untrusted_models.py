@@ -56,18 +56,8 @@ def with_code(tiny_bert: Path, tmp_path: Path) -> Path:
 def test_yes_on_standard_input_runs_no_code_of_a_model(
     with_code: Path, tmp_path: Path, family: str
 ) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "leakscope",
-        "invert",
-        "--encoder",
-        f"{family}:{with_code}",
-        "--attack",
-        "prior",
-        "--text",
-        "the river",
-    ]
+    command = [sys.executable, "-m", "leakscope", "invert", "--encoder", f"{family}:{with_code}"]
+    command += ["--attack", "prior", "--text", "the river"]
     done = subprocess.run(
         command, cwd=ROOT, input="y\ny\ny\n", capture_output=True, text=True, timeout=300
     )

@@ -195,7 +195,8 @@ def test_the_wheel_holds_what_the_checkout_holds(wheel: Path) -> None:
 
 @pytest.mark.slow
 def test_one_command_has_all_commands(installed: Installed) -> None:
-    assert installed.run("leakscope", "--version").strip() == f"Leakscope {__version__}"
+    for command in (["leakscope"], ["python", "-m", "leakscope"]):
+        assert installed.run(*command, "--version").strip() == f"Leakscope {__version__}"
     told = installed.run("leakscope", "--help")
     assert "usage: leakscope" in told
     assert all(f"\n    {name}" in told for name in ["serve", *COMMANDS])
@@ -207,8 +208,6 @@ def test_the_installed_command_reads_words_with_the_weights_that_ship(installed:
     said = installed.run("leakscope", "invert", "--text", TEXT, "--json")
     words = {found["word"] for found in json.loads(said)[0]["words"]}
     assert {"minister", "police"} <= words
-    same = installed.run("python", "-m", "leakscope", "invert", "--text", TEXT, "--json")
-    assert {found["word"] for found in json.loads(same)[0]["words"]} == words
 
 
 @pytest.mark.slow
@@ -220,6 +219,7 @@ def test_every_installed_page_opens_with_a_finding(installed: Installed) -> None
         assert page["title"] and not page["faults"], (name, page)
 
 
+@pytest.mark.slow
 def test_every_page_is_served(served: Served) -> None:
     assert served.get("/_stcore/health") == (200, "ok")
     for name in ["", *PAGES]:

@@ -2,7 +2,7 @@
 
     python -m tools.mutate [NAME ...] [--jobs N] [--out FILE.json]
 
-Each mutant of `tools.mutants` is planted in a copy of the project, where the tests that have to
+Each mutant of `mutants.toml` is planted in a copy of the project, where the tests that have to
 notice it run. The table is written beside FILE.json as Markdown. What was tried is kept beside it
 as it comes, and the same command goes on there; where the code has changed since, it begins anew.
 Mutants that are named are tried whatever came of them before, and take their places in the table.
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,8 +29,6 @@ from queue import SimpleQueue
 from threading import Lock
 
 from tools.checkpoint import TryLog
-from tools.mutant import Mutant
-from tools.mutants import MUTANTS
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "results" / "mutants.json"
@@ -54,6 +53,41 @@ _PASSED, _FAILED = 0, 1
 
 _CRASHED = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGFPE)
 """Of an interpreter that a fault brought down: memory that a library reads beyond its end, say."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A planted fault: the change to a file, and the tests that must detect it.
+
+    Attributes
+    ----------
+    name : str
+        What goes wrong.
+    old, new : str
+        What stands in the file, once, and what is put there.
+    tests : tuple of str
+        As pytest takes them.
+    excuse : str
+        Why no test can notice it, where none can.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    excuse: str = ""
+
+
+def _read_mutants() -> Iterator[Mutant]:
+    """Yield the mutants of `mutants.toml`."""
+    text = Path(__file__).with_name("mutants.toml").read_text(encoding="utf-8")
+    for each in tomllib.loads(text)["mutant"]:
+        yield Mutant(**{**each, "tests": tuple(each["tests"])})
+
+
+MUTANTS = tuple(_read_mutants())
+"""In the order of what they would spoil."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +242,7 @@ def _run_all(
 
         @contextmanager
         def a_place() -> Iterator[Path]:
+            """Borrow a copy of the project."""
             place = places.get()
             try:
                 yield place
@@ -215,10 +250,12 @@ def _run_all(
                 places.put(place)
 
         def tested(tests: Sequence[str]) -> tuple[int, str]:
+            """Run tests in a copy without a mutant."""
             with a_place() as place:
                 return _run_tests(tests, place)
 
         def work(mutant: Mutant) -> Verdict:
+            """Plant a mutant in a copy, run its tests and print the verdict."""
             with a_place() as place:
                 verdict = run(mutant, place)
             print(

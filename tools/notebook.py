@@ -10,108 +10,98 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "docs" / "quickstart.ipynb"
 
-CELLS: tuple[tuple[str, str], ...] = (
-    (
-        "markdown",
-        """# Leakscope in ten lines
+_TEXT = """\
+# %% markdown
+# Leakscope in ten lines
 
 What can an attacker recover from the embeddings of your texts, and what does a defence
 change? Four functions answer: `audit`, `invert`, `evaluate` and `protect`. This notebook
 runs them on 100 sentences that ship with Leakscope. It needs no network.
 
-`python -m tools.notebook` writes and executes it.""",
-    ),
-    (
-        "code",
-        """from leakscope import audit, evaluate, invert, protect
+`python -m tools.notebook` writes and executes it.
+
+# %% code
+from leakscope import audit, evaluate, invert, protect
 from leakscope.core.corpora import bundled_sentences
 from leakscope.core.encoders import load_encoder
 
 texts = list(bundled_sentences())[5::140][:100]
 vectors = load_encoder("minilm").encode(texts)
-vectors.shape""",
-    ),
-    (
-        "markdown",
-        """## Audit vectors
+vectors.shape
+
+# %% markdown
+## Audit vectors
 
 Give `audit` the vectors, or where they are: a file such as `vectors.npy`, or a store such
 as `chroma:./db#letters`. With the texts, leakage is measured. Without them, it is estimated
 where that is possible.
 
-`attack="probe_mlc"` is a fast attack. Leave it out for the strongest one that ships.""",
-    ),
-    (
-        "code",
-        """report = audit(vectors, texts, attack="probe_mlc")
+`attack="probe_mlc"` is a fast attack. Leave it out for the strongest one that ships.
+
+# %% code
+report = audit(vectors, texts, attack="probe_mlc")
 print(report.sentence)
-print(report.identification.reason)""",
-    ),
-    (
-        "markdown",
-        "What an audit could not test is listed with it. It is not evidence of safety.",
-    ),
-    (
-        "code",
-        """for reason in report.not_tested:
-    print(reason)""",
-    ),
-    (
-        "markdown",
-        """Names and numbers count most in personal texts. Each share has its interval, and says how
-many words could be named at all.""",
-    ),
-    (
-        "code",
-        """for kind in ("names", "numbers"):
+print(report.identification.reason)
+
+# %% markdown
+What an audit could not test is listed with it. It is not evidence of safety.
+
+# %% code
+for reason in report.not_tested:
+    print(reason)
+
+# %% markdown
+Names and numbers count most in personal texts. Each share has its interval, and says how
+many words could be named at all.
+
+# %% code
+for kind in ("names", "numbers"):
     part = report.recovered(kind)
-    print(f"{kind}: {part.share.format(0)} % of {part.n_listed}; {part.n_all} in all")""",
-    ),
-    (
-        "markdown",
-        """## Invert a text
+    print(f"{kind}: {part.share.format(0)} % of {part.n_listed}; {part.n_all} in all")
+
+# %% markdown
+## Invert a text
 
 `invert` encodes a text, hands only its vector to the attack, and returns the words that the
-attack recovers, most confident first.""",
-    ),
-    (
-        "code",
-        """text = "The finance minister resigned after a vote in Berlin."
+attack recovers, most confident first.
+
+# %% code
+text = "The finance minister resigned after a vote in Berlin."
 (found,) = invert(text, attack="probe_mlc")
-print(found)""",
-    ),
-    (
-        "markdown",
-        """## Evaluate a defence
+print(found)
+
+# %% markdown
+## Evaluate a defence
 
 `evaluate` scores an attack on texts, beside an attacker who never sees a vector. Where
-there is a defence, the attacker knows it.""",
-    ),
-    (
-        "code",
-        """for defence in ("none", "int8", "gaussian:sigma=0.05"):
+there is a defence, the attacker knows it.
+
+# %% code
+for defence in ("none", "int8", "gaussian:sigma=0.05"):
     result = evaluate(texts, attack="probe_mlc", defence=defence)
-    print(f"{defence}: {result.sentence}")""",
-    ),
-    (
-        "markdown",
-        """## Protect texts
+    print(f"{defence}: {result.sentence}")
+
+# %% markdown
+## Protect texts
 
 `protect` returns vectors behind a defence. The seed is here to repeat the output. Leave it
-out for vectors that you release: noise with a known seed protects nothing.""",
-    ),
-    (
-        "code",
-        """protected = protect(texts, "gaussian:sigma=0.05", seed=0)
+out for vectors that you release: noise with a known seed protects nothing.
+
+# %% code
+protected = protect(texts, "gaussian:sigma=0.05", seed=0)
 changed = audit(protected, texts, attack="probe_mlc")
 print(changed.sentence)
-print(changed.identification.reason)""",
-    ),
-    (
-        "markdown",
-        """This attack did not know that noise was added. The attack in `evaluate` did. Judge a
-defence by an attacker who knows it.""",
-    ),
+print(changed.identification.reason)
+
+# %% markdown
+This attack did not know that noise was added. The attack in `evaluate` did. Judge a
+defence by an attacker who knows it.
+"""
+"""The cells, each below its kind."""
+
+CELLS = tuple(
+    (kind, source.strip())
+    for kind, _, source in (cell.partition("\n") for cell in _TEXT.split("# %% ")[1:])
 )
 """Kind and source of each cell."""
 

@@ -144,13 +144,11 @@ def markdown(told: dict[str, Any] | None = None) -> str:
             "# Coverage of the interval of a true-positive rate",
             "",
             "The threshold of a false-positive rate comes from the same non-members that are "
-            "scored. "
-            "`tpr_at_fpr` allows for that, and for texts of one user (`melded_interval`); the "
-            "interval "
-            "of Clopper & Pearson above that threshold does not. Normal scores, "
-            f"{rows[0]['n_runs']:,} draws of each setting; nominal coverage 95 %. "
-            f"Least coverage: {100 * least:.1f} % and {100 * worst:.1f} %. "
-            "Repeat it: `python -m tools.rate_coverage`.",
+            "scored. `tpr_at_fpr` allows for that, and for texts of one user (`melded_interval`); "
+            "the interval of Clopper & Pearson above that threshold does not. Normal scores, "
+            f"{rows[0]['n_runs']:,} draws of each setting; nominal coverage 95 %. Least coverage: "
+            f"{100 * least:.1f} % and {100 * worst:.1f} %. Repeat it: `python -m "
+            "tools.rate_coverage`.",
             "",
             *markdown_table(columns, lines),
             "",

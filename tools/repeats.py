@@ -63,14 +63,10 @@ def markdown(told: dict[str, Any] | None = None) -> str:
             "# Test texts that nearly repeat training texts",
             "",
             f"Of the labelled tasks of the trade-off, seed {told['seed']}: test texts that share "
-            "at "
-            f"least {told['near']} of their runs of three words with a training text, or stand "
-            "nearly "
-            "whole in one; accuracy in per cent of a linear classifier on "
+            f"at least {told['near']} of their runs of three words with a training text, or stand "
+            "nearly whole in one; accuracy in per cent of a linear classifier on "
             f"{told['encoder']} without a defence, on all texts held out and on the others alone. "
-            "No "
-            "study tests on them. "
-            "Repeat it: `python -m tools.repeats --files DATA`.",
+            "No study tests on them. Repeat it: `python -m tools.repeats --files DATA`.",
             "",
             *markdown_table(columns, lines),
             "",

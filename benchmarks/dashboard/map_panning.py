@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import Measurement
-from benchmarks.dashboard.page_ready import ROOT, find_chromium
+from benchmarks.dashboard.page_ready import ROOT, find_chromium, running_chromium
 from leakscope.core.figures.point_map import point_map_data
 from leakscope.core.projection.grouping import group_column
 
@@ -70,18 +70,14 @@ new kit.Deck({ parent: document.getElementById("at"), width: 900, height: 560, c
 
 def measure() -> list[Measurement]:
     """Move the same points on three pages in turns, in Chromium without a graphics card."""
-    from playwright.sync_api import sync_playwright
-
     found = find_chromium()
     if found is None:
         return []
     rates: dict[str, list[float]] = {}
-    with sync_playwright() as playwright, _server(_files()) as address:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+    with running_chromium(found) as browser, _server(_files()) as address:
         for _ in range(N_ROUNDS):
             for name in ("canvas", "Plotly", "deck.gl"):
                 rates.setdefault(name, []).append(_frames_a_second(browser, f"{address}/{name}"))
-        browser.close()
     medians = {name: statistics.median(values) for name, values in rates.items()}
     what = f"{N_POINTS:,} points, {WIDTH} × {HEIGHT} pixels"
     return [

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks import Measurement
 from benchmarks.dashboard.jobs import server
-from benchmarks.dashboard.page_ready import find_chromium
+from benchmarks.dashboard.page_ready import find_chromium, running_chromium
 from leakscope.core.pages import PAGES
 
 WIDE, NARROW = (1280, 800), (390, 844)
@@ -65,18 +65,14 @@ class PageSize:
 
 def measure() -> list[Measurement]:
     """Measure all pages in a wide and a narrow window."""
-    from playwright.sync_api import sync_playwright
-
     found = find_chromium()
     if found is None:
         return []
     rows = []
-    with sync_playwright() as playwright, server() as address:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+    with running_chromium(found) as browser, server() as address:
         for window in (WIDE, NARROW):
             for name in PAGES:
                 rows += _rows(name, window, measure_page(browser, address, name, window))
-        browser.close()
     return rows
 
 
@@ -138,8 +134,7 @@ def _rows(name: str, window: tuple[int, int], size: PageSize) -> list[Measuremen
             name=f"{name} at {window[0]} px: {what}",
             value=value,
             unit=unit,
-            goal=goal,
-            is_upper_bound=True,
+            at_most=goal,
             n=_N_VISITS if unit == "s" else 1,
         )
         for what, value, unit, goal in found

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +16,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks import Measurement
-from benchmarks.dashboard.page_ready import free_port, wait_for
+from benchmarks.dashboard.page_ready import running_server
 
 ROOT = Path(__file__).parents[2]
 N_FEW, N_SESSIONS = 12, 30
@@ -32,14 +30,8 @@ def measure(n_few: int = N_FEW, n_sessions: int = N_SESSIONS) -> list[Measuremen
 
     A few come first, then many; then as many others, which tells whether memory goes on growing.
     """
-    port = free_port()
-    command = [sys.executable, "-m", "leakscope", "serve", "--port", str(port)]
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    server = subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
-    )
-    try:
-        wait_for(f"http://127.0.0.1:{port}", server)
+    with running_server("leakscope serve --port {port}") as (address, server):
+        port = int(address.rpartition(":")[2])
         ask(port, 0)  # the encoder and the attack are opened
         alone = statistics.median(ask(port, i)[0] for i in range(N_ALONE))
         first, waves = 0, []
@@ -47,9 +39,6 @@ def measure(n_few: int = N_FEW, n_sessions: int = N_SESSIONS) -> list[Measuremen
             answers = wave(port, range(first, first + n))
             waves.append(Wave(answers, used_gigabytes(server.pid)))
             first += n
-    finally:
-        server.terminate()
-        server.wait(30)
     return rows(alone, waves)
 
 
@@ -82,16 +71,14 @@ def rows(alone: float, waves: Sequence[Wave]) -> list[Measurement]:
             name="visitors with an answer that is not theirs",
             value=mixed,
             unit="visitors",
-            goal=0,
-            is_upper_bound=True,
+            at_most=0,
             n=len(answers),
         ),
         Measurement(
             name="what as many visitors more add",
             value=more.gigabytes - many.gigabytes,
             unit="GB",
-            goal=0.25,
-            is_upper_bound=True,
+            at_most=0.25,
             n=len(more.answers),
         ),
     ]
@@ -107,8 +94,7 @@ def _wave_rows(wave: Wave, alone: float, *, gigabytes: float) -> list[Measuremen
             name=f"median answer of {n} visitors at once, of one visitor's by core",
             value=together * cores / (n * alone),
             unit="×",
-            goal=3,
-            is_upper_bound=True,
+            at_most=3,
             n=n,
             note=f"{together:.2f} s at once on {cores} cores, {alone:.2f} s alone; longest "
             f"{longest:.2f} s",
@@ -117,8 +103,7 @@ def _wave_rows(wave: Wave, alone: float, *, gigabytes: float) -> list[Measuremen
             name=f"memory of the server with {n}",
             value=wave.gigabytes,
             unit="GB",
-            goal=gigabytes,
-            is_upper_bound=True,
+            at_most=gigabytes,
             n=n,
             note="with the processes that it started",
         ),

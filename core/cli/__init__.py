@@ -15,97 +15,99 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from types import ModuleType
 
 from leakscope.core import __version__
-from leakscope.core.cli import (
-    attributes,
-    audit,
-    audit_mechanism,
-    cache,
-    defend,
-    deniability,
-    evaluate,
-    fit,
-    invert,
-    listing,
-    membership,
-    memorise,
-    presence,
-    privatize,
-    report,
-    study,
-    train,
-    train_private,
-    tune,
-)
+from leakscope.core.assets import ROOT
+from leakscope.core.cli import cache
 from leakscope.core.cli.shared.arguments import Parser
 from leakscope.core.cli.shared.output import show_error, show_note
 from leakscope.core.cli.shared.spec_file import with_spec
 from leakscope.core.errors import CoreError, StoppedError
-from leakscope.core.storage.artifacts import secure_cache
 from leakscope.core.storage.atomic_files import private_umask
 from leakscope.core.storage.cache_folder import NO_HOME, user_home
-from leakscope.core.storage.encryption import NO_CACHE
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
-COMMANDS: Mapping[str, ModuleType] = {
-    "invert": invert,
-    "evaluate": evaluate,
-    "audit": audit,
-    "presence": presence,
-    "attributes": attributes,
-    "train": train,
-    "fit": fit,
-    "defend": defend,
-    "train-private": train_private,
-    "deniability": deniability,
-    "privatize": privatize,
-    "audit-mechanism": audit_mechanism,
-    "membership": membership,
-    "memorise": memorise,
-    "study": study,
-    "report": report,
-    "tune": tune,
-    "cache": cache,
-    "list": listing,
+_ENCODES = {
+    "invert": True,
+    "evaluate": True,
+    "audit": True,
+    "presence": True,
+    "attributes": True,
+    "train": True,
+    "fit": True,
+    "defend": True,
+    "train-private": True,
+    "deniability": True,
+    "privatize": True,
+    "audit-mechanism": False,
+    "membership": False,
+    "memorise": False,
+    "study": False,
+    "report": False,
+    "tune": True,
+    "cache": False,
+    "list": False,
 }
-"""Each a module with `add_arguments`, `run`, `EXAMPLE` and `WHEN_STOPPED`.
-
-The first line of its docstring is its help.
-"""
-
-ENCODING = (
-    "invert",
-    "evaluate",
-    "audit",
-    "presence",
-    "attributes",
-    "train",
-    "fit",
-    "defend",
-    "train-private",
-    "deniability",
-    "privatize",
-    "tune",
-    "serve",
-)
-"""Commands with `--no-cache`; studies add it with their other arguments."""
+"""Whether each command has `--no-cache`; studies add it with their other arguments."""
 
 
-def build_parser(commands: Mapping[str, ModuleType] = COMMANDS) -> Parser:
-    """Build the argument parser with a subparser for each command."""
+class _Commands(Mapping[str, ModuleType]):
+    """The modules of the commands by name, each imported when it is looked up.
+
+    Each has `add_arguments`, `run`, `EXAMPLE` and `WHEN_STOPPED`. The first line of its docstring
+    is its help.
+    """
+
+    def __getitem__(self, name: str) -> ModuleType:
+        if name not in _ENCODES:
+            raise KeyError(name)
+        return import_module(f"{__name__}.{_file_stem(name)}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_ENCODES)
+
+    def __len__(self) -> int:
+        return len(_ENCODES)
+
+
+COMMANDS = _Commands()
+
+
+def _file_stem(name: str) -> str:
+    """Return the name of a command's file without its suffix."""
+    return "listing" if name == "list" else name.replace("-", "_")
+
+
+def _summary(name: str) -> str:
+    """Return the first line of a command's docstring without importing the command."""
+    with (ROOT / "core" / "cli" / f"{_file_stem(name)}.py").open(encoding="utf-8") as file:
+        return file.readline().strip().strip('"')
+
+
+def build_parser(commands: Mapping[str, ModuleType | None] = COMMANDS) -> Parser:
+    """Build the argument parser with a subparser for each command.
+
+    Parameters
+    ----------
+    commands : mapping of str to module or None
+        None for a command of which nothing but its summary is shown.
+    """
     parser = Parser(prog="leakscope", description="Measure what text embeddings leak.")
     parser.add_argument("--version", action="version", version=f"Leakscope {__version__}")
     choice = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in commands.items():
+        if module is None:
+            choice.add_parser(name, help=_summary(name))
+            continue
         summary = (module.__doc__ or "").splitlines()[0]
         command = choice.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         module.add_arguments(command)
         example = f"example:\n  {module.EXAMPLE}"
         command.epilog = f"{command.epilog}\n\n{example}" if command.epilog else example
-        if name in ENCODING:
+        if _ENCODES.get(name, True):
             cache.add_no_cache(command)
         command.set_defaults(run=module.run, when_stopped=module.WHEN_STOPPED)
     return parser
@@ -127,7 +129,9 @@ def main(
     """
     _prepare_libraries()
     given = list(sys.argv[1:] if argv is None else argv)
-    commands = {**(more or {}), **COMMANDS}
+    chosen = next((word for word in given if not word.startswith("-")), "")
+    own = {name: COMMANDS[name] if name == chosen else None for name in COMMANDS}
+    commands = {**(more or {}), **own}
     try:
         arguments = build_parser(commands).parse_args(with_spec(given))
     except CoreError as error:
@@ -157,6 +161,9 @@ def main(
 @contextmanager
 def _embedding_cache_mode(arguments: argparse.Namespace) -> Iterator[None]:
     """Turn the embedding cache off if `--no-cache` was given, child processes included."""
+    from leakscope.core.storage.artifacts import secure_cache
+    from leakscope.core.storage.encryption import NO_CACHE
+
     secure_cache()
     before = os.environ.get(NO_CACHE)
     if vars(arguments).get("no_cache"):

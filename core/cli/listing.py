@@ -123,14 +123,9 @@ def _noise_training_list() -> list[dict[str, Any]]:
 
 def _membership_list() -> list[dict[str, Any]]:
     """Return the membership attacks on classifiers, with what each needs."""
+    fields = ("summary", "reference", "level", "needs")
     return [
-        {
-            "name": name,
-            "summary": entry.summary,
-            "reference": entry.reference,
-            "level": entry.level,
-            "needs": entry.needs,
-        }
+        {"name": name} | {field: getattr(entry, field) for field in fields}
         for name, entry in CLASSIFIER_ATTACKS.items()
     ]
 

@@ -175,6 +175,51 @@ class CorpusEncoder:
         return self
 
 
+class TrainedEncoder:
+    """Base of encoders whose network is trained here: settings, and a restored state.
+
+    A subclass declares its settings and implements `_restore`.
+    """
+
+    article: ClassVar[str] = "a"
+    sealed: ClassVar[str] = "weights, vocabulary or settings"
+    """The article of its name, and what its fingerprint covers, for messages."""
+
+    name: str
+    fingerprint: str
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that the trained weights depend on: all but the device."""
+        return {name: getattr(self, name) for name in settings_of(type(self)) if name != "device"}
+
+    def load_state(self, arrays: Arrays, meta: dict[str, Any]) -> Self:
+        """Restore settings, vocabulary and weights from what `state` returned.
+
+        Raises
+        ------
+        ArtifactError
+            The state is of another encoder, damaged, or was altered.
+        """
+        try:
+            self._restore(arrays, meta)
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            raise ArtifactError(
+                f"This is not the state of {self.article} {self.name} encoder, or it is damaged "
+                f"({type(error).__name__}: {str(error)[:200]}). Restore the file or train again."
+            ) from error
+        if self.fingerprint != meta["fingerprint"]:
+            raise ArtifactError(
+                f"The {self.sealed} of this {self.name} encoder were altered: their fingerprint "
+                "does not match. Restore the file or train again."
+            )
+        return self
+
+    def _restore(self, arrays: Arrays, meta: dict[str, Any]) -> None:
+        """Set the stored settings and weights, and compute the fingerprint; each defines it."""
+        raise NotImplementedError
+
+
 def check_ready(encoder: Any) -> None:
     """Raise NotFittedError if an encoder was neither fitted nor loaded."""
     if getattr(encoder, "fingerprint", None) is None:

@@ -83,18 +83,15 @@ def fetched_revision(model: str, *, has_modules: bool = False) -> str:
     if has_modules:
         modules = _find(model, _MODULES)
         needed += [_MODULES, *(_module_files(modules) if modules else [])]
-    return config.parent.name if all(_is_known(model, file) for file in needed) else ""
+    # A file that is recorded as absent on the hub counts as known.
+    is_whole = all(_cache_entry(model, file) is not None for file in needed)
+    return config.parent.name if is_whole else ""
 
 
 def _find(model: str, file: str) -> Path | None:
     """Return the path of a model's file in the hub's local cache; None if it is not there."""
     found = _cache_entry(model, file)
     return Path(found) if isinstance(found, str) else None
-
-
-def _is_known(model: str, file: str) -> bool:
-    """Return whether a file is in the local cache, or is recorded there as absent on the hub."""
-    return _cache_entry(model, file) is not None
 
 
 def _cache_entry(model: str, file: str) -> object:

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.encoders.backends import Backend
-from leakscope.core.encoders.pooling import batches_by_length
+from leakscope.core.encoders.backends import BackendEncoder
+from leakscope.core.encoders.pooling import encode_in_batches
 from leakscope.core.errors import ModelUnavailableError
 from leakscope.core.protocols import OnProgress, Vectors, no_progress
 from leakscope.core.text import check_texts
 from leakscope.core.training.devices import autocast, pick_device, pick_precision
 
 
-class SentenceTransformerEncoder:
+class SentenceTransformerEncoder(BackendEncoder):
     """A Sentence-Transformers model from the hub or a folder, run by its own `encode`.
 
     Parameters
@@ -69,17 +69,8 @@ class SentenceTransformerEncoder:
         self.dimension = len(self._model.encode("dimension", show_progress_bar=False))
         self.fingerprint = self._compute_fingerprint()
         transformer = plain_transformer(self._model)
-        self._backend = Backend(
-            backend,
-            name=self.name,
-            fingerprint=self.fingerprint,
-            model=transformer,
-            layer=0 if transformer is None else transformer.config.num_hidden_layers,
-            tokenize=self._tokenize,
-            with_torch=self._encode_with_torch,
-            device=self.device,
-            precision=self.precision,
-        )
+        layer = 0 if transformer is None else transformer.config.num_hidden_layers
+        self._backend = self._new_backend(backend, transformer, layer)
 
     def _compute_fingerprint(self) -> str:
         """Return the SHA-256 of the model's structure and weights."""
@@ -88,20 +79,6 @@ class SentenceTransformerEncoder:
             digest.update(key.encode())
             digest.update(tensor.detach().float().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
-
-    @property
-    def backend(self) -> str:
-        """The library that encodes large numbers of texts: `torch` or `openvino`."""
-        return self._backend.name
-
-    @property
-    def arithmetic(self) -> str:
-        """What determines rounding: the precision and, in bfloat16, the library."""
-        return self._backend.arithmetic()
-
-    def choose_backend(self, on_progress: OnProgress = no_progress) -> None:
-        """Time both libraries, once per computer, if `arithmetic` depends on it."""
-        self._backend.arithmetic(on_progress)
 
     def _tokenize(self, texts: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the padded token ids and attention mask of texts."""
@@ -136,17 +113,15 @@ class SentenceTransformerEncoder:
         self, texts: Sequence[str], on_progress: OnProgress = no_progress
     ) -> Vectors:
         """Return the embeddings of texts, encoded by PyTorch in batches."""
-        out = np.empty((len(texts), self.dimension), dtype=np.float32)
-        done = 0
-        for rows in batches_by_length(texts, self.block_size):
+
+        def encode(some: list[str]) -> Vectors:
+            """Return the vectors of a batch of texts, encoded by the model itself."""
             with autocast(self.device, self.precision):
-                tensor = self._model.encode(
-                    [texts[i] for i in rows], convert_to_tensor=True, show_progress_bar=False
-                )
-            out[rows] = tensor.float().cpu().numpy()
-            done += len(rows)
-            on_progress(done / len(texts), f"Encoded {done:,} of {len(texts):,} texts")
-        return out
+                tensor = self._model.encode(some, convert_to_tensor=True, show_progress_bar=False)
+            vectors: Vectors = tensor.float().cpu().numpy()
+            return vectors
+
+        return encode_in_batches(texts, self.block_size, self.dimension, encode, on_progress)
 
 
 def plain_transformer(model: Any) -> Any:

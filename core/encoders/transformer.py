@@ -18,15 +18,15 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from leakscope.core.encoders.backends import Backend
-from leakscope.core.encoders.pooling import batches_by_length, mean_of_tokens
+from leakscope.core.encoders.backends import BackendEncoder
+from leakscope.core.encoders.pooling import encode_in_batches, mean_of_tokens
 from leakscope.core.errors import InvalidInputError, ModelUnavailableError
 from leakscope.core.protocols import OnProgress, Vectors, no_progress
 from leakscope.core.text import check_texts
 from leakscope.core.training.devices import autocast, fast_dtype, pick_device, pick_precision
 
 
-class TransformerEncoder:
+class TransformerEncoder(BackendEncoder):
     """An encoder that averages the token states of one hidden layer.
 
     Parameters
@@ -83,22 +83,8 @@ class TransformerEncoder:
         self.max_length = min(max_length, model.config.max_position_embeddings)
         self.dimension: int = model.config.hidden_size
         self.fingerprint = self._compute_fingerprint()
-        self._backend = self._new_backend(backend)
+        self._backend = self._new_backend(backend, self._model, self.layer)
         self._quick: TransformerEncoder | None = None
-
-    def _new_backend(self, requested: str) -> Backend:
-        """Return the choice of PyTorch or OpenVINO for this encoder."""
-        return Backend(
-            requested,
-            name=self.name,
-            fingerprint=self.fingerprint,
-            model=self._model,
-            layer=self.layer,
-            tokenize=self._tokenize,
-            with_torch=self._encode_with_torch,
-            device=self.device,
-            precision=self.precision,
-        )
 
     def quick(self) -> TransformerEncoder:
         """Return this encoder in the machine's fastest precision, with shared weights.
@@ -111,7 +97,7 @@ class TransformerEncoder:
         if self._quick is None:
             twin = copy.copy(self)
             twin.precision = fast
-            twin._backend = twin._new_backend("auto")
+            twin._backend = twin._new_backend("auto", twin._model, twin.layer)
             self._quick = twin
         return self._quick
 
@@ -123,20 +109,6 @@ class TransformerEncoder:
             digest.update(key.encode())
             digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
-
-    @property
-    def backend(self) -> str:
-        """The library that encodes large numbers of texts: `torch` or `openvino`."""
-        return self._backend.name
-
-    @property
-    def arithmetic(self) -> str:
-        """What determines rounding: the precision and, in bfloat16, the library."""
-        return self._backend.arithmetic()
-
-    def choose_backend(self, on_progress: OnProgress = no_progress) -> None:
-        """Time both libraries, once per computer, if `arithmetic` depends on it."""
-        self._backend.arithmetic(on_progress)
 
     @cached_property
     def tokens(self) -> list[str]:
@@ -196,13 +168,13 @@ class TransformerEncoder:
     ) -> Vectors:
         """Return the mean token states of texts, computed by PyTorch in batches."""
         layer = self.layer if layer is None else layer
-        out = np.empty((len(texts), self.dimension), dtype=np.float32)
-        done = 0
-        for rows in batches_by_length(texts, self.batch_size):
-            out[rows] = self._pool([texts[i] for i in rows], layer)
-            done += len(rows)
-            on_progress(done / len(texts), f"Encoded {done:,} of {len(texts):,} texts")
-        return out
+        return encode_in_batches(
+            texts,
+            self.batch_size,
+            self.dimension,
+            lambda some: self._pool(some, layer),
+            on_progress,
+        )
 
     def _tokenize(self, texts: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the padded token ids and attention mask of texts."""

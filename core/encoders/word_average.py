@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gensim.models import FastText, Word2Vec
@@ -81,6 +81,8 @@ class Word2VecEncoder(WordAverage):
     seed: int = setting(0, "Random seed", low=0)
     name: str = field(default="word2vec", init=False)
 
+    gensim_class: ClassVar[Any] = Word2Vec
+
     def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
         """Train word vectors in one thread, so that the result is reproducible."""
         return self._arrays(self._trained(texts, on_progress))
@@ -93,7 +95,7 @@ class Word2VecEncoder(WordAverage):
     def _trained(self, texts: list[str], on_progress: OnProgress, **more: Any) -> Any:
         """Train a gensim skip-gram model on texts and return it."""
         sentences = [words(text) for text in texts]
-        model = self._model_class()(
+        model = self.gensim_class(
             sg=1,
             vector_size=self.vector_size,
             window=self.window,
@@ -108,10 +110,6 @@ class Word2VecEncoder(WordAverage):
         train_gensim(model, sentences, self.epochs, on_progress)
         return model
 
-    def _model_class(self) -> Any:
-        """Return the gensim class to train."""
-        return Word2Vec
-
 
 @dataclass
 class FastTextEncoder(Word2VecEncoder):
@@ -124,6 +122,8 @@ class FastTextEncoder(Word2VecEncoder):
     max_part: int = setting(6, "Characters of the longest n-gram", low=1, high=10)
     n_cells: int = setting(2**16, "Number of hash cells for n-grams", low=1, high=2**21)
     name: str = field(default="fasttext", init=False)
+
+    gensim_class = FastText
 
     def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
         """Train word and n-gram vectors in one thread, so that the result is reproducible."""
@@ -152,7 +152,3 @@ class FastTextEncoder(Word2VecEncoder):
         if self.parts_.shape != (self.n_cells, self.dimension):
             text = f"{(self.n_cells, self.dimension)}, got {self.parts_.shape}"
             raise ValueError(f"the cells of word parts must have the shape {text}")
-
-    def _model_class(self) -> Any:
-        """Return the gensim class to train."""
-        return FastText

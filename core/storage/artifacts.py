@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ from leakscope.core.storage.atomic_files import (
     unfinished,
 )
 from leakscope.core.storage.cache_folder import CACHED, NOWHERE, cache_dir, is_ours, user_home
-from leakscope.core.storage.tensor_file import write_arrays
 
 META = "model.json"
 FORMAT = 1
@@ -372,3 +371,52 @@ def load_artifact(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
                 "file or train the model again."
             )
     return arrays, meta
+
+
+_TYPES = {
+    "bool": "BOOL",
+    "uint8": "U8",
+    "int8": "I8",
+    "int16": "I16",
+    "uint16": "U16",
+    "float16": "F16",
+    "int32": "I32",
+    "uint32": "U32",
+    "float32": "F32",
+    "complex64": "C64",
+    "float64": "F64",
+    "int64": "I64",
+    "uint64": "U64",
+}
+"""The format's type names, in its order: the widest types come first in a file."""
+
+_ORDER = {name: i for i, name in enumerate(_TYPES)}
+
+
+def write_arrays(file: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write named arrays to an open file in safetensors format.
+
+    Raises
+    ------
+    InvalidInputError
+        An array of a type that the format does not have.
+    """
+    for name, array in arrays.items():
+        if array.dtype.name not in _TYPES:
+            raise InvalidInputError(f"{name!r} is of type {array.dtype}, which cannot be stored.")
+    names = sorted(arrays, key=lambda name: (-_ORDER[arrays[name].dtype.name], name))
+    header, at = {}, 0
+    for name in names:
+        array = arrays[name]
+        header[name] = {
+            "dtype": _TYPES[array.dtype.name],
+            "shape": list(array.shape),
+            "data_offsets": [at, at := at + array.nbytes],
+        }
+    told = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    told += b" " * (-len(told) % 8)
+    file.write(len(told).to_bytes(8, "little") + told)
+    for name in names:
+        little = arrays[name].dtype.newbyteorder("<")
+        whole = np.ascontiguousarray(arrays[name], dtype=little)
+        file.write(whole.reshape(-1).view(np.uint8).data)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from leakscope.core.corpora import Columns, load_corpus, split_sentences
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.storage.artifacts import digest_of
+from leakscope.core.tasks.outcomes import ClassIds
 
 PIECES = ("texts", "sentences")
 """What counts as one sample: each text as in the file, or each of its sentences."""
@@ -46,7 +47,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class AuthoredTexts:
+class AuthoredTexts(ClassIds):
     """Texts with the user and class of each.
 
     Attributes
@@ -67,17 +68,6 @@ class AuthoredTexts:
     def __len__(self) -> int:
         """Return the number of texts."""
         return len(self.texts)
-
-    @cached_property
-    def classes(self) -> tuple[str, ...]:
-        """The classes in alphabetical order."""
-        return tuple(sorted(set(self.labels)))
-
-    @cached_property
-    def class_ids(self) -> NDArray[np.int64]:
-        """The class of each text, as an index into `classes`."""
-        place = {label: i for i, label in enumerate(self.classes)}
-        return np.array([place[label] for label in self.labels], dtype=np.int64)
 
     @cached_property
     def digest(self) -> str:

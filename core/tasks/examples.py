@@ -14,13 +14,14 @@ from leakscope.core.corpora.readers.raw_files import refusal
 from leakscope.core.corpora.readers.tables import open_table, read_rows
 from leakscope.core.storage.artifacts import digest_of
 from leakscope.core.tasks.labelled import LABEL_COLUMN, SPLIT_COLUMN, LabelledTask, read_labelled
+from leakscope.core.tasks.outcomes import ClassIds
 
 PAIRS_OF_TEXTS = (("sentence1", "sentence2"), ("question1", "question2"))
 """Column names of the two texts, as in MRPC and in QQP."""
 
 
 @dataclass(frozen=True)
-class Examples:
+class Examples(ClassIds):
     """Classified texts or text pairs.
 
     Attributes
@@ -45,17 +46,6 @@ class Examples:
     def is_paired(self) -> bool:
         """Whether each example is a pair of texts."""
         return bool(self.second)
-
-    @cached_property
-    def classes(self) -> tuple[str, ...]:
-        """The classes in alphabetical order."""
-        return tuple(sorted(set(self.labels)))
-
-    @cached_property
-    def class_ids(self) -> NDArray[np.int64]:
-        """The class of each example, as an index into `classes`."""
-        place = {label: i for i, label in enumerate(self.classes)}
-        return np.array([place[label] for label in self.labels], dtype=np.int64)
 
     @cached_property
     def digest(self) -> str:

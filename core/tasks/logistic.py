@@ -100,6 +100,7 @@ def _fit_with_tuned_penalty(features: NDArray[np.float32], labels: NDArray[Any],
     held, rest = order[: len(order) // 10], order[len(order) // 10 :]
 
     def fit(c: float, rows: NDArray[np.intp]) -> Any:
+        """Return a logistic regression with inverse penalty c, fitted on some rows."""
         return LogisticRegression(C=c, max_iter=300, tol=1e-3).fit(features[rows], labels[rows])
 
     if len(held) < 2 or len(set(labels[rest])) < len(set(labels)):

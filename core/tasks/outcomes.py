@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
@@ -55,6 +56,23 @@ class Task(Hashable, Protocol):
     def outcome(self, encoder: Encoder, *, n_train: int, n_test: int, seed: int) -> Outcome:
         """Score an encoder on the task; 0 means all texts."""
         ...
+
+
+class ClassIds:
+    """Base of labelled texts: their classes, and the number of each text's class."""
+
+    labels: tuple[str, ...]
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The classes in alphabetical order."""
+        return tuple(sorted(set(self.labels)))
+
+    @cached_property
+    def class_ids(self) -> NDArray[np.int64]:
+        """The class of each text, as an index into `classes`."""
+        place = {label: i for i, label in enumerate(self.classes)}
+        return np.array([place[label] for label in self.labels], dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,7 @@ def add_gradient_check(
     known = [p for p in encoder if p.requires_grad]
 
     def look(*_: Any) -> None:
+        """Clip the encoder's gradient, or raise DivergedError."""
         norm = nn.utils.clip_grad_norm_(known, clip or float("inf"))
         if not torch.isfinite(norm):
             raise DivergedError(

@@ -1,4 +1,4 @@
-"""Choose the torch device and the precision."""
+"""Choose the torch device and the precision, and seed the device."""
 
 from __future__ import annotations
 
@@ -51,3 +51,12 @@ def fast_dtype(device: torch.device) -> torch.dtype:
         return torch.bfloat16
     has_bf16 = device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported()
     return torch.bfloat16 if has_bf16 else torch.float32
+
+
+def seed_device(device: torch.device) -> None:
+    """Seed the GPU's random generator from the CPU's, whose state checkpoints store.
+
+    Dropout is then the same in a resumed run as in an uninterrupted one.
+    """
+    if device.type == "cuda":
+        torch.cuda.manual_seed(int(torch.randint(2**62, (1,))))

@@ -211,6 +211,7 @@ def _train_plain(
     expected = max(1, round(loop.rate * loop.n))
 
     def loss_of(rows: NDArray[np.int64]) -> Tensor:
+        """Return the loss of a batch, divided by the expected batch size."""
         network.train()
         return _require_finite(losses_of(network, rows)).sum() / expected
 
@@ -242,6 +243,7 @@ def _train_dp(
         watch(optimizer)
 
     def loss_of(rows: NDArray[np.int64]) -> Any:
+        """Return the loss of a batch, reduced as DP-SGD needs it."""
         wrapped.train()
         return reduced(_require_finite(losses_of(wrapped, rows)))
 

@@ -187,6 +187,7 @@ def fit_head(
     network = _Head(vectors.shape[1], n_classes, settings.hidden, seed_for(seed, "weights"))
 
     def losses_of(wrapped: nn.Module, rows: NDArray[np.int64]) -> Tensor:
+        """Return the cross-entropy of each sample of a batch."""
         return F.cross_entropy(wrapped(x[rows]), y[rows], reduction="none")
 
     loop = _loop(settings, n, seed, digest_of({"x": vectors, "y": labels}, n_classes))

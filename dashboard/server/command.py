@@ -134,9 +134,10 @@ def _check_free(host: str, port: int | None) -> None:
         with socket.socket(family, kind) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.bind(address)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter of a name with an empty or a long part
         where = f"{host}:{port}" if port else host
+        reason = getattr(error, "strerror", None) or error
         raise InvalidInputError(
-            f"The server cannot listen on {where}: {error.strerror or error}. Give another --port "
-            "or --host, or leave both out to use a free port of localhost."
+            f"The server cannot listen on {where}: {reason}. Give another --port or "
+            "--host, or leave both out to use a free port of localhost."
         ) from error

@@ -51,6 +51,7 @@ def measure(
     ended: SimpleQueue[Outcome | None] = SimpleQueue()
 
     def work(part: int) -> None:
+        """Put the outcomes of one process's share into the queue, then None."""
         try:
             for outcome in _share_outcomes(Share(tuple(names), most, part, jobs, before), program):
                 ended.put(outcome)

@@ -81,16 +81,12 @@ def markdown(told: Mapping[str, Any]) -> str:
             "# What a fault of the disk costs",
             "",
             "Each file operation of a command (opening, writing, forcing to disk, renaming, "
-            "removing, "
-            "making a folder; by Python, SQLite and Arrow alike) can fail in turn: with an "
-            "error, with the process killed there, with a disk that is full from there on, with "
-            "half "
-            "of a write taken, and with half of a write taken and the process killed. Then the "
-            "same "
-            f"command ran again. {_tried(told.get('most'))} "
-            "A cell says how often all files were then as without a fault, times aside, with "
-            "nothing "
-            "left over; and the run that met the fault had told it in one line.",
+            "removing, making a folder; by Python, SQLite and Arrow alike) can fail in turn: with "
+            "an error, with the process killed there, with a disk that is full from there on, with "
+            "half of a write taken, and with half of a write taken and the process killed. Then "
+            f"the same command ran again. {_tried(told.get('most'))} A cell says how often all "
+            "files were then as without a fault, times aside, with nothing left over; and the run "
+            "that met the fault had told it in one line.",
             "",
             *markdown_table(("command", "operations", *KINDS), lines),
             "",

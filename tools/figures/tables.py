@@ -15,12 +15,13 @@ from tools import data, mutate, rate_coverage, repeats, settings
 from tools.faults import table as faults
 from tools.figures.sources import ROOT
 from tools.fuzz import table as fuzz
-from tools.mutants import MUTANTS
 
 _OF_TOOLS: dict[str, Callable[[Any], str]] = {
     "faults": faults.markdown,
     "fuzz": lambda told: fuzz.markdown(told["counts"], told["command"]),
-    "mutants": lambda told: mutate.markdown([mutate.Verdict(**each) for each in told], MUTANTS),
+    "mutants": lambda told: mutate.markdown(
+        [mutate.Verdict(**each) for each in told], mutate.MUTANTS
+    ),
 }
 """Tables that a tool of ours measured, by their files: what makes each of what its file tells."""
 

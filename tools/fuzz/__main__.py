@@ -121,9 +121,11 @@ def _work(options: argparse.Namespace) -> int:
     os.dup2(2, 1)  # whatever a library prints is no verdict
 
     def tell(told: dict[str, str]) -> None:
+        """Write a message to the parent process as one JSON line."""
         print(json.dumps(told), file=out, flush=True)
 
     def judge(case: Case) -> Verdict:
+        """Announce a case, run it, and report its verdict."""
         tell({"begun": f"{case.target}: {case.words} {sorted(case.files)}"})
         verdict = play(case, PATIENCE)
         tell(asdict(verdict))

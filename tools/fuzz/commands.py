@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hypothesis import strategies as st
 
 from leakscope.core.cli import COMMANDS, build_parser
+from leakscope.core.defences.registry import DEFENCES, all_defences
+from leakscope.core.specs import settings_of
 from leakscope.core.studies.registry import STUDIES
 from leakscope.dashboard.server import command as command_of_server
 from tools.fuzz.damage import TEXTS, WORDS, bytes_from, json_from
@@ -21,165 +24,52 @@ _SENTENCE = "The minister met the doctor near the market."
 
 def lines_of(kit: Kit) -> dict[str, list[str]]:
     """Return one valid command line for each command and study."""
-    bert, prior = kit.encoder, ["--attack", "prior"]
-    weights = kit.weights
+    bert, weights = shlex.join(kit.encoder), shlex.join(kit.weights)
+    encoder, text = shlex.join(kit.encoder[:2]), shlex.quote(_SENTENCE)
+    news = "--texts news.csv --label-column label"
     lines = {
-        "invert": ["invert", *bert, *weights, "--text", _SENTENCE, "--json"],
-        "evaluate": ["evaluate", *bert, *weights, "--texts", "texts.txt", "--json"],
-        "audit": [
-            "audit",
-            "rows.jsonl",
-            "--encoder",
-            kit.encoder[1],
-            "--attack",
-            "prior",
-            "--max-f1",
-            "100",
-            "--json",
-            "-",
-        ],
-        "presence": [
-            "presence",
-            "rows.jsonl",
-            "--encoder",
-            kit.encoder[1],
-            "--texts",
-            "texts.txt",
-            "--references",
-            "absent.txt",
-            "--json",
-        ],
-        "attributes": [
-            "attributes",
-            *bert,
-            "--texts",
-            "news.csv",
-            "--label-column",
-            "label",
-            "--n-per-label",
-            "3",
-            "--n-targets",
-            "4",
-            "--json",
-        ],
-        "train": [
-            "train",
-            *bert,
-            *prior,
-            "--corpus",
-            "texts.txt",
-            "--min-words",
-            "4",
-            "--out",
-            "out",
-            "--json",
-        ],
-        "fit": ["fit", "--encoder", "tfidf", "--corpus", "texts.txt", "--out", "out", "--json"],
-        "defend": [
-            "defend",
-            *bert,
-            "--defence",
-            "leace",
-            "--texts",
-            "news.csv",
-            "--label-column",
-            "label",
-            "--out",
-            "out",
-            "--json",
-        ],
-        "train-private": [
-            "train-private",
-            *bert,
-            "--texts",
-            "news.csv",
-            "--label-column",
-            "label",
-            "--delta",
-            "0.001",
-            "--out",
-            "out",
-            "--json",
-        ],
-        "deniability": [
-            "deniability",
-            *bert,
-            "--text",
-            _SENTENCE,
-            "--eta",
-            "20",
-            "--n-draws",
-            "20",
-            "--json",
-        ],
-        "privatize": [
-            "privatize",
-            *bert,
-            "--eta",
-            "20",
-            "--in",
-            "news.csv",
-            "--text-column",
-            "text",
-            "--out",
-            "out.csv",
-            "--json",
-        ],
-        "audit-mechanism": ["audit-mechanism", "--no-processes", "--json"],
-        "membership": ["membership", "--probabilities", "answers.csv", "--json"],
-        "memorise": [
-            "memorise",
-            "--corpus",
-            "texts.txt",
-            "--canary",
-            "my pin is {digits:4}",
-            "--epochs",
-            "2",
-            "--json",
-        ],
-        "tune": [
-            "tune",
-            *prior,
-            "--target",
-            "news.csv",
-            "--other",
-            "news.csv",
-            "--encoder",
-            "hashing",
-            "--out",
-            "out.json",
-            "--json",
-        ],
-        "report": ["report", "story.json", "--out", "out.html"],
-        "cache list": ["cache", "list", "--json"],
-        "cache clear": ["cache", "clear", "--kind", "embeddings", "--older-than", "2", "--json"],
-        "list": ["list", "--json"],
-        "serve": ["serve", "--allow-host", "leakscope.example.org", "--base-path", "/a"],
+        "invert": f"{bert} {weights} --text {text} --json",
+        "evaluate": f"{bert} {weights} --texts texts.txt --json",
+        "audit": f"rows.jsonl {encoder} --attack prior --max-f1 100 --json -",
+        "presence": f"rows.jsonl {encoder} --texts texts.txt --references absent.txt --json",
+        "attributes": f"{bert} {news} --n-per-label 3 --n-targets 4 --json",
+        "train": f"{bert} --attack prior --corpus texts.txt --min-words 4 --out out --json",
+        "fit": "--encoder tfidf --corpus texts.txt --out out --json",
+        "defend": f"{bert} --defence leace {news} --out out --json",
+        "train-private": f"{bert} {news} --delta 0.001 --out out --json",
+        "deniability": f"{bert} --text {text} --eta 20 --n-draws 20 --json",
+        "privatize": f"{bert} --eta 20 --in news.csv --text-column text --out out.csv --json",
+        "audit-mechanism": "--no-processes --json",
+        "membership": "--probabilities answers.csv --json",
+        "memorise": "--corpus texts.txt --canary 'my pin is {digits:4}' --epochs 2 --json",
+        "tune": "--attack prior --target news.csv --other news.csv --encoder hashing "
+        "--out out.json --json",
+        "report": "story.json --out out.html",
+        "cache list": "--json",
+        "cache clear": "--kind embeddings --older-than 2 --json",
+        "list": "--json",
+        "serve": "--allow-host leakscope.example.org --base-path /a",
     }
-    return lines | {f"study {name}": _line_of_study(name) for name in STUDIES}
+    return {name: shlex.split(f"{name} {words}") for name, words in lines.items()} | {
+        f"study {name}": _line_of_study(name) for name in STUDIES
+    }
 
 
 def _line_of_study(name: str) -> list[str]:
     """Return a valid command line for a study."""
-    files = {"target": "news.csv", "other": "news.csv"}
-    kind: Any = STUDIES[name].kind
-    given = [
-        word
-        for setting, file in files.items()
-        if setting in kind.__dataclass_fields__
-        for word in (f"--{setting}", file)
-    ]
+    settings = STUDIES[name].kind.__dataclass_fields__
+    given = [f"--{file} news.csv" for file in ("target", "other") if file in settings]
     if name == "membership-classifiers":
-        given += ["--corpora", "news=news.csv:label", "--user-column", "text"]
-    elif "corpora" in kind.__dataclass_fields__:
-        given += ["--corpora", "news=news.csv"]
-    if "label_column" in kind.__dataclass_fields__:
-        given += ["--label-column", "label"]
-    if name in ("private-training", "constrained", "adaptive"):
-        given += ["--tasks", "news=news.csv"]
+        given.append("--corpora news=news.csv:label --user-column text")
+    elif "corpora" in settings:
+        given.append("--corpora news=news.csv")
+    if "label_column" in settings:
+        given.append("--label-column label")
+    if name in ("private-training", "constrained", "adaptive", "tradeoff"):
+        given.append("--tasks news=news.csv")
     if name == "tradeoff":
-        given += ["--tasks", "news=news.csv", "--auxiliary", "news.csv"]
-    return ["study", name, *given, "--out", "out.json", "--json"]
+        given.append("--auxiliary news.csv")
+    return f"study {name} {' '.join(given)} --out out.json --json".split()
 
 
 _Options = dict[str, tuple[str, ...] | None]
@@ -339,3 +229,84 @@ def specifications(draw: Callable[..., Any], kit: Kit) -> Case:
         files={**kit.files, "a.spec.json": content},
         is_whole=content == json.dumps(spec).encode(),
     )
+
+
+RIGHT = (
+    "int8",
+    "gaussian:sigma=0.1+int8",
+    "text_to_text:eta=60+int8",
+    "santext:epsilon=9+rounding:decimals=2",
+    "custext:epsilon=4,k=8+token_representation:eta=1e3+truncation:dimension=4",
+    "tem:epsilon=12+text_to_text:eta=90+gaussian:sigma=0.2+binary",
+)
+"""Chains that nothing is wrong with."""
+
+_NUMBERS = ("0.1", "1", "2", "8", "60", "1e3", "0", "-1", "nan", "inf", "1e308", "1e-320")
+_JOINTS = ("+", "+", "+", "+", "+", "++", "+ ", " ", ",", "")
+
+_OPTIONS: Mapping[str, str] = {
+    "invert": "--defence",
+    "evaluate": "--defence",
+    "attributes": "--defence",
+    "train": "--defence",
+    "list": "--defence",
+    "privatize": "--mechanism",
+    "study tradeoff": "--defences",
+}
+"""Each command that takes a chain, and by what."""
+
+
+@st.composite
+def defence_chains(draw: Callable[..., Any]) -> str:
+    """Draw a chain of one to four stages, some of them no defence, with settings."""
+    known = all_defences()
+    by_name, others = sorted(DEFENCES), sorted(known.keys() - DEFENCES.keys())
+    names = st.one_of(
+        st.sampled_from(by_name),
+        st.sampled_from(by_name),
+        st.sampled_from(others),
+        st.sampled_from(WORDS),
+    )
+    told = ""
+    for i in range(draw(st.integers(1, 4))):
+        name = draw(names)
+        kind = known[name].kind if name in known else None
+        told += (draw(st.sampled_from(_JOINTS)) if i else "") + name + draw(_settings(kind))
+    return told
+
+
+@st.composite
+def _settings(draw: Callable[..., Any], kind: type[Any] | None) -> str:
+    """Draw settings of a defence, mostly its own."""
+    if draw(st.integers(0, 2)) == 0:
+        return ""
+    own = sorted(settings_of(kind)) if kind is not None else []
+    value = st.one_of(
+        st.sampled_from(_NUMBERS),
+        st.sampled_from(_NUMBERS),
+        st.sampled_from(WORDS),
+        st.floats().map(str),
+    )
+    name = st.sampled_from([*own, *own, "seed", "eta", ""])
+    pairs = draw(st.lists(st.tuples(name, st.sampled_from("===:"), value), min_size=1, max_size=2))
+    return ":" + ",".join("".join(pair) for pair in pairs)
+
+
+@st.composite
+def chains(draw: Callable[..., Any], kit: Kit, lines: Mapping[str, list[str]]) -> Case:
+    """Draw a case: a command with a valid or random defence chain.
+
+    Parameters
+    ----------
+    lines : mapping
+        A right line of each command.
+    """
+    command = draw(st.sampled_from(sorted(_OPTIONS)))
+    is_right = draw(st.integers(0, 3)) == 0
+    told = draw(st.sampled_from(RIGHT)) if is_right else draw(defence_chains())
+    line = lines[command]
+    if command == "privatize":  # its own option for the noise stands aside
+        line = [word for word in line if word not in ("--eta", "20")]
+        is_right = False  # what releases no text is refused
+    words = (*line, f"{_OPTIONS[command]}={told}")
+    return Case("chain of defences", words, files=kit.files, is_whole=is_right)

@@ -38,7 +38,7 @@ class Shelf(Mapping[str, Artefact]):
     def __getitem__(self, name: str) -> Artefact:
         if name not in self._made:
             place = self.place(name)
-            making = Making(place, opened(self._folder), self._texts)
+            making = Making(place, load_kit_encoder(self._folder), self._texts)
             self._made[name] = MAKERS[name](making)
         return self._made[name]
 
@@ -88,7 +88,7 @@ class Kit:
     @property
     def making(self) -> Making:
         """Inputs from which artifacts are made, without a place."""
-        return Making(self.folder, opened(self.folder), self.texts)
+        return Making(self.folder, load_kit_encoder(self.folder), self.texts)
 
 
 def make_kit(folder: Path) -> Kit:
@@ -101,7 +101,7 @@ def make_kit(folder: Path) -> Kit:
         "absent.txt": "\n".join(known[N_TEXTS:]).encode(),
         **_tables(texts),
         **_classifier(),
-        "rows.jsonl": _rows(texts, opened(folder).encode(texts)),
+        "rows.jsonl": _rows(texts, load_kit_encoder(folder).encode(texts)),
     }
     return Kit(folder, files, Shelf(folder, known), known)
 
@@ -227,7 +227,7 @@ def _parquet(rows: list[dict[str, str]]) -> bytes:
 
 
 @cache
-def opened(folder: Path) -> Any:
+def load_kit_encoder(folder: Path) -> Any:
     """Return the kit's language model, loaded once."""
     from leakscope.core.encoders import load_encoder
     from leakscope.core.specs import EncoderSpec

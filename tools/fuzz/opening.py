@@ -12,10 +12,18 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 
 from tools.fuzz.damage import damaged_artefact
-from tools.fuzz.kit import Kit, opened
-from tools.fuzz.making import LABELS, LENDER, N_VECTORS, Artefact, map_vectors
+from tools.fuzz.kit import Kit, load_kit_encoder
+from tools.fuzz.making import (
+    ANSWERING,
+    LABELS,
+    LENDER,
+    N_VECTORS,
+    RUNS,
+    Artefact,
+    load_without_training,
+    map_vectors,
+)
 from tools.fuzz.play import Case
-from tools.fuzz.resuming import ANSWERING, RUNS, kept
 
 _TEXTS = ["The minister met the doctor.", "A letter from the river."]
 
@@ -29,6 +37,7 @@ def artefacts(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
     edit = draw(st.integers(0, 10_000))
 
     def read(folder: Path) -> object:
+        """Write the damaged artifact into the folder and load it."""
         _save(folder / "a", changed)
         if is_torn:
             _tear(folder / "a", edit)
@@ -70,7 +79,7 @@ def _attack(name: str, folder: Path, kit: Kit) -> object:
     """Load an inversion attack and run it."""
     from leakscope.core.attacks.inversion.shipped import load_attack
 
-    attack, encoder = load_attack(folder), opened(kit.folder)
+    attack, encoder = load_attack(folder), load_kit_encoder(kit.folder)
     return attack.invert(encoder, encoder.encode(_TEXTS))
 
 
@@ -124,7 +133,7 @@ def _private(name: str, folder: Path, kit: Kit) -> object:
     """Load a private classifier and use it."""
     from leakscope.core.defences.trained.private import load_training
 
-    return load_training(folder).answer(opened(kit.folder), _TEXTS)
+    return load_training(folder).answer(load_kit_encoder(kit.folder), _TEXTS)
 
 
 def _shape(name: str, folder: Path, kit: Kit) -> object:
@@ -201,12 +210,12 @@ def _check_answers(answers: Any, kit: Kit) -> object:
 
 def _study_answers(name: str, folder: Path, kit: Kit) -> object:
     """Load a study cell's saved answers."""
-    return _check_answers(kept(name, folder, kit.texts), kit)
+    return _check_answers(load_without_training(name, folder, kit.texts), kit)
 
 
 def _network(name: str, folder: Path, kit: Kit) -> object:
     """Load a tuned or adapted network."""
-    found: Any = kept(name, folder, kit.texts)
+    found: Any = load_without_training(name, folder, kit.texts)
     return found and (found.hits.score() if name == "tuned network" else found.service)
 
 

@@ -144,6 +144,7 @@ def watched(seconds: float) -> Iterator[None]:
     """
 
     def bite(*_: Any) -> None:
+        """Raise Hang."""
         raise Hang
 
     before = signal.signal(signal.SIGALRM, bite)
@@ -267,15 +268,18 @@ def _stop(*_: Any, **__: Any) -> Any:
 
 
 def _stand_ins() -> dict[str, Any]:
+    """Return stand-ins for functions that take long, by dotted name."""
     from leakscope.core.attacks.inversion.train import train_attack
     from leakscope.core.cli import fit
 
     finished = fit._finished
 
     def quick_training(plan: Any, *rest: Any, **more: Any) -> Any:
+        """Train an attack only if that takes no time."""
         return train_attack(plan, *rest, **more) if plan.attack.name == "prior" else _stop()
 
     def quick_fit(encoder: Any, *rest: Any, **more: Any) -> Any:
+        """Return the finished encoder only if fitting takes no time."""
         return finished(encoder, *rest, **more) if encoder.name in ("tfidf", "hashing") else _stop()
 
     return {

@@ -1,15 +1,18 @@
-"""Cases that give damaged input to readers of texts, stored data and results."""
+"""Cases that give damaged input to readers of texts, vectors, uploads, stored data and results."""
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from tools.fuzz.damage import bytes_from, json_from
 from tools.fuzz.kit import Kit
@@ -32,6 +35,7 @@ def corpora(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
     as_upload = draw(st.booleans())
 
     def read(folder: Path) -> object:
+        """Read the damaged file in the folder."""
         from leakscope.core.corpora import Columns
         from leakscope.core.corpora.files import load_file
         from leakscope.core.corpora.readers.memory_file import MemoryFile
@@ -51,6 +55,7 @@ def tables(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
     content = draw(bytes_from(kit.files[name]))
 
     def read(folder: Path) -> object:
+        """Read the damaged file in the folder."""
         from leakscope.core.tasks.labelled import read_labelled
         from leakscope.core.tasks.pairs import read_pairs
         from leakscope.core.tasks.searches import read_searches
@@ -239,6 +244,7 @@ def _torn(draw: Callable[..., Any], target: str, make: Callable[[Path], Any], se
     is_sealed = draw(st.booleans())
 
     def read(folder: Path) -> object:
+        """Read the damaged file in the folder."""
         path, reader = make(folder / "kept")
         before = reader()
         content = bytearray(path.read_bytes())
@@ -295,6 +301,7 @@ def _locked(folder: Path) -> Any:
     path = shelf.write([shelf.key(text) for text in _TEXTS], _Lengths().encode(_TEXTS))
 
     def read() -> Any:
+        """Read the damaged file in the folder."""
         return [(shelf.keys(each), shelf.vectors(each)) for each in shelf.shards()]
 
     return path, read
@@ -305,6 +312,7 @@ def _search(folder: Path) -> Any:
     from leakscope.core.studies.inversion.trials import open_trials
 
     def read() -> Any:
+        """Read the damaged file in the folder."""
         with open_trials(folder, {}, 0) as trials:
             return trials
 
@@ -324,3 +332,232 @@ def _key(folder: Path) -> object:
     )  # each damaged key is another one to derive
     with is_cheap, patch.dict(os.environ, {KEY_FILE: str(folder / "key")}):
         return find_lock(folder / "a")
+
+
+# Vector files of each kind that an audit reads
+
+
+def sources(vectors: NDArray[np.float32]) -> dict[str, st.SearchStrategy[Case]]:
+    """Return strategies for damaged vector files, by name."""
+    files = _files(vectors)
+    return {f"source {Path(name).suffix[1:]}": _damaged(name, files[name]) for name in files}
+
+
+def _files(vectors: NDArray[np.float32]) -> dict[str, bytes]:
+    """Return valid vector files by name."""
+    import pandas as pd
+    from safetensors.numpy import save
+
+    plain, packed, table = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    np.save(plain, vectors)
+    np.savez(packed, vectors=vectors, other=np.zeros(3))
+    rows = pd.DataFrame({"text": [f"letter {i}" for i in range(len(vectors))]})
+    rows.assign(vector=list(vectors)).to_parquet(table, index=False)
+    told = rows.assign(vector=[str(vector.tolist()) for vector in vectors])
+    lines = [json.dumps({"text": "a letter", "vector": vector.tolist()}) for vector in vectors]
+    found = {
+        "rows.npy": plain.getvalue(),
+        "rows.npz": packed.getvalue(),
+        "rows.safetensors": save({"vectors": vectors}),
+        "rows.parquet": table.getvalue(),
+        "rows.csv": told.to_csv(index=False).encode(),
+        "rows.jsonl": "\n".join(lines).encode(),
+    }
+    if find_spec("faiss") is not None:
+        import faiss
+
+        index = faiss.IndexFlatIP(vectors.shape[1])
+        index.add(vectors)
+        found["rows.faiss"] = faiss.serialize_index(index).tobytes()
+    return found
+
+
+@st.composite
+def _damaged(draw: Callable[..., Any], name: str, whole: bytes) -> Case:
+    """Draw a damaged vector file and read a sample of it."""
+    content = draw(bytes_from(whole))
+
+    def read(folder: Path) -> object:
+        """Read the damaged file in the folder."""
+        from leakscope.core.audit.sources import open_source, read_sample
+
+        return read_sample(open_source(str(folder / name)), 5)
+
+    return Case(f"source {Path(name).suffix[1:]}", read=read, files={name: content})
+
+
+# Hostile uploads: small files that expand to much data
+
+_MOST = 2**30
+"""Bytes that reading may take here; half of what it may on a server."""
+
+_LARGEST = 10_000_000
+"""Characters of what is sent."""
+
+_LENGTHS = st.sampled_from([0, 1, 40, 5_000, 100_000, 999_000, 1_000_001])
+_COUNTS = st.sampled_from([0, 1, 30, 1_500, 4_000])
+
+
+def hostile_uploads() -> dict[str, st.SearchStrategy[Case]]:
+    """Return strategies for hostile uploads, by target name."""
+    made = {
+        "parquet": _parquet(),
+        "jsonl": _lines(),
+        "json": _document(),
+        "csv": _table(","),
+        "tsv": _table("\t"),
+        "txt": _texts(),
+    }
+    cases = {
+        f"upload {kind}": st.builds(_case, st.just(kind), content, st.booleans())
+        for kind, content in made.items()
+    }
+    return {**cases, "upload of answers": st.builds(_answers, _probabilities() | _table(","))}
+
+
+def _case(kind: str, content: bytes, reads_others: bool) -> Case:
+    """Build a case that reads an upload as a table."""
+
+    def read(_: Path) -> object:
+        """Read the damaged file in the folder."""
+        from leakscope.core.corpora.readers.memory_file import MemoryFile
+        from leakscope.core.corpora.uploads import inspect_upload, read_upload
+
+        file = MemoryFile(f"sent.{kind}", content)
+        facts = inspect_upload(file)
+        return read_upload(file, others=tuple(facts.names[:12]) if reads_others else ())
+
+    return Case(f"upload {kind}", read=lambda folder: _bounded(read, folder))
+
+
+def _answers(content: bytes) -> Case:
+    """Build a case that reads an upload of classifier answers."""
+
+    def read(_: Path) -> object:
+        """Read the damaged file in the folder."""
+        from leakscope.core.attacks.membership.classifiers.own_file import attack_upload
+        from leakscope.core.corpora.readers.memory_file import MemoryFile
+
+        return attack_upload(MemoryFile("sent.csv", content))
+
+    return Case("upload of answers", read=lambda folder: _bounded(read, folder))
+
+
+def _bounded(read: Callable[[Path], object], folder: Path) -> object:
+    """Run a reader in bounded memory, as the server does."""
+    from leakscope.core.corpora.readers.bounded_reading import reading
+    from leakscope.core.errors import InvalidInputError
+
+    try:
+        with reading(_MOST):
+            return read(folder)
+    except MemoryError:
+        raise InvalidInputError("It takes too much memory.") from None
+
+
+@st.composite
+def _parquet(draw: Callable[..., Any]) -> bytes:
+    """Draw a Parquet file with extreme columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    n = draw(_COUNTS)
+    columns = {}
+    for i in range(draw(st.integers(1, 3))):
+        long = "x" * draw(_LENGTHS)
+        kind, value = draw(
+            st.sampled_from(
+                [
+                    (pa.string(), long),
+                    (pa.large_string(), long),
+                    (pa.binary(), long.encode()),
+                    (pa.list_(pa.string()), [long[:5_000]] * 20),
+                    (pa.list_(pa.float32()), [0.5] * 384),
+                    (pa.int64(), 3),
+                    (pa.float64(), float("nan")),
+                ]
+            )
+        )
+        array = pa.DictionaryArray.from_arrays(
+            pa.array([0] * n, pa.int32()), pa.array([value], kind)
+        )
+        if draw(st.booleans()):
+            array = pa.StructArray.from_arrays([array], ["text"])
+        columns[draw(st.sampled_from(["text", "label", f"c{i}"]))] = array
+    out = io.BytesIO()
+    try:
+        pq.write_table(
+            pa.table(columns),
+            out,
+            compression=draw(st.sampled_from(["zstd", "none"])),
+            store_schema=draw(st.booleans()),
+        )
+    except pa.ArrowException:  # a kind that Parquet has no dictionary for
+        return b"PAR1"
+    return out.getvalue()
+
+
+@st.composite
+def _record(draw: Callable[..., Any]) -> str:
+    """Draw an extreme JSON record."""
+    how = draw(st.sampled_from(["twice", "deep", "lists", "long", "wide", "number", "plain"]))
+    n = draw(st.sampled_from([1, 50, 5_000, 60_000]))
+    return {
+        "twice": "{" + ",".join(['"text":"a b"'] * n) + "}",
+        "deep": '{"text":' + "[" * n + "]" * n + "}",
+        "lists": '{"text":"a b","l":[' + ",".join(["[]"] * n) + "]}",
+        "long": json.dumps({"text": "word " * n}),
+        "wide": json.dumps({f"c{i}": "a b" for i in range(min(n, 5_000))}),
+        "number": '{"text":"a b","n":' + "9" * n + "}",
+        "plain": '{"text":"The minister met the doctor.","label":"a"}',
+    }[how]
+
+
+@st.composite
+def _lines(draw: Callable[..., Any]) -> bytes:
+    """Draw extreme JSON Lines."""
+    records = draw(st.lists(_record(), min_size=1, max_size=3))
+    return "\n".join(records * draw(st.sampled_from([1, 3, 40]))).encode()
+
+
+@st.composite
+def _document(draw: Callable[..., Any]) -> bytes:
+    """Draw an extreme JSON document."""
+    return f"[{','.join(draw(st.lists(_record(), min_size=1, max_size=4)))}]".encode()
+
+
+@st.composite
+def _table(draw: Callable[..., Any], separator: str) -> bytes:
+    """Draw an extreme CSV or TSV table."""
+    n_columns = draw(st.sampled_from([1, 2, 30, 3_000]))
+    head = separator.join(["text", *(f"p_{i}" for i in range(n_columns))])
+    cell = draw(st.sampled_from(["a b", '"', '"a\n', "0.5", "x" * 100_000, "=1+1", "1e999"]))
+    row = separator.join([cell] * draw(st.sampled_from([1, n_columns + 1, 5_000])))[:_LARGEST]
+    n_rows = min(draw(st.sampled_from([0, 1, 30, 400])), 1 + _LARGEST // len(row))
+    return "\n".join([head, *[row] * n_rows])[:_LARGEST].encode()
+
+
+@st.composite
+def _probabilities(draw: Callable[..., Any]) -> bytes:
+    """Draw a table of classifier probabilities, mostly valid."""
+    n_classes = draw(st.sampled_from([2, 30, 3_000]))
+    names = [f"c{i}" for i in range(n_classes)]
+    one = draw(st.sampled_from(["0", "1e-400", "1e999", "x" * 100_000, ""] + ["0"] * 5))
+    answers = ",".join(["1", *["0"] * (n_classes - 2), one])
+    rows = [f"{i % 2},{names[i % n_classes % 2]},{answers}" for i in range(4)]
+    n_rows = min(draw(st.sampled_from([0, 1, 30, 400, 20_000])), 1 + _LARGEST // len(rows[0]))
+    told = [
+        ",".join(["member", "label", *(f"p_{name}" for name in names)]),
+        *(rows[i % 4] for i in range(n_rows)),
+    ]
+    return "\n".join(told)[:_LARGEST].encode()
+
+
+@st.composite
+def _texts(draw: Callable[..., Any]) -> bytes:
+    """Draw an extreme text file in some encoding."""
+    line = "word " * 300 + "\n"
+    part = draw(st.sampled_from(["a b\n", "x" * 2_000_000, "\r", "\u2028", line, "\0"]))
+    encoding = draw(st.sampled_from(["utf-8", "utf-16", "utf-32", "latin-1"]))
+    n = min(draw(st.sampled_from([1, 400, 20_000])), 1 + _LARGEST // len(part))
+    return (part * n).encode(encoding, "replace")

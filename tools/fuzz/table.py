@@ -50,15 +50,12 @@ def markdown(found: Sequence[dict[str, Any]], command: str) -> str:
             "# What damaged input is answered",
             "",
             "Each command and each reader was given what is right, and what is damaged: changed "
-            "words "
-            "of a command line, bytes of a file, JSON, arrays and what is said of them. Right is "
-            "an "
-            "end with status 0, or a refusal in one line with status 2; a reader returns, or "
-            "raises "
-            "an error of ours that says what to do. Where hours of work, a server or a network "
-            "would "
-            "begin, a case ends (“reached the work”). Wrong is a traceback, another status, an end "
-            "that does not come, what is whole and refused, and a file that is left half written.",
+            "words of a command line, bytes of a file, JSON, arrays and what is said of them. "
+            "Right is an end with status 0, or a refusal in one line with status 2; a reader "
+            "returns, or raises an error of ours that says what to do. Where hours of work, a "
+            "server or a network would begin, a case ends (“reached the work”). Wrong is a "
+            "traceback, another status, an end that does not come, what is whole and refused, and "
+            "a file that is left half written.",
             "",
             *markdown_table(columns, [tuple(each[name] for name in columns) for each in found]),
             "",

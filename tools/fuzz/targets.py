@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from leakscope.core.errors import InvalidInputError
-from tools.fuzz.chains import chains
 from tools.fuzz.commands import (
     CLASSIFIER,
+    chains,
     classifiers,
     command_lines,
     given_files,
@@ -22,9 +22,7 @@ from tools.fuzz.commands import (
 from tools.fuzz.kit import Kit
 from tools.fuzz.opening import artefacts
 from tools.fuzz.play import Case, Verdict, play
-from tools.fuzz.readers import corpora, stored, tables
-from tools.fuzz.sources import sources
-from tools.fuzz.uploads import hostile_uploads
+from tools.fuzz.readers import corpora, hostile_uploads, sources, stored, tables
 
 _FILES = ("texts.txt", "news.csv", "news.tsv", "news.jsonl", "news.parquet")
 _MOST_ROUNDS = 5
@@ -129,6 +127,7 @@ def _drawing(
     )
     @given(strategy)
     def draw(case: Case) -> None:
+        """Pass a drawn case on."""
         take(case)
 
     return draw

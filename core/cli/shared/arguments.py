@@ -8,11 +8,9 @@ import typing
 from collections.abc import Sequence
 from dataclasses import MISSING
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
 from leakscope.core.cli.shared.output import show_error
-from leakscope.core.corpora.rows import Columns
 from leakscope.core.errors import InvalidInputError, similar
 from leakscope.core.specs import (
     MOST_WHOLE,
@@ -21,6 +19,9 @@ from leakscope.core.specs import (
     settings_of,
     validate_settings,
 )
+
+if TYPE_CHECKING:
+    from leakscope.core.corpora.rows import Columns
 
 
 class _HelpFormatter(argparse.HelpFormatter):
@@ -192,11 +193,15 @@ def columns_of(
     arguments: argparse.Namespace, *, label: str | None = None, others: Sequence[str] = ()
 ) -> Columns:
     """Return the table columns that the arguments name, with label and others if given."""
+    from leakscope.core.corpora.rows import Columns
+
     return Columns(text=arguments.text_column, label=label, others=tuple(others))
 
 
 def add_attack_arguments(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
     """Add the options that choose an attack and its settings."""
+    from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+
     group = parser.add_argument_group("attack")
     shown = f" (default: {default})" if default else ""
     group.add_argument(
@@ -223,6 +228,8 @@ def attack_spec(arguments: argparse.Namespace) -> AttackSpec:
     InvalidInputError
         No such attack or setting, or a value of the wrong type.
     """
+    from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
+
     entry = INVERSION_ATTACKS.get(arguments.attack)
     if entry is None:
         known = ", ".join(INVERSION_ATTACKS)

@@ -11,9 +11,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import groupby, zip_longest
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from leakscope.core.protocols import OnProgress
+if TYPE_CHECKING:
+    from leakscope.core.protocols import OnProgress
 
 _QUIET_SECONDS = 30.0
 _REDRAW_SECONDS = 0.1

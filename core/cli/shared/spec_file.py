@@ -7,11 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from leakscope.core.cli import study
 from leakscope.core.cli.shared.arguments import Parser
 from leakscope.core.errors import InvalidInputError, similar
-from leakscope.core.storage.artifacts import read_whole
-from leakscope.core.studies.registry import STUDIES
 
 _SUFFIX = ".spec.json"
 _MOST_BYTES = 2**20
@@ -63,6 +60,8 @@ def with_spec(argv: Sequence[str]) -> list[str]:
         )
     if path.name.endswith(_SUFFIX) and "--out" not in rest:
         spec.setdefault("out", str(path.with_name(path.name.removesuffix(_SUFFIX) + ".json")))
+    from leakscope.core.cli import study
+
     known = study.options_of(name[0])
     return ["study", *name, *_spec_arguments(spec, name[0], known, path), *rest]
 
@@ -74,6 +73,8 @@ def _split_option(word: str) -> list[str]:
 
 def _check_study_name(words: Sequence[str]) -> None:
     """Raise InvalidInputError if a word is not the name of a study."""
+    from leakscope.core.studies.registry import STUDIES
+
     for word in words:
         if not word.startswith("-") and word not in STUDIES:
             raise InvalidInputError(
@@ -93,6 +94,8 @@ def _fit_options() -> list[str]:
 
 def _read_spec(path: Path) -> dict[str, Any]:
     """Read the JSON object of a spec file, or raise InvalidInputError with the reason."""
+    from leakscope.core.storage.artifacts import read_whole
+
     try:
         found = json.loads(read_whole(path, _MOST_BYTES).decode("utf-8-sig"))
     except OSError as error:

@@ -107,7 +107,7 @@ def read_lines(path: File, encoding: str | None = None) -> Iterator[tuple[str, s
         if encoding == UTF_16:
             yield from _utf16_lines(path, file)
         else:
-            yield from _lines(path, file, decode_cp1252 if encoding == CP1252 else _decode_utf8)
+            yield from _lines(path, file, decode_cp1252 if encoding == CP1252 else bytes.decode)
 
 
 def read_whole(path: File, encoding: str) -> str:
@@ -136,11 +136,6 @@ def read_whole(path: File, encoding: str) -> str:
     if "\0" in text:
         raise _null_byte(path, "the document")
     return text.removeprefix("\ufeff")
-
-
-def _decode_utf8(line: bytes) -> str:
-    """Decode UTF-8 bytes."""
-    return line.decode("utf-8")
 
 
 def _lines(path: File, file: BinaryIO, decode: Callable[[bytes], str]) -> Iterator[tuple[str, str]]:

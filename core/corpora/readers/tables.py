@@ -195,6 +195,7 @@ class CsvTable:
         place, record = "line 1", ""
 
         def lines() -> Iterator[str]:
+            """Yield the lines of the file, and collect those of the current row."""
             nonlocal place, record
             for found, line in self._lines():
                 place = found

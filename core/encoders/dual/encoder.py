@@ -1,6 +1,6 @@
 """Dual encoders: trained so that consecutive sentences get similar vectors (SR20 §2.1 and §6.1).
 
-Reading order: word_tokens, network, context_pairs, training, this file.
+Reading order: word_tokens, network, context_pairs, this file.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from leakscope.core.encoders.dual.context_pairs import ContextPairs
 from leakscope.core.encoders.dual.network import (
@@ -25,20 +26,139 @@ from leakscope.core.encoders.dual.network import (
     pad,
     pool,
 )
-from leakscope.core.encoders.dual.training import (
-    RetrievalAccuracy,
-    context_loss,
-    retrieval_accuracy,
-    seed_device,
-    warm_up,
-)
 from leakscope.core.encoders.dual.word_tokens import PAD, UNK, WordTokens
+from leakscope.core.encoders.fitted import TrainedEncoder
 from leakscope.core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError
+from leakscope.core.intervals import wilson_interval
 from leakscope.core.protocols import OnProgress, Restorable, Vectors, no_progress
-from leakscope.core.specs import setting, settings_of, validate_settings
+from leakscope.core.results import Score
+from leakscope.core.specs import setting, validate_settings
 from leakscope.core.text import check_texts
-from leakscope.core.training.devices import fast_dtype, pick_device
+from leakscope.core.training.devices import fast_dtype, pick_device, seed_device
 from leakscope.core.training.loop import Loop, TrainingLog, train
+
+
+def context_loss(a: Tensor, b: Tensor, in_context: Tensor) -> Tensor:
+    """Return −log P(x_b | x_a, X_neg), averaged over the batch.
+
+    Implements Song & Raghunathan (2020), Eq. 2: log P = log exp(Φ(x_b)·Φ(x_a)) −
+    log Σ_{x ∈ {x_b} ∪ X_neg} exp(Φ(x)·Φ(x_a)), X_neg being the other x_b of the batch (§6.1).
+    Differs from the paper: nothing. It does not state how sentences in context are excluded from
+    X_neg; here, `in_context` does this.
+
+    Parameters
+    ----------
+    a, b : Tensor of float32, shape (n, d)
+        Φ(x_a) and Φ(x_b).
+    in_context : Tensor of bool, shape (n, n)
+        True where x_b of column j must not be a negative of x_a of row i; the diagonal is ignored.
+    """
+    own = torch.eye(len(a), dtype=torch.bool, device=a.device)
+    scores = (a @ b.T).masked_fill(in_context & ~own, -torch.inf)
+    return F.cross_entropy(scores, torch.arange(len(a), device=a.device))
+
+
+def warm_up(n_warm: int) -> Callable[[int], float]:
+    """Return the warm-up schedule of Vaswani et al. (2017), Eq. 3, as a share of its peak.
+
+    The rate grows linearly for n_warm steps and then falls with the inverse square root of the
+    step: lr = d^−½ · min(step^−½, step · n_warm^−3/2), whose peak is (d · n_warm)^−½.
+    """
+
+    def share(step: int) -> float:
+        """Return the learning rate at a step as a share of the peak."""
+        now = (step + 1) / max(1, n_warm)
+        return min(now, now**-0.5)
+
+    return share
+
+
+@dataclass(frozen=True)
+class RetrievalAccuracy:
+    """Percentage of held-out pairs whose true x_b ranks first for x_a among candidates.
+
+    The true x_b is one of `n_candidates` sentences.
+    """
+
+    score: Score
+    n_candidates: int
+
+    @classmethod
+    def of(cls, accuracy: float, n: int, n_candidates: int) -> RetrievalAccuracy:
+        """Return an accuracy over n pairs with its Wilson interval; a tie counts as its share."""
+        interval = wilson_interval(round(accuracy * n / 100), n)
+        return cls(Score(accuracy, interval, n, 100 / n_candidates), n_candidates)
+
+    def __str__(self) -> str:
+        """Return the accuracy as a phrase, with its interval and chance."""
+        score = self.score
+        value, interval = score.parts()
+        return (
+            f"finds the next sentence among {self.n_candidates} in {value} % (95 % CI {interval}) "
+            f"of {score.n:,} held-out cases (guessing: {score.chance:.1f} %)"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return accuracy, interval, sample size and chance as JSON-able data."""
+        return {
+            **self.score.to_record("accuracy"),
+            "n": self.score.n,
+            "n_candidates": self.n_candidates,
+            "chance": self.score.chance,
+        }
+
+
+def rank_contexts(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return 1 where row i of b has the highest dot product with row i of a, a share in a tie.
+
+    Examples
+    --------
+    >>> one = np.eye(2, dtype=np.float32)
+    >>> rank_contexts(one, one).tolist(), rank_contexts(one, one[[0, 0]]).tolist()
+    ([1.0, 1.0], [0.5, 0.5])
+    """
+    scores = a @ b.T
+    best = scores == scores.max(1, keepdims=True)
+    shares: NDArray[np.float64] = np.diag(best) / best.sum(1)
+    return shares
+
+
+@torch.inference_mode()
+def retrieval_accuracy(
+    network: DualNetwork,
+    ids: Sequence[NDArray[np.int64]],
+    pairs: ContextPairs,
+    rows: NDArray[np.int64],
+    n_candidates: int,
+) -> RetrievalAccuracy:
+    """Measure how often a network ranks the true x_b first within blocks of held-out pairs.
+
+    Parameters
+    ----------
+    ids : sequence of int arrays
+        Tokens of `pairs.texts`.
+    rows : ndarray of int64, shape (n,)
+        Held-out pairs; a last block that is not full is left out, so that chance is 1 in
+        n_candidates for every pair.
+    """
+    network.eval()
+    n_candidates = min(n_candidates, len(rows))
+    shares = []
+    for start in range(0, len(rows) - n_candidates + 1, n_candidates):
+        block = rows[start : start + n_candidates]
+        a, b = (
+            embed_ids(network, [ids[i] for i in side[block]]).float().cpu().numpy()
+            for side in (pairs.first, pairs.second)
+        )
+        if not (np.isfinite(a).all() and np.isfinite(b).all()):
+            raise InvalidInputError(
+                "Training diverged: the vectors contain NaN or infinity. Lower learning_rate, or "
+                "set clip_norm."
+            )
+        shares.append(rank_contexts(a, b))
+    every = np.concatenate(shares)
+    return RetrievalAccuracy.of(100 * float(every.mean()), len(every), n_candidates)
+
 
 _POOLING = ("mean", "last", "max")
 _BATCH = 256
@@ -46,7 +166,7 @@ _Rows = NDArray[np.int64]
 
 
 @dataclass
-class DualEncoder:
+class DualEncoder(TrainedEncoder):
     """Base of both dual encoders: trained to recognise the next sentence among others.
 
     Implements Song & Raghunathan (2020), Eq. 2 and §6.1: pairs (x_a, x_b) of consecutive
@@ -177,11 +297,6 @@ class DualEncoder:
         self._set_weights(tokens, network)
         on_progress(1.0, f"Trained on {len(rows):,} pairs; it {self.validation_[-1]}")
         return self
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings that the trained weights depend on: all but the device."""
-        return {k: getattr(self, k) for k in settings_of(type(self)) if k != "device"}
 
     def _set_weights(self, tokens: WordTokens, network: DualNetwork) -> None:
         """Set vocabulary and weights, and compute the fingerprint."""
@@ -315,28 +430,6 @@ class DualEncoder:
             "validation": [score.to_dict() for score in self.validation_],
             "fingerprint": self.fingerprint,
         }
-
-    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore settings, vocabulary and weights from what `state` returned.
-
-        Raises
-        ------
-        ArtifactError
-            The state is of another encoder, damaged, or was altered.
-        """
-        try:
-            self._restore(arrays, meta)
-        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-            raise ArtifactError(
-                f"This is not the state of a {self.name} encoder, or it is damaged "
-                f"({type(error).__name__}: {str(error)[:200]}). Restore the file or train again."
-            ) from error
-        if self.fingerprint != meta["fingerprint"]:
-            raise ArtifactError(
-                f"The weights, vocabulary or settings of this {self.name} encoder were altered: "
-                "their fingerprint does not match. Restore the file or train again."
-            )
-        return self
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
         """Check the stored settings and weights, and set them."""

@@ -137,13 +137,8 @@ def embed_ids(network: DualNetwork, ids: Sequence[NDArray[np.int64]]) -> Tensor:
     Texts of similar length go together, so that little is padding.
     """
     order = np.argsort([-len(row) for row in ids], kind="stable")
-    parts = []
+    device, parts = network.words.weight.device, []
     for start in range(0, len(ids), _CHUNK):
-        batch, mask = pad([ids[i] for i in order[start : start + _CHUNK]], _device_of(network))
+        batch, mask = pad([ids[i] for i in order[start : start + _CHUNK]], device)
         parts.append(network(network.words(batch), mask))
     return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
-
-
-def _device_of(network: DualNetwork) -> torch.device:
-    """Return the device of a network's weights."""
-    return network.words.weight.device

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from leakscope.core.encoders.dual.training import seed_device
+from leakscope.core.encoders.fitted import TrainedEncoder
 from leakscope.core.encoders.hub import must_be_local
 from leakscope.core.encoders.minilm import minilm_folder
 from leakscope.core.encoders.sbert.pairs import (
@@ -27,11 +27,11 @@ from leakscope.core.encoders.sbert.pairs import (
     spearman_score,
 )
 from leakscope.core.encoders.sbert.trainable import TrainableTransformer
-from leakscope.core.errors import ArtifactError, InvalidInputError, NotFittedError
+from leakscope.core.errors import InvalidInputError, NotFittedError
 from leakscope.core.protocols import OnProgress, Vectors, no_progress
 from leakscope.core.results import Score
-from leakscope.core.specs import setting, settings_of, validate_settings
-from leakscope.core.training.devices import fast_dtype
+from leakscope.core.specs import setting, validate_settings
+from leakscope.core.training.devices import fast_dtype, seed_device
 from leakscope.core.training.loop import Loop, TrainingLog, train
 
 MIN_PAIRS = 20
@@ -68,7 +68,7 @@ def warm_up_and_decay(n_steps: int, warmup_share: float) -> Callable[[int], floa
 
 
 @dataclass
-class SentenceBERT:
+class SentenceBERT(TrainedEncoder):
     """A masked language model, fine-tuned so that cosines match human similarity scores.
 
     Implements Reimers & Gurevych (2019), §3, with the settings that Corò (2022, §4.1.2) gives:
@@ -106,6 +106,8 @@ class SentenceBERT:
     seed: int = setting(0, "Random seed of the order, dropout and held-out pairs", low=0)
     device: str = setting("auto", "Device: auto, cpu, cuda or mps")
 
+    article = "an"
+    sealed = "weights or the vocabulary"
     name: str = field(default="sbert", init=False)
     dimension: int = field(init=False, repr=False, compare=False)
     fingerprint: str = field(init=False, repr=False, compare=False)
@@ -207,11 +209,6 @@ class SentenceBERT:
         self.device = str(encoder.device)
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """The settings that the trained weights depend on: all but the device."""
-        return {name: getattr(self, name) for name in settings_of(type(self)) if name != "device"}
-
-    @property
     def fitted(self) -> TrainableTransformer:
         """The fine-tuned Transformer, with white-box access.
 
@@ -251,33 +248,15 @@ class SentenceBERT:
             "fingerprint": self.fingerprint,
         }
 
-    def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore the encoder from what `state` returned; the base model is not needed.
-
-        Raises
-        ------
-        ArtifactError
-            The state is of another encoder, damaged, or was altered.
-        """
-        try:
-            if meta["encoder"] != self.name:
-                raise ValueError(f"it is the state of {meta['encoder']!r}")
-            for key in self.settings:
-                setattr(self, key, meta["settings"][key])
-            validate_settings(self)
-            self.validation_ = Score.of_record(meta["validation"], "spearman")
-            self._set_weights(TrainableTransformer.unpack(arrays, meta["files"], **self._options()))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ArtifactError(
-                f"This is not the state of an sbert encoder, or it is damaged "
-                f"({type(error).__name__}: {str(error)[:200]}). Restore the file or train again."
-            ) from error
-        if self.fingerprint != meta["fingerprint"]:
-            raise ArtifactError(
-                "The weights or the vocabulary of this sbert encoder were altered: their "
-                "fingerprint does not match. Restore the file or train again."
-            )
-        return self
+    def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
+        """Set the stored settings and weights; the base model is not needed."""
+        if meta["encoder"] != self.name:
+            raise ValueError(f"it is the state of {meta['encoder']!r}")
+        for key in self.settings:
+            setattr(self, key, meta["settings"][key])
+        validate_settings(self)
+        self.validation_ = Score.of_record(meta["validation"], "spearman")
+        self._set_weights(TrainableTransformer.unpack(arrays, meta["files"], **self._options()))
 
 
 class FineTuning:

@@ -15,12 +15,11 @@ from leakscope.core.attacks.membership.classifiers.targets.networks import (
     train_in_parallel,
 )
 from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
-from leakscope.core.encoders.dual.training import seed_device
 from leakscope.core.encoders.minilm import minilm_folder
 from leakscope.core.encoders.sbert.trainable import TrainableTransformer
 from leakscope.core.protocols import OnProgress, no_progress
 from leakscope.core.specs import setting, validate_settings
-from leakscope.core.training.devices import fast_dtype
+from leakscope.core.training.devices import fast_dtype, seed_device
 
 
 class _Classifier(nn.Module):
