@@ -13,15 +13,13 @@ import numpy as np
 import pytest
 
 from leakscope.core.attacks.inversion.export import _sentence
-from leakscope.core.attacks.inversion.reconstruct.calibration_error import (
-    calibration_error,
-    calibration_interval,
-    calibration_scores,
-)
 from leakscope.core.attacks.inversion.reconstruct.confidence import (
     CALIBRATED_ON,
     Answer,
     Confidence,
+    calibration_error,
+    calibration_interval,
+    calibration_scores,
     right_words,
     why_not_calibrated,
 )

@@ -11,14 +11,12 @@ from scipy.sparse import csr_array
 
 from leakscope.core.attacks.inversion.msp import network as msp_network
 from leakscope.core.attacks.inversion.msp.attack import StepCalibration
-from leakscope.core.attacks.inversion.msp.candidates import (
-    Candidates,
-    all_candidates,
-    draw_candidates,
-)
 from leakscope.core.attacks.inversion.msp.network import (
+    Candidates,
     MSPNetwork,
+    all_candidates,
     decode,
+    draw_candidates,
     msp_loss,
     stored_network,
 )

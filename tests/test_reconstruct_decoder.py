@@ -13,9 +13,14 @@ from numpy.typing import NDArray
 from leakscope.core.attacks.inversion import load_attack, save_attack
 from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from leakscope.core.attacks.inversion.reconstruct.attack import ReconstructAttack
-from leakscope.core.attacks.inversion.reconstruct.decoder import Decoder, DecoderNetwork
-from leakscope.core.attacks.inversion.reconstruct.decoder_training import DecoderPlan, train_decoder
-from leakscope.core.attacks.inversion.reconstruct.evidence import ClassifierEvidence, TokenEvidence
+from leakscope.core.attacks.inversion.reconstruct.decoder import (
+    ClassifierEvidence,
+    Decoder,
+    DecoderNetwork,
+    DecoderPlan,
+    TokenEvidence,
+    train_decoder,
+)
 from leakscope.core.attacks.inversion.reconstruct.tokens import (
     BEGIN,
     END,

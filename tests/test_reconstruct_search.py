@@ -10,12 +10,12 @@ import pytest
 from leakscope.core.attacks.inversion.reconstruct.edits import (
     Edit,
     Expansion,
+    Prior,
     Step,
     _all_moves,
     apply_edits,
 )
 from leakscope.core.attacks.inversion.reconstruct.language_model import LanguageModel
-from leakscope.core.attacks.inversion.reconstruct.prior import Prior
 from leakscope.core.attacks.inversion.reconstruct.search import (
     Candidate,
     Plan,

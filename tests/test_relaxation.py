@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from leakscope.core.attacks.inversion.relaxation import relaxed_search
+from leakscope.core.attacks.inversion.relaxation import attack as relaxed_search
 from leakscope.core.attacks.inversion.relaxation.attack import RelaxationAttack
 from leakscope.core.attacks.inversion.relaxation.soft_tokens import (
     Schedule,

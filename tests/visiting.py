@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
+from leakscope.dashboard import cache
+
 Open = Callable[..., AppTest]
 
 
@@ -16,3 +18,17 @@ def open_page(app: AppTest, name: str, /, **address: str | list[str]) -> AppTest
     app.switch_page(f"../pages/{name}.py").run()
     assert not app.exception
     return app
+
+
+def job_in(page: AppTest) -> str:
+    """Return the id of the job in the address; "" if there is none."""
+    found = page.query_params.get("job", "")
+    return found if isinstance(found, str) else found[0]
+
+
+def finish_job(page: AppTest, *, seconds: float = 240) -> AppTest:
+    """Wait until the job in the address has ended, and run the page again."""
+    cache.jobs().wait(job_in(page), timeout=seconds)
+    page.run()
+    assert not page.exception
+    return page

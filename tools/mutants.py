@@ -572,7 +572,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "paragraphs of known articles are attacked",
-        "core/studies/inversion/passages.py",
+        "core/studies/inversion/paragraphs.py",
         "gather_paragraphs(apart.sentences, *n_words)",
         "gather_paragraphs(known_sentences, *n_words)",
         ("tests/test_leaks.py", "-k", "paragraphs"),

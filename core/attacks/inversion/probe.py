@@ -17,13 +17,35 @@ from leakscope.core.attacks.fitted import (
     check_vectors,
     rebind,
 )
-from leakscope.core.attacks.inversion.word_encodings import encode_words
 from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
 from leakscope.core.ranges import Uniform
 from leakscope.core.results import RecoveredWord, Recovery
 from leakscope.core.specs import setting
 from leakscope.core.text import STOP_WORDS, Vocabulary
 from leakscope.core.vectors import dot, is_sparse, n_rows, sparse_from_parts, sparse_parts, unit
+
+
+def encode_words(
+    encoder: Encoder,
+    vocabulary: Vocabulary,
+    on_progress: OnProgress = no_progress,
+    *,
+    centre: Vectors | None = None,
+) -> Vectors:
+    """Encode every vocabulary word alone and subtract the mean: Φ(w) − μ, float32 (|V|, d).
+
+    A zero-shot attacker needs nothing else, and a learned one starts from it. μ is `centre`, or
+    the mean Φ(w): a direction that is common to all short texts and says nothing about the word.
+    Sparse encodings have none, and stay as they are.
+    """
+    vectors = encoder.encode(list(vocabulary.words), on_progress)
+    if is_sparse(vectors):
+        return vectors
+    centred: Vectors = np.asarray(
+        vectors - (vectors.mean(0) if centre is None else centre), dtype=np.float32
+    )
+    return centred
+
 
 N_FOR_MEAN = 1000
 """The most texts whose mean vector is subtracted."""
