@@ -18,6 +18,7 @@ from memorising_models import BY_NAME, OF_SETS, MemorisingReconstruction, entry_
 from leakscope.core.attacks.inversion import shipped
 from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS
 from leakscope.core.attacks.inversion.sparse import attack as sparse
+from leakscope.core.encoders.cache import CachedEncoder
 from leakscope.core.encoders.transformer import TransformerEncoder
 from leakscope.core.protocols import Encoder
 from leakscope.core.results.rows import Row
@@ -180,7 +181,7 @@ def weights(
     minilm: TransformerEncoder, small_weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shipped, "WEIGHTS", small_weights)
-    monkeypatch.setattr(attacks, "_encoder", lambda precision: minilm)
+    monkeypatch.setattr(attacks, "_encoder", lambda precision: CachedEncoder(minilm))
     monkeypatch.setattr(attacks, "shipped_settings", lambda encoder, name: {})
     monkeypatch.setattr(domains, "load_encoder", lambda name: minilm)
     monkeypatch.setattr(layers, "load_encoder", lambda spec: minilm)

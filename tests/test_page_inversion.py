@@ -20,7 +20,7 @@ from leakscope.core.jobs import Jobs, JobState
 from leakscope.dashboard import cache
 from leakscope.dashboard.inversion import answers
 from leakscope.dashboard.inversion import state as inversion_state
-from leakscope.dashboard.inversion.settings import adjustable_settings
+from leakscope.dashboard.inversion.controls import adjustable_settings
 from leakscope.dashboard.names import state as names_state
 from leakscope.dashboard.ui import state
 

@@ -18,8 +18,7 @@ from leakscope.core.studies.inversion.representation_summary import (
 )
 from leakscope.core.text import STOP_WORDS, word_set
 from leakscope.dashboard import cache
-from leakscope.dashboard.representations import job as representation_jobs
-from leakscope.dashboard.representations.cards import read_from_encoders
+from leakscope.dashboard.representations import cards
 from leakscope.dashboard.representations.state import key_of
 from leakscope.dashboard.ui import state
 
@@ -29,7 +28,7 @@ TEXT = "The government said police had found zanzibarian people after two days."
 @pytest.fixture
 def opened(small_app: AppTest) -> Iterator[Open]:
     cache.representations.clear()
-    representation_jobs._shared_encoders().clear()
+    cards._shared_encoders().clear()
 
     def visit(**address: str | list[str]) -> AppTest:
         return open_page(small_app, "representations", **address)
@@ -84,15 +83,12 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     assert f"{leak.n_fitted_on:,}" in note and f"{most.n_fitted_on:,}" in note
     page.multiselect(key=key_of("encoder")).set_value(["tfidf", "hashing"]).run()
     assert "trained on more text" not in told(page), "these have no such rows"
-    for control in (
-        page.multiselect(key=key_of("encoder")),
-        page.button_group(key=key_of("attack")),
-    ):
-        before = control.value
-        page = control.set_value([]).run()
+    for kind, names in (("encoder", found.encoders), ("attack", found.attacks)):
+        control = page.multiselect if kind == "encoder" else page.button_group
+        control(key=key_of(kind)).set_value([]).run()
         assert not page.exception and not page.error
         assert title(page) == QUESTION and "at least one encoder" in page.info[0].value
-        control.set_value(before).run()
+        control(key=key_of(kind)).set_value(names).run()
 
 
 def test_a_missing_usefulness_is_told_where_it_matters(opened: Open) -> None:
@@ -165,7 +161,7 @@ def test_an_encoder_with_shipped_weights_is_read_by_them_too(
         n_texts=300,
         attack=AttackSpec.of("probe", {"vocabulary_size": 300}),
     )
-    probe, trained = read_from_encoders(TEXT, {"minilm": prepare(plan)})
+    probe, trained = cards.read_from_encoders(TEXT, {"minilm": prepare(plan)})
     assert (probe.reading.attack, trained.reading.attack) == ("probe", "probe_mlc")
     assert probe.n_texts == 300 and trained.n_texts is None and trained.guess != probe.guess
 

@@ -61,7 +61,7 @@ class SentencesRead:
 
 
 def load_sentences(kind: str, folder: Path = SHIPPED) -> SentencesRead:
-    """Read the shipped rows of one of `KINDS`.
+    """Read the shipped results on sentences of one kind of text, one of `KINDS`.
 
     Raises
     ------

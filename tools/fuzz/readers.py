@@ -302,7 +302,7 @@ def _locked(folder: Path) -> Any:
 
 def _search(folder: Path) -> Any:
     """Create a trials database; return its path and a reader."""
-    from leakscope.core.studies.inversion.trials import open_trials
+    from leakscope.core.studies.inversion.tuning import open_trials
 
     def read() -> Any:
         with open_trials(folder, {}, 0) as trials:

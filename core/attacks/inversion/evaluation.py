@@ -247,7 +247,8 @@ def restrict(vocabulary: Vocabulary, words: AbstractSet[str]) -> Vocabulary:
     kept = [(word, count) for word, count in counts if word in words]
     if not kept:
         raise InvalidInputError("The two vocabularies share no word, so nothing can be scored.")
-    return Vocabulary(*zip(*kept, strict=True), vocabulary.n_texts, vocabulary.stop_words)
+    shared, frequencies = zip(*kept, strict=True)
+    return Vocabulary(shared, frequencies, vocabulary.n_texts, vocabulary.stop_words)
 
 
 def attack_name(attack: Any) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakscope.core.assets import ASSETS
 from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
@@ -75,17 +74,6 @@ def save_attack(
     return save_artifact(folder, arrays, {**head, "state": meta})
 
 
-def _borrowed_arrays(
-    folder: Path, prefix: str, neighbour: str, digest: str
-) -> dict[str, NDArray[Any]]:
-    """Load the arrays shared with a neighbouring attack, with the prefix added to their names."""
-    path = folder.parent / Path(neighbour).name
-    arrays, meta = load_artifact(path)
-    if meta["arrays_sha256"] != digest:
-        raise ArtifactError(f"{path} is not the attack that {folder} was built on. Restore it.")
-    return {prefix + name: array for name, array in arrays.items()}
-
-
 def load_attack(folder: Path) -> TrainedAttack:
     """Load a fitted attack from a folder; its `training_` is the stored training record.
 
@@ -97,7 +85,14 @@ def load_attack(folder: Path) -> TrainedAttack:
     arrays, meta = load_artifact(folder)
     try:
         if "borrows" in meta:
-            arrays |= _borrowed_arrays(folder, *meta["borrows"])
+            prefix, neighbour, digest = meta["borrows"]
+            path = folder.parent / Path(neighbour).name
+            lent, lender = load_artifact(path)
+            if lender["arrays_sha256"] != digest:
+                raise ArtifactError(
+                    f"{path} is not the attack that {folder} was built on. Restore it."
+                )
+            arrays |= {prefix + name: array for name, array in lent.items()}
         attack = make_attack(AttackSpec.of(meta["attack"], meta["settings"]))
         assert isinstance(attack, TrainedAttack)
         attack = attack.load_state(arrays, meta["state"])

@@ -157,7 +157,7 @@ def attack_layer(
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as a Markdown table."""
+    """Format the scores of each layer and equation as a Markdown table."""
     lines = markdown_table(
         ("encoder", "layer", "equation", *SCORE_COLUMNS, "prior F1"),
         ((r["encoder"], r["layer"], r["equation"], *score_cells(r, "chance")) for r in rows),

@@ -61,7 +61,7 @@ _BANK = "05550000"
 
 @dataclass(frozen=True)
 class FilledTexts:
-    """Texts with a candidate inserted into each.
+    """Texts with a candidate inserted into each, and which candidate it is.
 
     Attributes
     ----------

@@ -270,7 +270,7 @@ def _leaks(rows: ResultTable) -> dict[tuple[str, str, str], Leak]:
         own = _main_rows(group)
         measures = ("precision", "recall", "weighted_f1", "own_vocabulary_f1")
         values = {name: _mean(own, name).value for name in measures}
-        found[key] = Leak(*key, **_attack_fields(own), **values)
+        found[key] = Leak(*key, **_attack_fields(own) | values)
     return found
 
 

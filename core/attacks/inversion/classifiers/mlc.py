@@ -205,7 +205,7 @@ class MLCAttack:
         return arrays, bound_meta(self) | {"scale": self.model_.scale}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
         rebind(self, meta)
         check_shapes(self, arrays, {"words": "V f", "bias": "V", "center": "f"})
         tensors = {name: from_stored(array) for name, array in arrays.items()}

@@ -147,6 +147,7 @@ class _WordBCE(torch.autograd.Function):
         where: Positions,
         taught: Tensor | None,
     ) -> Tensor:
+        """Return the loss of B texts, and store its gradient by the logits for `backward`."""
         fast = fast_dtype(words.device)
         f, w = features.to(fast), words.to(fast)
         logits = (f @ w.T).float().add_(bias)
@@ -164,6 +165,7 @@ class _WordBCE(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients by features, word weights and bias."""
         f, w, gradient = ctx.saved_tensors
         g = gradient.to(f.dtype)
         return (

@@ -283,7 +283,7 @@ class MSPAttack:
         return arrays, bound_meta(self) | extra
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
         rebind(self, meta)
         is_dense = "first.columns" not in arrays
         first = {"first.weight": "h d", "centre": "d"} if is_dense else {}

@@ -12,15 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.attacks.fitted import (
-    arrays_of_part,
-    bind,
-    bound_meta,
-    check_fitted,
-    check_shapes,
-    check_vectors,
-    rebind,
-)
+from leakscope.core.attacks import fitted
 from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from leakscope.core.attacks.inversion.reconstruct.confidence import Answer, Confidence
 from leakscope.core.attacks.inversion.reconstruct.decoder import (
@@ -138,7 +130,7 @@ class ReconstructAttack:
         texts = check_texts(texts)
         if vectors is None:
             vectors = encoder.encode(texts, part_progress(on_progress, 0.0, 0.4))
-        vectors = check_vectors(vectors, encoder.dimension, len(texts))
+        vectors = fitted.check_vectors(vectors, encoder.dimension, len(texts))
         base = ProbeMLCAttack(
             vocabulary_size=self.vocabulary_size,
             epochs=self.base_epochs,
@@ -178,7 +170,7 @@ class ReconstructAttack:
         n, last = min(self.n_effects, len(vectors)), 0.3 if self.decoder_epochs else 1.0
         ids = [self.model_.lexicon.ids(tokens_of(text)) for text in texts[: len(vectors)]]
         tokens = self.model_.lexicon.tokens
-        alone = check_vectors(encoder.encode(list(tokens)), encoder.dimension, len(tokens))
+        alone = fitted.check_vectors(encoder.encode(list(tokens)), encoder.dimension, len(tokens))
         self.effects_ = Effects.fit(
             ids[:n],
             vectors[:n],
@@ -198,7 +190,7 @@ class ReconstructAttack:
                 checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir, "decoder"),
                 on_progress=part_progress(on_progress, last, 1.0),
             )
-        bind(self, encoder, self._answerable(texts))
+        fitted.bind(self, encoder, self._answerable(texts))
         return self
 
     def calibrate(
@@ -209,7 +201,7 @@ class ReconstructAttack:
         Each text is reconstructed once, unless `found` holds the results. The best sentences before
         any query and after a twentieth, a sixth and half of the queries are learned from, too.
         """
-        vectors = check_vectors(encoder.encode(texts), encoder.dimension, len(texts))
+        vectors = fitted.check_vectors(encoder.encode(texts), encoder.dimension, len(texts))
         budgets = (0, *(self.n_queries // share for share in (20, 6, 2, 1)))
         read, answers, true = found or self.invert(encoder, vectors), [], []
         for text, answer, posterior in zip(texts, read, self._posteriors(vectors), strict=True):
@@ -244,7 +236,7 @@ class ReconstructAttack:
         StoppedSearch
             `on_progress` asked to stop; its `answers` are the best so far.
         """
-        vectors = check_fitted(self, encoder, vectors)
+        vectors = fitted.check_fitted(self, encoder, vectors)
         if isinstance(encoder, TransformerEncoder):  # and nothing around it, such as a defence
             encoder = encoder.quick()
         units = unit_vectors(vectors)
@@ -338,18 +330,19 @@ class ReconstructAttack:
             "decoder": {} if self.decoder_ is None else self.decoder_.arrays(),
         }
         arrays = {f"{part}.{name}": a for part, own in parts.items() for name, a in own.items()}
-        return arrays, bound_meta(self) | {
+        return arrays, fitted.bound_meta(self) | {
             "base": {"settings": setting_values(self.base_), "state": base_meta},
             "tokens": list(self.model_.lexicon.tokens),
             "confidence": self.confidence_ and self.confidence_.to_dict(),
         }
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
-        rebind(self, meta)
-        check_shapes(self, arrays, {"effects.scale": "t", "effects.centre": "d"})
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
+        fitted.rebind(self, meta)
+        fitted.check_shapes(self, arrays, {"effects.scale": "t", "effects.centre": "d"})
         base, model, effects, written = (
-            arrays_of_part(arrays, prefix) for prefix in ("base.", "model.", "effects.", "decoder.")
+            fitted.arrays_of_part(arrays, prefix)
+            for prefix in ("base.", "model.", "effects.", "decoder.")
         )
         if not base:
             raise ArtifactError("The file lacks the base classifier of the reconstruction.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -38,7 +38,7 @@ class TokenEvidence:
 
     @classmethod
     def empty(cls, n: int) -> TokenEvidence:
-        """Return no evidence for n vectors."""
+        """Return evidence of n vectors that says nothing about any word."""
         return cls(np.full((n, 1), UNKNOWN, np.int64), np.zeros((n, 1), np.float32))
 
 
@@ -53,7 +53,7 @@ class ClassifierEvidence:
         self._usual = base.vocabulary_.log_odds[self._known].astype(np.float32)
 
     def of(self, vectors: Vectors) -> TokenEvidence:
-        """Compute the evidence of vectors (n, d).
+        """Compute the likely words of vectors (n, d), with their evidence in nats.
 
         log [p / (1 − p)] − log [q / (1 − q)], where p is the classifier's probability that the text
         holds a word and q the share of texts that do: what the vector adds to a language model.
@@ -198,7 +198,7 @@ class Decoder:
 
     @property
     def size(self) -> int:
-        """The number of tokens in its vocabulary."""
+        """The number of tokens that the decoder can write."""
         return self.network.tokens.num_embeddings
 
     @torch.inference_mode()
@@ -348,17 +348,12 @@ class _Beams:
     def _finish(self, scores: Tensor, length: int) -> None:
         """Offer each beam as a finished sentence with its length-normalised score."""
         values = (scores / length**_LEANING).tolist()
-        for i, own in enumerate(values):
-            for k, value in enumerate(own):
-                self._add_finished(i, value, k)
-
-    def _add_finished(self, i: int, value: float, k: int) -> None:
-        """Add beam k of vector i to the finished sentences if it is among the best."""
-        done = self._done[i]
-        if len(done) < self.width or value > done[-1][0]:
-            done.append((value, self._written[i, k].numpy().astype(np.int32)))
-            done.sort(key=lambda each: -each[0])
-            del done[self.width :]
+        for done, own, written in zip(self._done, values, self._written, strict=True):
+            for value, tokens in zip(own, written, strict=True):
+                if len(done) < self.width or value > done[-1][0]:
+                    done.append((value, tokens.numpy().astype(np.int32)))
+                    done.sort(key=lambda each: -each[0])
+                    del done[self.width :]
 
     @property
     def is_over(self) -> bool:
@@ -372,13 +367,9 @@ class _Beams:
 
     def sentences(self) -> list[list[NDArray[np.int32]]]:
         """Return the finished sentences of each vector, best first; if none, the best beam."""
-        return [list(self._sentences_of(i)) for i in range(self.n)]
-
-    def _sentences_of(self, i: int) -> Iterator[NDArray[np.int32]]:
-        """Yield the finished sentences of vector i, or its best beam if there are none."""
-        yield from (tokens for _, tokens in self._done[i])
-        if not self._done[i]:
-            yield self._written[i, 0].numpy().astype(np.int32)
+        best = self._written[:, 0].numpy().astype(np.int32)
+        pairs = zip(self._done, best, strict=True)
+        return [[tokens for _, tokens in done] or [own] for done, own in pairs]
 
 
 _IGNORED = -100
@@ -469,51 +460,37 @@ def train_decoder(
         dropout=plan.dropout,
     ).to(device)
     loss = _DecoderLoss(network, sentences, vectors, plan, evidence_of)
-    lengths = np.array([len(sentences[i]) for i in known])
-    loop = _schedule(plan, lengths, identity or {}, checkpoint_dir)
-    rates = _optimizer(network, plan.learning_rate)
+    loop = LengthBatchedLoop(
+        n=len(known),
+        epochs=plan.epochs,
+        batch_size=plan.batch_size,
+        seed=plan.seed,
+        identity={**vars(plan), **(identity or {})},
+        clip_norm=1.0,
+        is_half=False,
+        say_score=lambda score: f"perplexity {math.exp(-score):.1f}",
+        checkpoint_dir=checkpoint_dir,
+        lengths=np.array([len(sentences[i]) for i in known]),
+        pool=_SORTED_TOGETHER,
+    )
+    n_steps = plan.epochs * loop.n_batches
+    loop.rate_share = lambda step: min((step + 1) / plan.warm_up, max(0.02, 1 - step / n_steps))
+    optimizer = torch.optim.AdamW(
+        network.parameters(),
+        lr=plan.learning_rate,
+        weight_decay=0.01,
+        betas=(0.9, 0.98),
+        fused=device.type in ("cpu", "cuda"),
+    )
     train(
         network,
-        rates,
+        optimizer,
         lambda rows: loss.batch_loss(known[rows], is_training=True),
         lambda: -loss.mean_loss(held),
         loop,
         on_progress,
     )
     return Decoder(network.cpu()).rounded()
-
-
-def _schedule(
-    plan: DecoderPlan,
-    lengths: NDArray[np.int64],
-    identity: dict[str, Any],
-    checkpoint_dir: Path | None,
-) -> LengthBatchedLoop:
-    """Return the training loop: batches of similar lengths, warm-up, then a falling rate."""
-    loop = LengthBatchedLoop(
-        n=len(lengths),
-        epochs=plan.epochs,
-        batch_size=plan.batch_size,
-        seed=plan.seed,
-        identity={**vars(plan), **identity},
-        clip_norm=1.0,
-        is_half=False,
-        say_score=lambda score: f"perplexity {math.exp(-score):.1f}",
-        checkpoint_dir=checkpoint_dir,
-        lengths=lengths,
-        pool=_SORTED_TOGETHER,
-    )
-    n_steps = plan.epochs * loop.n_batches
-    loop.rate_share = lambda step: min((step + 1) / plan.warm_up, max(0.02, 1 - step / n_steps))
-    return loop
-
-
-def _optimizer(network: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
-    """Return AdamW over a network's parameters, fused where possible."""
-    is_fused = next(network.parameters()).device.type in ("cpu", "cuda")
-    return torch.optim.AdamW(
-        network.parameters(), lr=learning_rate, weight_decay=0.01, betas=(0.9, 0.98), fused=is_fused
-    )
 
 
 class _DecoderLoss:
@@ -547,15 +524,10 @@ class _DecoderLoss:
         inputs = ids.clamp(min=0).to(self._device)
         with autocast(self._device, self._precision):
             known = self._network(vectors.to(self._device), inputs)[counts]
-            scores = self._network.scores(known, *self._for_targets(evidence, counts))
+            own = counts.nonzero()[:, 0].cpu()  # the evidence of a row, for each of its tokens
+            told = (torch.from_numpy(a)[own].to(self._device) for a in vars(evidence).values())
+            scores = self._network.scores(known, *told)
         return nn.functional.cross_entropy(scores.float(), targets.to(self._device)[counts])
-
-    def _for_targets(self, evidence: TokenEvidence, counts: Tensor) -> tuple[Tensor, Tensor]:
-        """Repeat the evidence of each row for each of its target tokens, on the device."""
-        rows = counts.nonzero()[:, 0].cpu()
-        tokens = torch.from_numpy(evidence.tokens)[rows]
-        nats = torch.from_numpy(evidence.nats)[rows]
-        return tokens.to(self._device), nats.to(self._device)
 
     def _padded(self, rows: NDArray[np.int64]) -> Tensor:
         """Return the tokens of rows, (b, t), unknown ones replaced and padded by `_IGNORED`."""

@@ -83,7 +83,7 @@ class Edit(NamedTuple):
     to: int = -1
 
     def of(self, sentence: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Apply the edit to a sentence."""
+        """Apply the edit to the tokens of a sentence, and return the new tokens."""
         if self.to >= 0:
             rest = np.concatenate([sentence[: self.first], sentence[self.end :]])
             phrase = sentence[self.first : self.end]

@@ -340,7 +340,7 @@ class RelaxationAttack:
         return {"mean_vector": self.mean_vector_}, meta
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
         rebind(self, meta)
         check_shapes(self, arrays, {"mean_vector": "d"})
         self.mean_length_ = int(meta["mean_length"])

@@ -9,15 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.attacks.fitted import (
-    arrays_of_part,
-    bind,
-    bound_meta,
-    check_fitted,
-    check_shapes,
-    check_vectors,
-    rebind,
-)
+from leakscope.core.attacks import fitted
 from leakscope.core.attacks.inversion import shared_settings as shared
 from leakscope.core.attacks.inversion.augmentation import substitute_words
 from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
@@ -106,7 +98,7 @@ class SearchAttack:
         texts = check_texts(texts)
         if vectors is None:
             vectors = encoder.encode(texts, part_progress(on_progress, 0.0, 0.3))
-        vectors = check_vectors(vectors, encoder.dimension, len(texts))
+        vectors = fitted.check_vectors(vectors, encoder.dimension, len(texts))
         order = np.random.default_rng([self.seed, 1]).permutation(len(texts))
         n_held = min(self.n_calibration, len(texts) // 5)
         held, kept = [texts[i] for i in order[:n_held]], [texts[i] for i in order[n_held:]]
@@ -152,7 +144,7 @@ class SearchAttack:
             texts that `base` was not trained on, as they are.
         vectors : ndarray of float32, shape (n, d), optional
         """
-        bind(self, encoder, base.vocabulary_)
+        fitted.bind(self, encoder, base.vocabulary_)
         self.base_ = base
         if vectors is None:
             texts = substitute_words(
@@ -263,7 +255,7 @@ class SearchAttack:
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
         """Return the words chosen after the last round, the most probable first."""
-        vectors = check_fitted(self, encoder, vectors)
+        vectors = fitted.check_fitted(self, encoder, vectors)
         recoveries: list[Recovery] = []
         for start in range(0, len(vectors), _BLOCK):
             block = self._start_states(encoder, vectors[start : start + _BLOCK])
@@ -292,16 +284,16 @@ class SearchAttack:
         settings = setting_values(self.base_)
         arrays = {f"base.{name}": a for name, a in base_arrays.items()}
         arrays |= self.bag_map_.arrays() | self.corrections_.arrays()
-        return arrays, bound_meta(self) | {
+        return arrays, fitted.bound_meta(self) | {
             "base": {"settings": settings, "state": base_meta | {"vocabulary": None}},
             "judges": [judge.to_list() for judge in self.judges_],
         }
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
-        rebind(self, meta)
-        check_shapes(self, arrays, {"bag_map.weight": "d d", "bag_map.intercept": "d"})
-        base_arrays = arrays_of_part(arrays, "base.")
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
+        fitted.rebind(self, meta)
+        fitted.check_shapes(self, arrays, {"bag_map.weight": "d d", "bag_map.intercept": "d"})
+        base_arrays = fitted.arrays_of_part(arrays, "base.")
         if not base_arrays:
             raise ArtifactError("The file lacks the base classifier of the search.")
         stored = meta["base"]

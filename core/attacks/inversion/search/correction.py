@@ -112,6 +112,7 @@ class _FrozenWordBCE(torch.autograd.Function):
         words: Tensor,
         where: tuple[Positions, Positions],
     ) -> Tensor:
+        """Return the loss of B texts, and store its gradient by the logits for `backward`."""
         true, listed = where
         logits = (features.to(words.dtype) @ words.T).float().add_(bias)
         logits[listed] += inside[listed[1]]
@@ -124,6 +125,7 @@ class _FrozenWordBCE(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients by features, bias and the bonus of words in the answer."""
         gradient, words, rows, columns = ctx.saved_tensors
         inside = torch.zeros(len(words), device=gradient.device)
         inside.index_add_(0, columns, gradient[rows, columns])
@@ -192,7 +194,7 @@ class Ranked:
 
     @property
     def lists(self) -> list[NDArray[np.int64]]:
-        """The answered words of each vector."""
+        """The answered words of each vector, as positions in V, likeliest first."""
         return [w[:k] for w, k in zip(self.words, self.counts, strict=True)]
 
 
