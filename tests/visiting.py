@@ -26,7 +26,7 @@ def job_in(page: AppTest) -> str:
     return found if isinstance(found, str) else found[0]
 
 
-def finish_job(page: AppTest, *, seconds: float = 240) -> AppTest:
+def finish_job(page: AppTest, *, seconds: float = 300) -> AppTest:
     """Wait until the job in the address has ended, and run the page again."""
     cache.jobs().wait(job_in(page), timeout=seconds)
     page.run()

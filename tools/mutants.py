@@ -559,8 +559,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a classifier tested on its training texts",
         "core/studies/inversion/classification.py",
-        "said, held_labels = search.predict(encoder.encode(held)), np.asarray(held_labels)",
-        "said, held_labels = search.predict(encoder.encode(known)), np.asarray(known_labels)",
+        "said, true = search.predict(encoder.encode(held)), np.asarray(held_labels)",
+        "said, true = search.predict(encoder.encode(known)), np.asarray(known_labels)",
         ("tests/test_classification_leaks.py",),
     ),
     Mutant(
