@@ -17,8 +17,7 @@ from torch.nn import functional as F
 
 from benchmarks import Measurement
 from leakscope.core.attacks.inversion.msp.attack import MSPAttack
-from leakscope.core.attacks.inversion.msp.candidates import draw_candidates
-from leakscope.core.attacks.inversion.msp.network import MSPNetwork, msp_loss
+from leakscope.core.attacks.inversion.msp.network import MSPNetwork, draw_candidates, msp_loss
 from leakscope.core.attacks.inversion.pairs import TrainingPairs, collect_pairs
 from leakscope.core.corpora import bundled_sentences
 from leakscope.core.encoders import load_encoder

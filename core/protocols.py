@@ -33,6 +33,22 @@ def no_progress(fraction: float, message: str) -> None:
     """Ignore progress: the default of every ``on_progress`` argument."""
 
 
+def part_progress(on_progress: OnProgress, low: float, high: float) -> OnProgress:
+    """Return a progress callback for one part of the work, from `low` to `high` of the whole.
+
+    Examples
+    --------
+    >>> second_half = part_progress(lambda fraction, message: print(fraction), 0.5, 1.0)
+    >>> second_half(0.5, "Working")
+    0.75
+    """
+
+    def report(fraction: float, message: str) -> None:
+        on_progress(low + (high - low) * min(fraction, 1.0), message)
+
+    return report
+
+
 def monotonic_progress(on_progress: OnProgress) -> OnProgress:
     """Wrap a progress callback so that the fraction it reports never decreases.
 

@@ -78,6 +78,11 @@ def settings_of(kind: type) -> dict[str, dataclasses.Field[Any]]:
     return {f.name: f for f in dataclasses.fields(kind) if "help" in f.metadata}
 
 
+def setting_values(instance: Any) -> dict[str, Any]:
+    """Return the values of an instance's declared settings by name."""
+    return {name: getattr(instance, name) for name in settings_of(type(instance))}
+
+
 def inference_settings(kind: type) -> dict[str, dataclasses.Field[Any]]:
     """Return the settings that act at inference time; the others belong to training."""
     return {k: f for k, f in settings_of(kind).items() if f.metadata["at"] == "answer"}

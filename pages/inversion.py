@@ -9,17 +9,7 @@ import streamlit as st
 from leakscope.core.attacks.inversion.sentence import check_sentence
 from leakscope.core.errors import CoreError
 from leakscope.dashboard import cache
-from leakscope.dashboard.inversion import (
-    answers,
-    controls,
-    explain,
-    measured,
-    personal,
-    pinned,
-    settings,
-    state,
-    views,
-)
+from leakscope.dashboard.inversion import answers, controls, explain, personal, pinned, state, views
 from leakscope.dashboard.server import compiling
 from leakscope.dashboard.story.pinning import pin_button
 from leakscope.dashboard.ui.controls import (
@@ -69,7 +59,7 @@ else:
         toolbar(address.show_link)
     if more.open:
         with more:
-            settings.chosen_attack_settings()
+            controls.chosen_attack_settings()
 
 typed, chosen = text(), state.chosen_attacks()
 answers.stop_old_jobs(typed)
@@ -135,6 +125,6 @@ if not is_presenting() and readings:
     views.downloads(readings)
     personal.personal_panel(typed, vector, readings)
     command_button("inversion", *(pinned.command_of(name, typed) for name in chosen))
-    measured.many_sentences()
+    explain.many_sentences()
     explain.how_it_is_computed(chosen)
     explain.caveats()

@@ -15,15 +15,7 @@ from leakscope.core.findings.representations import QUESTION, encoders_at, own_e
 from leakscope.core.studies.inversion.representation_summary import Representations
 from leakscope.dashboard import cache
 from leakscope.dashboard.inversion.answers import ENCODER
-from leakscope.dashboard.representations import (
-    cards,
-    controls,
-    explain,
-    job,
-    own,
-    state,
-    views,
-)
+from leakscope.dashboard.representations import cards, controls, explain, own, state, views
 from leakscope.dashboard.story.pinning import PinnedView, pin_button
 from leakscope.dashboard.ui.controls import (
     sample_buttons,
@@ -53,7 +45,7 @@ with main:
         found = own.add_own_study(found)
     address = state.address(found)
     address.adopt()
-    job.adopt_try_job()
+    cards.adopt_try_job()
     own.adopt_own_job()
     address.warn_of_refused(f"Shown instead: {plain(controls.describe_replacements(address))}.")
 with bar:
@@ -105,7 +97,7 @@ with on_sentence:
             show_encoded_words(encoded, cache.encoder(ENCODER), typed, encoder_title(ENCODER.name))
         if not request.encoders:
             st.info("Choose an encoder above that can be fitted here.", icon=":material/ads_click:")
-        elif ready := job.prepared_encoders(request):
+        elif ready := cards.prepared_encoders(request):
             answers = cards.read_from_encoders(typed, ready)
             best = views.strongest_scores(found)
             cards.scores_table(answers, best)

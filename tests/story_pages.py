@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from leakscope.core.findings.finding import Finding
 from leakscope.core.findings.registry import VIEWS
-from leakscope.dashboard.inversion import measured
+from leakscope.dashboard.inversion import explain
 
 ROOT = Path(__file__).parents[1]
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -22,7 +22,7 @@ ROUNDED = 0.56
 
 def open_live(app: AppTest, view: str, slide: Finding, asked: dict[str, str]) -> AppTest:
     """Open the page that a slide links to."""
-    app.session_state[measured.OPEN_KEY] = view in measured.VIEWS
+    app.session_state[explain.OPEN_KEY] = view in explain.VIEWS
     app.switch_page(str(ROOT / "pages" / f"{VIEWS[view].page}.py"))
     for name, value in (dict(slide.live) or asked).items():
         app.query_params[name] = value

@@ -11,7 +11,7 @@ from browsing import PATIENCE, Visit, choose_option, files_containing, headline,
 pytestmark = pytest.mark.browser
 SECRET = "The violinist told police that the government paid for the hospital."
 LABELS = "document.querySelector('.js-plotly-plot').data.find(t => t.mode === 'markers+text')"
-QUICK = {"encoder": "tfidf,minilm", "corpus": "lee", "n": "1000"}
+QUICK = {"encoder": "tfidf,hashing", "corpus": "lee", "n": "1000"}
 
 
 def opened(visit: Visit, **params: str) -> sync_api.Page:
@@ -71,8 +71,8 @@ def test_a_sentence_is_read_from_every_encoder(
 ) -> None:
     page = opened(visit, **QUICK)
     page.get_by_role("textbox", name="Your sentence").fill(SECRET)
-    press(page, 2)
-    cards = answered(page, 3)  # MiniLM twice: its trained weights as well
+    press_if_new(page, 2)
+    cards = answered(page, 2)
     sync_api.expect(cards.first).to_contain_text("violinist")
     sync_api.expect(page.locator("mark", has_text="government").first).to_be_visible()
     assert "text=" not in page.url, "what is typed stays out of the address"
@@ -99,6 +99,6 @@ def test_fitting_can_be_stopped(visit: Visit) -> None:
 
 
 def test_the_page_fits_width_and_theme(fitting: Visit) -> None:
-    page = opened(fitting, encoder="tfidf,hashing", corpus="lee", n="1000")
+    page = opened(fitting, **QUICK)
     press_if_new(page, 2)
     answered(page, 2)

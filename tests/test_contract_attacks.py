@@ -161,10 +161,23 @@ def unfitted_attack_says_so(name: str, encoder: TransformerEncoder) -> None:
         make_attack(name).invert(encoder, np.zeros((1, encoder.dimension), np.float32))
 
 
+class BlackBox:
+    name, dimension, fingerprint = "st:closed", 32, "0" * 64
+
+
+def black_box_encoder_is_refused_by_name(name: str, encoder: TransformerEncoder) -> None:
+    if INVERSION_ATTACKS[name].access is not Access.WHITE_BOX:
+        pytest.skip("needs no white box")
+    kind = INVERSION_ATTACKS[name].kind.__name__
+    with pytest.raises(InvalidInputError, match=rf"{kind}.*st:closed"):
+        make_attack(name).fit(BlackBox(), ["one text", "two texts"])  # type: ignore[arg-type]
+
+
 ENTRY_CHECKS = (
     entry_tells_what_a_user_should_know,
     settings_outside_their_range_are_refused_by_name,
     unfitted_attack_says_so,
+    black_box_encoder_is_refused_by_name,
 )
 
 

@@ -7,8 +7,13 @@ import pytest
 import torch
 
 from leakscope.core.attacks.inversion.classifiers.network import WordClassifier
-from leakscope.core.attacks.inversion.search.correction import CorrectionPlan, Corrections, Ranked
-from leakscope.core.attacks.inversion.search.corrector import AnswerCorrector, correction_loss
+from leakscope.core.attacks.inversion.search.correction import (
+    AnswerCorrector,
+    CorrectionPlan,
+    Corrections,
+    Ranked,
+    correction_loss,
+)
 from leakscope.core.text import Vocabulary
 
 WORDS = tuple(f"w{chr(97 + i)}" for i in range(12))

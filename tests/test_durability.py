@@ -182,7 +182,7 @@ def test_a_full_disk_in_a_search_is_told(tmp_path: Path, monkeypatch: pytest.Mon
 
     from leakscope.core.errors import StorageError
     from leakscope.core.ranges import Uniform
-    from leakscope.core.studies.inversion.trials import open_trials
+    from leakscope.core.studies.inversion.tuning import open_trials
 
     with (
         pytest.raises(StorageError, match=r"No space left on device\. Free some disk space"),

@@ -99,7 +99,7 @@ def test_commands_leave_nothing_that_others_read(
 
 @pytest.mark.slow
 def test_the_search_for_settings_keeps_its_database_private(leakscope_home: Path) -> None:
-    from leakscope.core.studies.inversion.trials import open_trials
+    from leakscope.core.studies.inversion.tuning import open_trials
 
     before = os.umask(0)
     try:

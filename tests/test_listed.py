@@ -120,8 +120,7 @@ def study(
 ) -> Iterator[ListedStudy]:
     distinct = list(dict.fromkeys(small_texts))
     monkeypatch.setattr(tradeoff_texts, "bundled_sentences", lambda: distinct)
-    tradeoff_texts.auxiliary_texts.cache_clear()
-    tradeoff_texts._split_rows.cache_clear()
+    forget_texts()
     yield ListedStudy(
         encoder=f"mlm:{tiny_bert}",
         defences=("none",),
@@ -132,6 +131,10 @@ def study(
         near=1.0,
         seeds=(0,),
     )
+    forget_texts()
+
+
+def forget_texts() -> None:
     tradeoff_texts.auxiliary_texts.cache_clear()
     tradeoff_texts._split_rows.cache_clear()
 
@@ -173,12 +176,6 @@ def faults(study: ListedStudy, defence: str, seen: Seen) -> list[str]:
     return found
 
 
-def test_who_attacks_learns_from_defended_vectors_each_with_noise_of_its_own(
-    study: ListedStudy, seen: Seen
-) -> None:
-    assert faults(study, "gaussian:sigma=0.5", seen) == []
-
-
 def _undefended(self: Guard, encoder: Any) -> Any:
     return encoder
 
@@ -191,6 +188,12 @@ def _of_one_seed(self: Guard, encoder: Any) -> Any:
             return self.protect(encoder).encode(texts)
 
     return Again()
+
+
+def test_who_attacks_learns_from_defended_vectors_each_with_noise_of_its_own(
+    study: ListedStudy, seen: Seen
+) -> None:
+    assert faults(study, "gaussian:sigma=0.5", seen) == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from leakscope.core.figures.learning import scaling_figure
 from leakscope.core.results.rows import Row
 from leakscope.core.studies.domains import check_contents, content_of, open_domain
 from leakscope.core.studies.inversion import layers, paragraphs, scaling
-from leakscope.core.studies.inversion.passages import open_passages
+from leakscope.core.studies.inversion.paragraphs import open_passages
 from leakscope.core.studies.inversion.representations import EncoderStudy
 from leakscope.core.studies.registry import cells_of, run_study
 from leakscope.core.text import word_set, words

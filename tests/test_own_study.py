@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 from tradeoff_rows import write_rows
+from visiting import finish_job
 
 from leakscope.core.errors import ArtifactError
 from leakscope.core.findings.representations import own_encoder, own_encoder_title, own_title
@@ -30,6 +31,7 @@ from leakscope.core.studies.tradeoff.choice import choose
 from leakscope.core.studies.tradeoff.summary import SHIPPED as TRADEOFF
 from leakscope.core.studies.tradeoff.summary import load_tradeoff, parse_tradeoff
 from leakscope.core.tasks.outcomes import Hits
+from leakscope.dashboard.representations import own
 
 ROWS = (TRADEOFF / "tradeoff.json").read_bytes()
 
@@ -76,7 +78,7 @@ def test_a_trade_off_of_ones_own_is_read_as_one_that_ships() -> None:
 def test_any_encoder_is_measured_on_texts_that_ship(tiny_bert: Path) -> None:
     told: list[str] = []
     names = (f"mlm:{tiny_bert}",)
-    (found,) = measure_encoders(names, 20, lambda done, message: told.append(message))
+    (found,) = measure_encoders(names, 20, 200, lambda done, message: told.append(message))
     assert found.encoder == names[0] and found.dimension == 32 and found.f1.n <= 20
     assert 0 <= found.f1.value <= 100 and 0 <= found.recall <= 100 and found.f1.has_interval
     assert any("1 of 1" in message for message in told)
@@ -91,20 +93,26 @@ def test_articles_are_asked_for_by_their_first_sentence_alone() -> None:
         assert query and rest and query not in rest
 
 
-def test_what_these_texts_do_not_bear_out_is_told() -> None:
-    def measured(f1: float, n_found: int) -> OwnLeak:
-        score = Score(f1, Interval(f1 - 2, f1 + 2), 300)
-        return OwnLeak(
-            encoder=f"of {f1}",
-            dimension=8,
-            f1=score,
-            recall=1.0,
-            found=Hits(np.arange(300) < n_found, 100 / 300),
-        )
+def quick_leak(name: str, f1: float, found: Any = (False,) * 4) -> OwnLeak:
+    """Return what a quick attack recovers from an encoder, with an interval of two points."""
+    score = Score(f1, Interval(f1 - 2, f1 + 2), 300, 3.0)
+    hits = Hits(np.array(found), 100 / 300)
+    return OwnLeak(encoder=name, dimension=32, f1=score, recall=f1, found=hits)
 
-    one = measured(20.0, 200)
+
+def test_what_these_texts_do_not_bear_out_is_told() -> None:
+    one = quick_leak("mine", 20.0, np.arange(300) < 200)
     for n, said in ((201, "the difference is not significant"), (100, "difference is significant")):
-        assert said in own_encoder((one, measured(30.0, n))).body
+        assert said in own_encoder((one, quick_leak("minilm", 30.0, np.arange(300) < n))).body
+
+
+def test_a_measured_encoder_has_a_verdict_beside_the_bundled_one() -> None:
+    bundled = quick_leak("minilm", 20)
+    assert own_encoder_title(quick_leak("mine", 30), bundled) == "mine leaks more than minilm"
+    assert own_encoder_title(quick_leak("mine", 10), bundled) == "mine leaks less than minilm"
+    alike = own_encoder_title(quick_leak("mine", 21), bundled)
+    assert alike == "mine does not leak significantly more or less than minilm"
+    assert "to a quick attack" in own_encoder_title(bundled, bundled)
 
 
 def point(name: str, leak: float, useful: float | None) -> Point:
@@ -148,44 +156,24 @@ def test_an_encoder_of_ones_own_has_a_verdict_at_equal_usefulness(
     assert " of 10 words" in own_title(alone), "nothing to compare it with"
 
 
-def test_a_measured_encoder_has_a_verdict_beside_the_bundled_one() -> None:
-    def leak(name: str, f1: float) -> OwnLeak:
-        score = Score(f1, Interval(f1 - 2, f1 + 2), 300, 3.0)
-        hits = Hits(np.zeros(4, bool), 0.1)
-        return OwnLeak(encoder=name, dimension=32, f1=score, recall=f1, found=hits)
-
-    bundled = leak("minilm", 20)
-    assert own_encoder_title(leak("mine", 30), bundled) == "mine leaks more than minilm"
-    assert own_encoder_title(leak("mine", 10), bundled) == "mine leaks less than minilm"
-    alike = own_encoder_title(leak("mine", 21), bundled)
-    assert alike == "mine does not leak significantly more or less than minilm"
-    assert "to a quick attack" in own_encoder_title(bundled, bundled)
-
-
 def on(app: AppTest, page: str) -> AppTest:
     app.run()
     return app.switch_page(f"../pages/{page}.py").run()
-
-
-@pytest.mark.slow
-def test_the_trade_off_shows_rows_of_ones_own_and_refuses_others(small_app: AppTest) -> None:
-    page = on(small_app, "tradeoff")
-    assert not any("Shipped results for comparison" in h.value for h in page.header)
-    page.file_uploader(key="own-tradeoff").upload("mine.json", ROWS, "application/json").run()
-    assert not page.exception and not page.error
-    assert any("Shipped results for comparison" in h.value for h in page.header)
-    page.file_uploader(key="own-tradeoff").upload("x.json", b"[1]", "application/json").run()
-    assert not page.exception and page.error
 
 
 def test_after_an_upload_the_trade_off_is_about_the_visitors_rows(
     small_app: AppTest, tmp_path: Path
 ) -> None:
     page = on(small_app, "tradeoff")
+    beside = "Shipped results for comparison"
     assert not page.title[0].value.startswith("In your study")
+    assert not any(beside in h.value for h in page.header)
+    page.file_uploader(key="own-tradeoff").upload("x.json", b"[1]", "application/json").run()
+    assert not page.exception and page.error
     own = write_rows(tmp_path).read_bytes()
     page.file_uploader(key="own-tradeoff").upload("mine.json", own, "application/json").run()
     assert not page.exception and not page.error
+    assert any(beside in h.value for h in page.header)
     found = parse_tradeoff(json.loads(own), "mine.json")
     choice = choose(found, "SST-2")
     assert choice.best is not None and choice.helps
@@ -229,18 +217,12 @@ def test_representations_show_rows_of_ones_own(small_app: AppTest) -> None:
 def test_an_encoder_of_ones_own_is_measured_beside_the_bundled_one_when_asked(
     small_app: AppTest, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leakscope.dashboard.representations.own.N_TARGETS", 20)
+    monkeypatch.setattr(own, "N_TARGETS", 20)
+    monkeypatch.setattr(own, "N_AUXILIARY", 100)
     page, name = on(small_app, "representations"), f"mlm:{tiny_bert}"
     page.text_input(key="rep_own_encoder").set_value(name).run()
-    page.button(key="measure-own").click().run()
-    end = time.monotonic() + 300
-    tables: list[dict[str, list[str]]] = []
-    while not tables and not page.error and time.monotonic() < end:
-        time.sleep(0.5)
-        page.run()
-        tables = [t.value.to_dict("list") for t in page.dataframe if "Dimension" in t.value]
-    assert not page.exception and not page.error
-    (table,) = tables
+    assert not finish_job(page.button(key="measure-own").click().run()).error
+    (table,) = [t.value.to_dict("list") for t in page.dataframe if "Dimension" in t.value]
     assert "tiny" in table["Encoder"][0] or Path(name).name in table["Encoder"][0]
     assert table["Encoder"][1] == "minilm" and table["Dimension"] == ["32", "384"]
     assert all(" of 10 words (F1 " in leaks for leaks in table["Leaks"])

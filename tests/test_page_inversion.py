@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,16 +10,17 @@ from pathlib import Path
 import job_work
 import pytest
 from job_work import use_weights
+from processes import wait_until
 from story_pages import strip_markdown
 from streamlit.testing.v1 import AppTest
-from visiting import Open, open_page
+from visiting import Open, finish_job, job_in, open_page
 
 from leakscope.core.attacks.inversion import INVERSION_ATTACKS
-from leakscope.core.jobs import Job, Jobs, JobState
+from leakscope.core.jobs import Jobs, JobState
 from leakscope.dashboard import cache
 from leakscope.dashboard.inversion import answers
 from leakscope.dashboard.inversion import state as inversion_state
-from leakscope.dashboard.inversion.settings import adjustable_settings
+from leakscope.dashboard.inversion.controls import adjustable_settings
 from leakscope.dashboard.names import state as names_state
 from leakscope.dashboard.ui import state
 
@@ -38,12 +38,6 @@ def cards(page: AppTest) -> list[str]:
 
 def html(page: AppTest) -> str:
     return "\n".join(part.value for part in page.html)
-
-
-def job_in(page: AppTest) -> str:
-    """Return the id of the job in the address."""
-    found = page.query_params["job"]
-    return found if isinstance(found, str) else found[0]
 
 
 @pytest.fixture
@@ -76,6 +70,12 @@ def test_the_first_visit_answers_without_a_click(opened: Open) -> None:
     said = page.metric[:4]  # the small search of the tests knows none of these words
     assert all(metric.delta.startswith("guessing: ") for metric in said)
     assert "300" in html(page), "training pairs"
+    for control in [*page.button, *page.toggle, *page.text_input]:
+        assert control.help, control.label
+    assert all(chart.proto.alt for chart in page.get("plotly_chart"))
+    page.session_state[inversion_state.ATTACKS_KEY] = []
+    page.run()
+    assert "at least one attack" in messages(page)
 
 
 def test_the_marked_sentence_stands_before_every_control(opened: Open) -> None:
@@ -137,52 +137,30 @@ def test_a_name_that_was_missed_is_carried_to_the_page_of_names_too(opened: Open
     assert page.button(key="test-names").label == f"Test {name} as a name"
 
 
-def test_typing_changes_the_answer(opened: Open) -> None:
-    page = opened(attack="mlc")
-    page.text_input(key=state.TEXT_KEY).set_value(TEXT).run()
-    assert not page.exception and "government" in html(page)
+ODD = (
+    "<script>alert(1)</script> the government",
+    "costs $5 or $6 :red[today] **now** [x](javascript:alert(1)) government",
+    "\N{GRINNING FACE} government \N{SNOWMAN}",
+    "הממשלה אמרה כי הנהר קרוב לעיר",
+    "=HYPERLINK(1) said the government",
+)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<script>alert(1)</script> the government",
-        "costs $5 or $6 :red[today] **now** [x](javascript:alert(1)) government",
-        "\N{GRINNING FACE} government \N{SNOWMAN}",
-        "הממשלה אמרה כי הנהר קרוב לעיר",
-        "=HYPERLINK(1) said the government",
-    ],
-)
-def test_odd_but_valid_input_is_shown_as_it_is(opened: Open, text: str) -> None:
-    page = opened(text=text, attack="mlc")
-    assert not page.error
-    assert "<script" not in html(page)
-    marked = next(part.value for part in page.html if '<p class="ls-sentence"' in part.value)
-    assert 'dir="auto"' in marked
-
-
-def test_no_attack_chosen_is_told(opened: Open) -> None:
-    page = opened()
-    page.session_state[inversion_state.ATTACKS_KEY] = []
-    page.run()
-    assert "at least one attack" in messages(page)
-
-
-def test_stop_words_can_count(opened: Open) -> None:
-    page = opened(text=TEXT, attack="mlc")
-    assert "stop word, not scored" in html(page)
-    page.toggle(key=inversion_state.STOP_WORDS_KEY).set_value(True).run()
-    assert not page.exception and "stop word, not scored" not in html(page)
+def test_odd_but_valid_input_is_shown_as_it_is(opened: Open) -> None:
+    for text in ODD:
+        page = opened(text=text, attack="mlc")
+        assert not page.error
+        assert "<script" not in html(page)
+        marked = next(part.value for part in page.html if '<p class="ls-sentence"' in part.value)
+        assert 'dir="auto"' in marked, text
 
 
 @pytest.mark.slow
 def test_an_attack_that_cannot_answer_leaves_the_others_alone(opened: Open) -> None:
     page = opened(text=TEXT, attack=["mlc", "sparse"])
     assert cards(page) == [INVERSION_ATTACKS["mlc"].title, INVERSION_ATTACKS["sparse"].title]
-    page.button(key="run-sparse").click().run()
-    cache.jobs().wait(job_in(page), timeout=120)
-    page.run()
+    finish_job(page.button(key="run-sparse").click().run())
     assert "No trained 'sparse' ships" in messages(page)
     assert len(page.metric) == 4
 
@@ -230,7 +208,7 @@ def test_a_search_that_is_stopped_shows_the_best_that_it_had(
     page = opened(text=TEXT, attack="reconstruct")
     page.button(key="run-reconstruct").click().run()
     job_id = job_in(page)
-    wait_until(lambda: "cosine" in view(job_id).message)
+    wait_until(lambda: "cosine" in cache.jobs().view(job_id).message)
     page.run()
     grown = html(page)
     assert "first or after the same word</p>" in grown and "<b>" not in grown, (
@@ -245,19 +223,6 @@ def test_a_search_that_is_stopped_shows_the_best_that_it_had(
     assert "Steps of the search" in html(page) and "until it was stopped" in html(page)
     assert any("the work did not finish" in caption.value for caption in page.caption)
     assert page.button(key="run-reconstruct").label.endswith("again")
-
-
-def view(job_id: str) -> Job:
-    job = cache.jobs().view(job_id)
-    assert job is not None
-    return job
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_a_new_sentence_stops_the_attack_on_the_old_one(opened: Open, held: Path) -> None:
@@ -290,15 +255,12 @@ def test_samples_and_corpora_fill_the_sentence(opened: Open) -> None:
     assert len(json.dumps(cache.samples())) > 100 and len(cache.samples()) == 5
 
 
-def test_every_control_explains_itself(opened: Open) -> None:
-    page = opened()
-    for control in [*page.button, *page.toggle, *page.text_input]:
-        assert control.help, control.label
-    assert all(chart.proto.alt for chart in page.get("plotly_chart"))
-
-
-def test_settings_change_the_answer_and_reset(opened: Open) -> None:
+def test_controls_and_typing_change_the_answer(opened: Open) -> None:
     page = opened(text=TEXT, attack="mlc")
+    assert "stop word, not scored" in html(page)
+    page.toggle(key=inversion_state.STOP_WORDS_KEY).set_value(True).run()
+    assert not page.exception and "stop word, not scored" not in html(page)
+    page.toggle(key=inversion_state.STOP_WORDS_KEY).set_value(False).run()
     page.session_state["more-settings"] = True
     page.run()
     n_before = html(page).count("ls-wrong")
@@ -307,52 +269,47 @@ def test_settings_change_the_answer_and_reset(opened: Open) -> None:
     assert html(page).count("ls-wrong") > n_before, "a longer text is taken for granted"
     page.button(key="reset-mlc").click().run()
     assert html(page).count("ls-wrong") == n_before
+    page.text_input(key=state.TEXT_KEY).set_value("The garden lies by the sea.").run()
+    assert not page.exception and "garden" in html(page) and "government" not in html(page)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n, e in INVERSION_ATTACKS.items() if not e.is_baseline])
-def test_adjustable_settings_are_declared_and_can_be_drawn(opened: Open, name: str) -> None:
-    adjustable = adjustable_settings(name)
-    assert adjustable, "something can be changed without training anew"
-    page = opened(text=TEXT, attack=name)
+def test_adjustable_settings_are_declared_and_can_be_drawn(opened: Open) -> None:
+    names = [name for name, entry in INVERSION_ATTACKS.items() if not entry.is_baseline]
+    page = opened(text=TEXT, attack=names)
     page.session_state["more-settings"] = True
     page.run()
     assert not page.exception
     drawn = [*page.number_input, *page.selectbox, *page.toggle]
-    assert {f"setting-{name}-{key}" for key in adjustable} <= {w.key for w in drawn}
     assert all(widget.help for widget in drawn)
-
-
-def unescaped(page: AppTest) -> list[str]:
-    return [re.sub(r"[\\\u2060]", "", line.value) for line in page.markdown]
+    for name in names:
+        adjustable = adjustable_settings(name)
+        assert adjustable, "something can be changed without training anew"
+        assert {f"setting-{name}-{key}" for key in adjustable} <= {w.key for w in drawn}
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "Please write to Anna Kowalski at anna.kowalski@example.org.",
+            ("**anna", "e-mail address", "among 1,000", "2 identifiers were found in this text"),
+        ),
+        (TEXT, ("The rules found no personal data", "no evidence that there is none")),
+    ],
+)
 def test_personal_data_of_the_sentence_is_tested_on_request(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
+    opened: Open, text: str, told: tuple[str, ...]
 ) -> None:
     pytest.importorskip("presidio_analyzer")
-    page = opened(text="Please write to Anna Kowalski at anna.kowalski@example.org.")
-    assert not [line for line in unescaped(page) if "anna.kowalski" in line]
-    page.button(key="personal-start").click().run()
-    end = time.monotonic() + 240
-    while not (found := [line for line in unescaped(page) if "**anna" in line]):
-        assert time.monotonic() < end and not page.error
-        time.sleep(0.2)
-        page.run()
-    assert not page.exception
-    assert "e-mail address" in found[0] and "among 1,000" in found[0]
-    assert any("2 identifiers were found in this text" in line for line in unescaped(page))
+    page = opened(text=text)
 
+    def shown() -> str:
+        return re.sub(r"[\\\u2060]", "", "\n".join(line.value for line in page.markdown))
 
-@pytest.mark.slow
-def test_no_personal_data_found_is_no_pass(opened: Open) -> None:
-    pytest.importorskip("presidio_analyzer")
-    page = opened(text=TEXT)
+    assert told[0] not in shown()
     page.button(key="personal-start").click().run()
-    end = time.monotonic() + 240
-    while not [line for line in page.markdown if "The rules found no personal data" in line.value]:
-        assert time.monotonic() < end and not page.error
-        time.sleep(0.2)
-        page.run()
-    assert any("no evidence that there is none" in line.value for line in page.markdown)
+    assert not finish_job(page).error
+    for part in told:
+        assert part in shown()

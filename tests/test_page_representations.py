@@ -1,15 +1,16 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from visiting import Open, open_page
+from visiting import Open, finish_job, open_page
 
 from leakscope.core.findings.representations import QUESTION
+from leakscope.core.specs import AttackSpec
 from leakscope.core.studies.inversion import representation_summary
+from leakscope.core.studies.inversion.prepared import Preparation, prepare
 from leakscope.core.studies.inversion.representation_summary import (
     FILES,
     SHIPPED,
@@ -17,7 +18,7 @@ from leakscope.core.studies.inversion.representation_summary import (
 )
 from leakscope.core.text import STOP_WORDS, word_set
 from leakscope.dashboard import cache
-from leakscope.dashboard.representations import job as representation_jobs
+from leakscope.dashboard.representations import cards
 from leakscope.dashboard.representations.state import key_of
 from leakscope.dashboard.ui import state
 
@@ -27,7 +28,7 @@ TEXT = "The government said police had found zanzibarian people after two days."
 @pytest.fixture
 def opened(small_app: AppTest) -> Iterator[Open]:
     cache.representations.clear()
-    representation_jobs._shared_encoders().clear()
+    cards._shared_encoders().clear()
 
     def visit(**address: str | list[str]) -> AppTest:
         return open_page(small_app, "representations", **address)
@@ -54,13 +55,7 @@ def html(page: AppTest) -> str:
 
 def fitted(page: AppTest) -> AppTest:
     """Press the button and wait until the job has fitted the encoders."""
-    page.button(key="try-encoders").click().run()
-    end = time.monotonic() + 120
-    while '<p class="ls-sentence' not in html(page) and not page.error and time.monotonic() < end:
-        time.sleep(0.2)
-        page.run()
-    assert not page.exception
-    return page
+    return finish_job(page.button(key="try-encoders").click().run())
 
 
 def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
@@ -69,20 +64,14 @@ def test_the_first_visit_opens_with_a_finding(opened: Open) -> None:
     assert "leak" in title(page) and title(page) != QUESTION
     assert "95 % intervals" in told(page) and "on 500 sentences of BBC news" in told(page)
     found = load_representations(SHIPPED)
-    n_points = len(found.points(found.encoders, found.attacks, "cross", "sentences"))
-    assert len(table(page, "guessing")) == n_points > 3
     points = found.points(found.encoders, found.attacks, "cross", "sentences")
+    assert len(table(page, "guessing")) == len(points) > 3
     every = [None if p.leak.all_words is None else round(p.leak.all_words, 1) for p in points]
     assert list(table(page, "guessing")["F1, every word"]) == every and every[0] != 0
     assert all(word < p.leak.f1.value for word, p in zip(every, points, strict=True) if word)
     (chart,) = page.get("plotly_chart")
     n_useful = len({point.leak.encoder for point in points if point.useful})
     assert f"{n_useful} encoders" in chart.proto.alt
-
-
-def test_attacks_with_more_text_stand_beside_the_number(opened: Open) -> None:
-    page = opened()
-    found = load_representations(SHIPPED)
     leak = found.leaks["minilm", "probe_mlc", "cross"]
     assert title(page).startswith("Of the 3 most useful encoders tested, all-MiniLM-L6-v2 leaked")
     assert "a better-trained attack still recovers about 5 of 10 words from it" in title(page)
@@ -94,6 +83,12 @@ def test_attacks_with_more_text_stand_beside_the_number(opened: Open) -> None:
     assert f"{leak.n_fitted_on:,}" in note and f"{most.n_fitted_on:,}" in note
     page.multiselect(key=key_of("encoder")).set_value(["tfidf", "hashing"]).run()
     assert "trained on more text" not in told(page), "these have no such rows"
+    for kind, names in (("encoder", found.encoders), ("attack", found.attacks)):
+        control = page.multiselect if kind == "encoder" else page.button_group
+        control(key=key_of(kind)).set_value([]).run()
+        assert not page.exception and not page.error
+        assert title(page) == QUESTION and "at least one encoder" in page.info[0].value
+        control(key=key_of(kind)).set_value(names).run()
 
 
 def test_a_missing_usefulness_is_told_where_it_matters(opened: Open) -> None:
@@ -116,15 +111,6 @@ def test_the_thesis_stands_beside_ours(opened: Open) -> None:
     assert set(ours["Corò 2022: leakage under MSP"]) == {89.0}
     assert set(steps["Corò 2022 (MSP)"]) == {"89.0 and 89.3"}
     assert "of 1 comparison," in told(page).lower()
-
-
-@pytest.mark.parametrize("kind", ["encoder", "attack"])
-def test_choosing_nothing_is_answered(opened: Open, kind: str) -> None:
-    page = opened()
-    control = page.multiselect if kind == "encoder" else page.button_group
-    control(key=key_of(kind)).set_value([]).run()
-    assert not page.exception and not page.error
-    assert title(page) == QUESTION and "at least one encoder" in page.info[0].value
 
 
 @pytest.mark.parametrize("content", [None, "{", '{"study": "encoders", "rows": [{}]}'])
@@ -164,6 +150,20 @@ def test_a_sentence_is_read_from_all_encoders_and_stays_in_memory(
     # Typed on: no button any more, and an answer at once.
     page.text_input(key=state.TEXT_KEY).set_value("Police found a new government.").run()
     assert "government" in html(page) and "zanzibarian" not in html(page)
+
+
+def test_an_encoder_with_shipped_weights_is_read_by_them_too(
+    opened: Open, leakscope_home: Path
+) -> None:
+    plan = Preparation(
+        encoder="minilm",
+        corpus="lee",
+        n_texts=300,
+        attack=AttackSpec.of("probe", {"vocabulary_size": 300}),
+    )
+    probe, trained = cards.read_from_encoders(TEXT, {"minilm": prepare(plan)})
+    assert (probe.reading.attack, trained.reading.attack) == ("probe", "probe_mlc")
+    assert probe.n_texts == 300 and trained.n_texts is None and trained.guess != probe.guess
 
 
 @pytest.mark.slow

@@ -17,11 +17,11 @@ from leakscope.core.attacks.inversion.released_tokens.noisy_tokens import (
 )
 from leakscope.core.attacks.inversion.released_tokens.posterior import (
     PosteriorReader,
+    TokenPrior,
     candidates,
     decode,
 )
 from leakscope.core.attacks.inversion.released_tokens.released import ReleasedTokens
-from leakscope.core.attacks.inversion.released_tokens.token_prior import TokenPrior
 from leakscope.core.defences.metric_dp.audit.choice_laws import LAWS
 from leakscope.core.defences.metric_dp.audit.choices import choice_plan, settings_at
 from leakscope.core.defences.metric_dp.release import release_under_noise
@@ -53,13 +53,10 @@ class Told:
 class Silent:
     """The same, but it does not tell its law."""
 
-    ids = np.arange(3)
+    ids = Told.ids
 
     def __init__(self, seed: int = 0) -> None:
-        self.inner = Told(seed)
-
-    def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self.inner.tokens(token_ids)
+        self.tokens = Told(seed).tokens
 
 
 ROWS = [[0, 0, 0, 1], [0, 2], [0, 0, 0, 0]]
@@ -142,18 +139,18 @@ def test_a_mechanism_tells_the_law_that_is_counted_out(name: str, strength: floa
     assert not told.chances(tokens, np.array([none])).any(), "what cannot be released never is"
 
 
+def noisy_vectors(
+    encoder: TransformerEncoder, eta: float, seed: int, release: Release = release_under_noise
+) -> ReleasedTokenVectors:
+    rng = np.random.default_rng(seed)
+    return ReleasedTokenVectors(encoder, eta, rng, identity="test", release=release)
+
+
 def noisy_reader(
-    encoder: TransformerEncoder,
-    eta: float,
-    prior: TokenPrior,
-    reading: str,
-    *,
-    uses_grid: bool = False,
+    encoder: TransformerEncoder, eta: float, prior: TokenPrior, reading: str
 ) -> NoisyTokenReader:
     """Return a reader of noisy vectors with a reading that is given, not chosen."""
-    vectors = ReleasedTokenVectors(
-        encoder, eta, np.random.default_rng(0), identity="test", release=release_under_noise
-    )
+    vectors = noisy_vectors(encoder, eta, 0)
     reader = NoisyTokenReader(Vocabulary.count(["a word"])).fit(vectors, (), (), prior)
     reader.reading_ = reading
     return reader
@@ -201,12 +198,7 @@ def recovered_share(
 ) -> float:
     """Return the share of the targets' tokens that a reader of noisy vectors recovers."""
     known, held, targets = sides
-    own, theirs = (
-        ReleasedTokenVectors(
-            encoder, eta, np.random.default_rng(seed), identity="test", release=release
-        )
-        for seed in (1, 2)
-    )
+    own, theirs = (noisy_vectors(encoder, eta, seed, release) for seed in (1, 2))
     reader = NoisyTokenReader(Vocabulary.count(known), uses_grid=uses_grid)
     reader.fit(own, known, held)
     reader.encoder_fingerprint_ = theirs.fingerprint
@@ -280,13 +272,14 @@ def test_the_law_is_drawn_once_and_for_all_tokens_that_are_asked(
     known, held, targets = sides
     asked: list[NDArray[np.int64]] = []
 
-    class Counted(Silent):
-        def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-            asked.append(token_ids)
-            return token_ids % 4 + 9  # every released token is one of four
+    def draw(token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        asked.append(token_ids)
+        return token_ids % 4 + 9  # every released token is one of four
 
+    counted = Silent()
+    counted.tokens = draw  # type: ignore[method-assign]
     released = ReleasedTokens(tiny_encoder, lambda ids: ids, identity="same")
-    reader = PosteriorReader(Vocabulary.count(known), Counted(), n_simulated=2_000)
+    reader = PosteriorReader(Vocabulary.count(known), counted, n_simulated=2_000)
     reader.fit(released, known, held)
     by_fit = [np.unique(ids) for ids in asked if len(ids) > 1_000]
     assert len(by_fit) == 1 and set(by_fit[0]) == set(np.flatnonzero(reader.prior_.counts))

@@ -79,6 +79,9 @@ def test_every_word_is_marked(read) -> None:
     }
     assert "".join(piece for piece, _ in reading.pieces) == TEXT
     assert reading.marked(Mark.RECOVERED) == ["minister", "Garden"]
+    beyond = read("the minister saw Zweig", "zweig")
+    assert beyond.targets == {"minister", "zweig"}, "a word outside the vocabulary counts"
+    assert dict(beyond.pieces)["Zweig"] is Mark.RECOVERED
 
 
 def test_scores_are_those_worked_out_by_hand(read) -> None:
@@ -96,6 +99,7 @@ def test_scores_are_those_worked_out_by_hand(read) -> None:
     assert reading.unknown == {"saw", "zweig"}
     assert reading.revealing == {"garden"}
     assert reading.n_recovered == 2 and reading.recovery.n_queries == 3
+    assert read(TEXT).scores == TokenScores(precision=0, recall=0, f1=0), "an empty answer"
 
 
 def test_stop_words_count_when_they_are_asked_to(read) -> None:
@@ -106,17 +110,6 @@ def test_stop_words_count_when_they_are_asked_to(read) -> None:
     assert without.targets == {"minister", "river"}
     assert (without.scores.precision, without.scores.recall) == (100, 50)
     assert without.wrong == ()
-
-
-def test_a_word_read_beyond_the_vocabulary_counts(read) -> None:
-    reading = read("the minister saw Zweig", "zweig")
-    assert reading.targets == {"minister", "zweig"}
-    assert dict(reading.pieces)["Zweig"] is Mark.RECOVERED
-
-
-def test_an_empty_answer_scores_nothing(read) -> None:
-    reading = read(TEXT)
-    assert reading.scores == TokenScores(precision=0, recall=0, f1=0)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -148,23 +141,17 @@ def test_marks_and_scores_agree_for_any_text(read, text: str, said: set[str]) ->
 def test_bad_sentences_are_refused_with_the_reason(text: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         check_sentence(text)
-
-
-def test_other_scripts_and_stop_words_that_count_are_accepted() -> None:
     assert check_sentence("שלום עולם") == "שלום עולם"
     assert check_sentence("the and of", counts_stop_words=True) == "the and of"
 
 
-def test_guessing_is_the_same_for_every_text(
+def test_guessing_is_the_same_for_every_text_and_names_stop_words_where_they_count(
     tiny_encoder: TransformerEncoder, small_texts: list[str]
 ) -> None:
     prior = PriorAttack().fit(tiny_encoder, small_texts)
     guess = prior_words(tiny_encoder, prior, False)
     (answer,) = prior.invert(tiny_encoder, tiny_encoder.encode(small_texts[:1]))
     assert guess == answer.word_set and guess.isdisjoint(STOP_WORDS)
-
-
-def test_guessing_names_stop_words_where_they_count(tiny_encoder: TransformerEncoder) -> None:
     assert {"the", "of"} <= prior_words(tiny_encoder, PriorAttack(), True)
 
 

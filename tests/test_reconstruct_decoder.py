@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -13,9 +14,14 @@ from numpy.typing import NDArray
 from leakscope.core.attacks.inversion import load_attack, save_attack
 from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from leakscope.core.attacks.inversion.reconstruct.attack import ReconstructAttack
-from leakscope.core.attacks.inversion.reconstruct.decoder import Decoder, DecoderNetwork
-from leakscope.core.attacks.inversion.reconstruct.decoder_training import DecoderPlan, train_decoder
-from leakscope.core.attacks.inversion.reconstruct.evidence import ClassifierEvidence, TokenEvidence
+from leakscope.core.attacks.inversion.reconstruct.decoder import (
+    ClassifierEvidence,
+    Decoder,
+    DecoderNetwork,
+    DecoderPlan,
+    TokenEvidence,
+    train_decoder,
+)
 from leakscope.core.attacks.inversion.reconstruct.tokens import (
     BEGIN,
     END,
@@ -191,7 +197,7 @@ def test_taught_with_vectors_of_other_texts_it_reads_nothing():
 
 def test_a_sentence_too_long_or_with_an_unknown_word_is_no_obstacle():
     texts = [*KNOWN[:40], "the " * 30, "zyx saw the bridge."]
-    plan = DecoderPlan(**{**vars(PLAN), "epochs": 1})
+    plan = replace(PLAN, epochs=1)
     once = taught(texts, OrderEncoder().encode(texts), plan)
     assert once.write(VECTORS.repeat(52, 1)[:, :256], TokenEvidence.empty(3))
     with pytest.raises(InvalidInputError, match="decoder_epochs=0"):
@@ -202,7 +208,7 @@ def test_a_sentence_too_long_or_with_an_unknown_word_is_no_obstacle():
 def test_one_seed_one_decoder_whatever_stops_it(tmp_path: Path):
     ids = [LEXICON.ids(tokens_of(text)) for text in KNOWN]
     vectors = OrderEncoder().encode(KNOWN)
-    plan = DecoderPlan(**{**vars(PLAN), "epochs": 3})
+    plan = replace(PLAN, epochs=3)
     whole = train_decoder(ids, vectors, plan).arrays()
 
     def stop(fraction: float, message: str) -> None:
@@ -212,7 +218,7 @@ def test_one_seed_one_decoder_whatever_stops_it(tmp_path: Path):
     with pytest.raises(StoppedError):
         train_decoder(ids, vectors, plan, checkpoint_dir=tmp_path, on_progress=stop)
     resumed = train_decoder(ids, vectors, plan, checkpoint_dir=tmp_path).arrays()
-    other = train_decoder(ids, vectors, DecoderPlan(**{**vars(plan), "seed": 1})).arrays()
+    other = train_decoder(ids, vectors, replace(plan, seed=1)).arrays()
     assert all((whole[name] == resumed[name]).all() for name in whole)
     assert any((whole[name] != other[name]).any() for name in whole)
     with pytest.raises(ArtifactError, match="another run"):
@@ -232,27 +238,29 @@ def test_kept_in_a_byte_each_it_writes_the_same(decoder: Decoder):
 @pytest.mark.parametrize("damage", ["missing", "shape", "nan", "width"])
 def test_arrays_that_do_not_fit_are_refused(decoder: Decoder, damage: str):
     arrays = dict(decoder.arrays())
-    if damage == "missing":
-        del arrays["blocks.1.widen.bias"]
-    elif damage == "shape":
-        arrays["enter.weight.codes"] = arrays["enter.weight.codes"][:-1]
-    elif damage == "nan":
-        arrays["leave.bias"] = np.full_like(arrays["leave.bias"], np.nan)
+    match damage:
+        case "missing":
+            del arrays["blocks.1.widen.bias"]
+        case "shape":
+            arrays["enter.weight.codes"] = arrays["enter.weight.codes"][:-1]
+        case "nan":
+            arrays["leave.bias"] = np.full_like(arrays["leave.bias"], np.nan)
     with pytest.raises(InvalidInputError, match="Restore the file"):
         Decoder.from_arrays(arrays, 255 if damage == "width" else 256)
 
 
+SMALL: dict[str, int] = {
+    "n_queries": 40,
+    "vocabulary_size": 60,
+    "lexicon_size": 60,
+    "base_epochs": 8,
+    "n_beams": 4,
+}
+
+
 @pytest.fixture(scope="module")
 def attack() -> ReconstructAttack:
-    made = ReconstructAttack(
-        n_queries=40,
-        vocabulary_size=60,
-        lexicon_size=60,
-        base_epochs=8,
-        decoder_epochs=3,
-        n_beams=4,
-    )
-    return made.fit(OrderEncoder(), KNOWN)
+    return ReconstructAttack(**SMALL, decoder_epochs=3).fit(OrderEncoder(), KNOWN)
 
 
 @pytest.mark.slow
@@ -270,10 +278,5 @@ def test_the_attack_begins_with_what_the_decoder_writes(attack: ReconstructAttac
     save_attack(attack, tmp_path / "kept")
     again = load_attack(tmp_path / "kept").invert(encoder, vectors)
     assert [read(a) for a in again] == [read(a) for a in answers]
-    bare = ReconstructAttack(**{**vars_of(attack), "decoder_epochs": 0}).fit(encoder, KNOWN)
+    bare = ReconstructAttack(**SMALL).fit(encoder, KNOWN)
     assert bare.decoder_ is None and not any(n.startswith("decoder.") for n in bare.state()[0])
-
-
-def vars_of(attack: ReconstructAttack) -> dict[str, int]:
-    names = ("n_queries", "vocabulary_size", "lexicon_size", "base_epochs", "n_beams")
-    return {name: getattr(attack, name) for name in names}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -35,20 +34,11 @@ def test_another_encoder_needs_no_more_than_the_attack_of_words(
 ) -> None:
     own, weights = tmp_path / name, tmp_path / "weights"
     options = [part for told in FITTED[name] for part in ("--set", told)]
-    core("fit", "--encoder", name, "--corpus", known, "--out", own, *options, "--json").json()
-    encoder = f"{name}:{own}"
-    small = ("vocabulary_size=80", "lexicon_size=80", "base_epochs=20")
-    settings = [part for told in small for part in ("--set", told)]
-    core(
-        f"train --encoder {encoder} --attack reconstruct --corpus {known} --out {weights}",
-        *settings,
-        "--json",
-    ).json()
-    read = [
-        *shlex.split(f"invert --encoder {encoder} --attack reconstruct --weights {weights} --text"),
-        HELD,
-        "--json",
-    ]
+    core(f"fit --encoder {name} --corpus {known} --out {own} --json", *options).json()
+    attack = f"--encoder {name}:{own} --attack reconstruct"
+    small = "--set vocabulary_size=80 --set lexicon_size=80 --set base_epochs=20"
+    core(f"train {attack} --corpus {known} --out {weights} {small} --json").json()
+    read = (f"invert {attack} --weights {weights} --json --text", HELD)
     (unasked,) = core(*read, "--set", "n_queries=0").json()
     (asked,) = core(*read, "--set", "n_queries=600").json()
     assert unasked["n_queries"] == 0 and 0 < asked["n_queries"] <= 600
@@ -61,39 +51,11 @@ def test_another_encoder_needs_no_more_than_the_attack_of_words(
 def test_vectors_of_another_encoder_are_refused_by_name(
     core: Any, known: Path, tmp_path: Path
 ) -> None:
-    for name, n in (("one", "40"), ("two", "20")):
-        core(
-            f"fit --encoder lsa_tfidf --corpus {known} --out {tmp_path / name} "
-            f"--set n_components={n} --json"
-        ).json()
-    weights = tmp_path / "weights"
-    core(
-        "train",
-        "--encoder",
-        f"lsa_tfidf:{tmp_path / 'one'}",
-        "--attack",
-        "reconstruct",
-        "--corpus",
-        known,
-        "--out",
-        weights,
-        "--set",
-        "vocabulary_size=80",
-        "--set",
-        "lexicon_size=80",
-        "--set",
-        "base_epochs=1",
-        "--json",
-    ).json()
-    outcome = core(
-        "invert",
-        "--encoder",
-        f"lsa_tfidf:{tmp_path / 'two'}",
-        "--attack",
-        "reconstruct",
-        "--weights",
-        weights,
-        "--text",
-        HELD,
-    )
-    assert outcome.status == 2 and "belong together" in outcome.err, outcome.err
+    one, two, weights = (tmp_path / name for name in ("one", "two", "weights"))
+    for own, n in ((one, 40), (two, 20)):
+        fit = f"fit --encoder lsa_tfidf --corpus {known} --out {own} --set n_components={n}"
+        core(f"{fit} --json").json()
+    train = f"train --encoder lsa_tfidf:{one} --attack probe --corpus {known} --out {weights}"
+    core(f"{train} --json").json()
+    invert = f"invert --encoder lsa_tfidf:{two} --attack probe --weights {weights} --text"
+    assert "belong together" in core(invert, HELD).refusal()

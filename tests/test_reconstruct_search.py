@@ -10,12 +10,12 @@ import pytest
 from leakscope.core.attacks.inversion.reconstruct.edits import (
     Edit,
     Expansion,
+    Prior,
     Step,
     _all_moves,
     apply_edits,
 )
 from leakscope.core.attacks.inversion.reconstruct.language_model import LanguageModel
-from leakscope.core.attacks.inversion.reconstruct.prior import Prior
 from leakscope.core.attacks.inversion.reconstruct.search import (
     Candidate,
     Plan,
@@ -63,6 +63,8 @@ def test_every_edit_of_one_token_every_move_and_every_cut_changes_what_is_forese
     is_other = (sentence[:, None] != every).ravel()
     np.testing.assert_allclose(scores.replace.ravel()[is_other], changed[is_other], atol=1e-4)
     assert (scores.replace.ravel()[~is_other] < -1e5).all()
+    deleted = changes([Edit(i, i + 1) for i in range(n)])
+    np.testing.assert_allclose(scores.delete, deleted, atol=1e-4)
 
 
 def test_all_moves_of_a_long_sentence_are_weighed_and_none_twice():
@@ -78,12 +80,20 @@ def test_all_moves_of_a_long_sentence_are_weighed_and_none_twice():
     assert results == swaps and len(moves) == len(results)
 
 
-def test_several_edits_of_one_sentence_are_made_at_once():
+def test_edits_do_what_they_say_alone_and_several_at_once():
     sentence = np.array([10, 11, 12, 13], np.int32)
+    for edit, changed in (
+        (Edit(1, 1, (9,)), [10, 9, 11, 12, 13]),
+        (Edit(1, 2, (9,)), [10, 9, 12, 13]),
+        (Edit(1, 3), [10, 13]),
+        (Edit(0, 2, to=2), [12, 13, 10, 11]),
+    ):
+        assert edit.of(sentence).tolist() == changed
     edits = [Edit(3, 4, (8,)), Edit(0, 0, (9,)), Edit(1, 3)]
     together = apply_edits(sentence, *edits)
     assert together is not None and together.tolist() == [9, 10, 8]
     assert apply_edits(sentence, *edits, Edit(2, 3, (7,))) is None
+    assert apply_edits(sentence, Edit(1, 2, (8,)), Edit(1, 2, (9,))) is None
     assert apply_edits(sentence, Edit(0, 0, (9,)), Edit(3, 4), Edit(0, 0, (8,))) is None
     assert apply_edits(sentence, Edit(0, 0, (9,)), Edit(0, 2, to=1)) is None
 

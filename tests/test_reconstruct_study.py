@@ -87,11 +87,10 @@ def test_each_reader_answers_as_they_are_and_behind_a_chain(target: str, tmp_pat
         if r["guarded_by"] == "none" and r["reader"] == "reconstruct"
     }
     assert cosine[40] > 30 and math.isnan(cosine[0]), "of no query nothing is known"
-    for row in rows:
-        if row["reader"] == "reconstruct" and row["budget"]:
-            found = row.scores["cosine"]
-            assert found.ci95.low <= found.value <= found.ci95.high and found.n == 2
-            assert 0 < row["n_asked"] <= 40
+    for row in (r for r in rows if r["reader"] == "reconstruct" and r["budget"]):
+        found = row.scores["cosine"]
+        assert found.ci95.low <= found.value <= found.ci95.high and found.n == 2
+        assert 0 < row["n_asked"] <= 40
     assert CHAIN in markdown(rows)
 
 
@@ -141,26 +140,24 @@ def test_without_the_vector_one_sentence_is_answered_for_all() -> None:
         most_typical_sentence(())
 
 
-def test_no_interval_leaves_what_a_measure_can_be() -> None:
-    true = ["a b c d"] * 6
-    found = score_sentences(true, ["a b c d", "x", "y", "z", "v", "w"], groups=[0, 0, 0, 1, 1, 1])
-    assert found["exact"].value == pytest.approx(100 / 6)
-    assert found["exact"].ci95.low == 0.0 and found["exact"].ci95.high <= 100.0
-    tau = found["kendall_tau"]
-    assert tau.n == 1 and not tau.has_interval, "of one sentence alone"
+def row_of(length: str, reader: str, budget: int, value: float, half: float, n: int) -> Row:
+    """Return a row in which every measure and the cosine have the same score."""
+    score = Score(value, Interval(value - half, value + half), n)
+    cell = {"guarded_by": "none", "length": length}
+    facts = {"reader": reader, "budget": budget, "n": n}
+    return Row(cell, dict.fromkeys((*MEASURES, "cosine"), score), facts)
 
 
 def test_lengths_are_told_together_up_to_16_and_up_to_32_words() -> None:
-    def row(length: str, n: int, value: float) -> Row:
-        scores = {m: Score(value, Interval(value - 2, value + 2), n) for m in (*MEASURES, "cosine")}
-        facts = {"reader": "reconstruct", "budget": 100, "n": n}
-        return Row({"guarded_by": "none", "length": length}, scores, facts)
-
-    told = markdown([row("4-8", 10, 80.0), row("9-16", 10, 40.0), row("17-32", 20, 20.0)])
+    short, middle, long = (
+        row_of(length, "reconstruct", 100, value, 2, n)
+        for length, n, value in (("4-8", 10, 80.0), ("9-16", 10, 40.0), ("17-32", 20, 20.0))
+    )
+    told = markdown([short, middle, long])
     assert "| up to 16, pooled | 20 | **60.0** [58.6, 61.4] |" in told
     assert "| up to 32, pooled | 40 | **40.0** [38.8, 41.2] |" in told
     assert told.count("pooled") == 2
-    assert markdown([row("4-8", 10, 80.0), row("9-16", 10, 40.0)]).count("pooled") == 1
+    assert markdown([short, middle]).count("pooled") == 1
 
 
 def test_its_key_names_every_stage_of_a_chain(target: str) -> None:
@@ -168,7 +165,13 @@ def test_its_key_names_every_stage_of_a_chain(target: str) -> None:
     assert uses(cell) == {"defence": "truncation+int8"}
 
 
-def test_the_interval_over_lengths_stays_where_scores_can_be() -> None:
+def test_intervals_stay_where_scores_can_be() -> None:
+    true = ["a b c d"] * 6
+    read = score_sentences(true, ["a b c d", "x", "y", "z", "v", "w"], groups=[0, 0, 0, 1, 1, 1])
+    assert read["exact"].value == pytest.approx(100 / 6)
+    assert read["exact"].ci95.low == 0.0 and read["exact"].ci95.high <= 100.0
+    tau = read["kendall_tau"]
+    assert tau.n == 1 and not tau.has_interval, "of one sentence alone"
     rows = [
         Row({}, {"exact": Score(0.0, Interval(0.0, 0.0), 30, 0.0)}),
         Row({}, {"exact": Score(4.0, Interval(0.0, 10.0), 30, 0.0)}),
@@ -190,14 +193,10 @@ def test_a_length_that_is_no_range_is_refused_before_anything_is_measured(
 
 
 def test_the_figure_of_defences_has_a_point_for_each_strength_and_the_floor() -> None:
-    def row(guarded_by: str, reader: str, budget: int, value: float) -> Row:
-        cell = {"guarded_by": guarded_by, "length": "4-8"}
-        score = Score(value, Interval(value - 5, value + 5), 10)
-        return Row(cell, {"rouge_l": score}, {"reader": reader, "budget": budget, "n": 10})
-
     rows = [
-        row(defence, reader, budget, value)
+        replace(row_of("4-8", reader, budget, value, 5, 10), cell=behind | {"length": "4-8"})
         for defence, high in (("none", 60), ("truncation:dimension=96", 40), ("binary", 30))
+        for behind in [{"guarded_by": defence}]
         for reader, budget, value in (("blind", 0, 8), ("bag", 99, 20), ("reconstruct", 500, high))
     ]
     blind, read = reconstruct_figure(rows).data

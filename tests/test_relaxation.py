@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from leakscope.core.attacks.inversion.relaxation import relaxed_search
+from leakscope.core.attacks.inversion.relaxation import attack as relaxed_search
 from leakscope.core.attacks.inversion.relaxation.attack import RelaxationAttack
 from leakscope.core.attacks.inversion.relaxation.soft_tokens import (
     Schedule,
@@ -200,16 +200,6 @@ def test_fit_measures_the_mean_length(tiny_encoder: TransformerEncoder) -> None:
     # "the river." is 3 tokens, "the silver river and engine" is 5.
     texts = ["the river.", "the silver river and engine"]
     assert RelaxationAttack().fit(tiny_encoder, texts).mean_length_ == 4
-
-
-class BlackBox:
-    name, dimension, fingerprint = "st:closed", 32, "0" * 64
-
-
-@pytest.mark.parametrize("kind", [RelaxationAttack, StagedAttack])
-def test_black_box_encoder_is_refused_by_name(kind: type[RelaxationAttack]) -> None:
-    with pytest.raises(InvalidInputError, match=rf"{kind.__name__}.*st:closed"):
-        kind().fit(BlackBox(), ["one text", "two texts"])  # type: ignore[arg-type]
 
 
 def test_tokens_and_the_words_they_stand_for(minilm: TransformerEncoder) -> None:

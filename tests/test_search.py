@@ -43,8 +43,14 @@ def state(true: list[str], chosen: list[str]) -> Toggles:
     ).try_likeliest(4)
 
 
+def tried(true: list[str], chosen: list[str], encoder: SumEncoder | None = None) -> Toggles:
+    """Return a state with the evidence of an encoder."""
+    (step,) = toggle_candidates(encoder or SumEncoder(), IDENTITY, [state(true, chosen)])
+    return step
+
+
 def test_true_words_gain_and_false_words_lose():
-    step = toggle_candidates(SumEncoder(), IDENTITY, [state(["cat", "fish"], ["cat", "dog"])])[0]
+    step = tried(["cat", "fish"], ["cat", "dog"])
     assert (np.sign(step.gain) == [1, -1, 1, -1]).all()
     # Jointly, taking the dog out and putting the fish in explains all that is missing.
     assert (step.joint[2] > 0.5).all()
@@ -54,7 +60,7 @@ def test_true_words_gain_and_false_words_lose():
 
 
 def test_gain_is_the_difference_of_cosines():
-    step = toggle_candidates(SumEncoder(), IDENTITY, [state(["cat", "fish"], ["cat"])])[0]
+    step = tried(["cat", "fish"], ["cat"])
     # Alone: cos = 1/√2. With fish: 1. With dog: 1/2. The cat alone cannot be taken away.
     assert step.cosine == pytest.approx(2**-0.5)
     assert step.gain[2] == pytest.approx(1 - 2**-0.5, abs=1e-6)
@@ -67,7 +73,7 @@ def test_the_evidence_is_what_the_formula_says():
     formula = INVERSION_ATTACKS["search"].formula
     for part in (r"(|S|+1)\,E_w^\top e", r"\cos(E_w, r)", r"\log |S|", r"C(e, \Phi(S), S)"):
         assert part in formula
-    step = toggle_candidates(SumEncoder(), IDENTITY, [state(["cat", "fish"], ["cat", "dog"])])[0]
+    step = tried(["cat", "fish"], ["cat", "dog"])
     unit = lambda words: sum(EYE[WORDS.index(w)] for w in words) / len(words) ** 0.5  # noqa: E731
     effect = unit(["cat", "dog", "fish"]) - unit(["cat", "dog"])
     missing = step.vector - unit(["cat", "dog"])
@@ -88,7 +94,7 @@ def test_words_of_one_meaning_share_the_credit():
             axes = {"cat": 0, "dog": 1, "fish": 1, "bird": 3}
             return np.stack([sum(EYE[axes[w]] for w in t.split()) for t in texts])
 
-    step = toggle_candidates(TwinEncoder(), IDENTITY, [state(["cat", "dog"], ["cat"])])[0]
+    step = tried(["cat", "dog"], ["cat"], TwinEncoder())
     assert step.gain[1] == pytest.approx(step.gain[2])
     assert step.joint[1, 0] == pytest.approx(step.joint[2, 0])
     lone = step.try_likeliest(2)  # cat and dog only
@@ -96,15 +102,11 @@ def test_words_of_one_meaning_share_the_credit():
     assert step.joint[1, 0] < 0.6 * lone.joint[1, 0]
 
 
-def test_choosing_takes_the_most_believed():
+def test_choosing_takes_the_most_believed_and_an_empty_list_is_no_evidence():
     chosen = state(["cat"], []).choose(np.array([0.1, 0.9, 0.8, 0.2]), 2).chosen
     assert chosen.tolist() == [False, True, True, False]
-
-
-def test_an_empty_list_is_no_evidence_and_no_error():
-    step = state(["cat"], ["cat"])
-    assert step.lists()[1] == "cat"
-    assert features(toggle_candidates(SumEncoder(), IDENTITY, [step])[0]).shape == (4, 15)
+    assert state(["cat"], ["cat"]).lists()[1] == "cat"
+    assert features(tried(["cat"], ["cat"])).shape == (4, 15)
 
 
 def test_the_map_undoes_a_linear_change():

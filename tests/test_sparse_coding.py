@@ -186,12 +186,3 @@ def test_the_penalties_follow_the_length_of_the_tokens(
     best = tune_penalty(fitted, tiny_encoder, small_texts[300:320])
     length = tiny_encoder.token_vectors.detach().square().sum(1).mean().item()
     assert 0.005 * length < best["penalty"] < 0.3 * length
-
-
-class BlackBox:
-    name, dimension, fingerprint = "st:closed", 32, "0" * 64
-
-
-def test_black_box_encoder_is_refused_by_name() -> None:
-    with pytest.raises(InvalidInputError, match=r"SparseCodingAttack.*st:closed"):
-        SparseCodingAttack().fit(BlackBox(), ["one text", "two texts"])  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from leakscope.core.attacks.inversion.released_tokens.token_prior import TokenPrior
+from leakscope.core.attacks.inversion.released_tokens.posterior import TokenPrior
 from leakscope.core.corpora.near_duplicates import near_duplicates
 from leakscope.core.defences.metric_dp.candidates import candidate_ids
 from leakscope.core.defences.metric_dp.mechanisms import make_privatizer

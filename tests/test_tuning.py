@@ -17,8 +17,9 @@ from leakscope.core.errors import ArtifactError, InvalidInputError
 from leakscope.core.protocols import Access
 from leakscope.core.ranges import Categorical, Uniform
 from leakscope.core.specs import AttackSpec, fixed_search_settings, search_space, settings_of
+from leakscope.core.studies.domains import open_domain
 from leakscope.core.studies.inversion import tuning
-from leakscope.core.studies.inversion.trials import open_trials
+from leakscope.core.studies.inversion.tuning import open_trials
 from leakscope.core.studies.runner import cell_key
 
 ROOT = Path(__file__).parents[1]
@@ -28,6 +29,7 @@ SEARCH = """
 import json, sys, time
 from pathlib import Path
 from leakscope.core.results import Score
+from leakscope.core.studies.domains import open_domain
 from leakscope.core.studies.inversion import tuning
 from leakscope.core.results.rows import Row
 folder = Path(sys.argv[1])
@@ -92,16 +94,13 @@ def test_a_trial_without_all_its_settings_is_replaced(tmp_path: Path) -> None:
         assert trial.number == 1 and trials.n_proposed == 1
 
 
-def test_two_processes_cannot_be_at_one_search(tmp_path: Path) -> None:
+def test_a_search_of_two_processes_and_a_damaged_file_are_refused(tmp_path: Path) -> None:
     with (
         open_trials(tmp_path, SPACE, 0),
         pytest.raises(InvalidInputError, match="Another process"),
         open_trials(tmp_path, SPACE, 0),
     ):
         pass
-
-
-def test_a_damaged_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "trials.sqlite").write_bytes(b"no database" * 100)
     with pytest.raises(ArtifactError, match="damaged"), open_trials(tmp_path, SPACE, 0):
         pass
@@ -156,35 +155,24 @@ def test_a_search_on_the_command_line(core: Any, given: list[object], tmp_path: 
     assert more[:4] == rows and len(more) == 6, "the search goes on"
 
 
-def test_the_texts_under_attack_take_no_part(corpus: Path, tmp_path: Path) -> None:
-    from leakscope.core.studies.domains import open_domain
-
+def test_the_texts_under_attack_take_no_part(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = {"target": str(corpus), "other": str(corpus), "domain": "in", "seed": 0}
     targets = set(open_domain(**place, n_auxiliary=40_000, n_targets=500).targets)
     seen: set[str] = set()
+    for name in ("fit_attack", "evaluate"):
+        real = getattr(tuning, name)
 
-    class Watched(tuple):  # type: ignore[type-arg]
-        pass
+        def watched(one: Any, other: Any, texts: list[str], real: Any = real, **more: Any) -> Any:
+            seen.update(texts)
+            return real(one, other, texts, **more)
 
-    import leakscope.core.studies.inversion.tuning as module
-
-    real_fit, real_evaluate = module.fit_attack, module.evaluate
-
-    def evaluate(attack: Any, encoder: Any, texts: list[str], **more: Any) -> Any:
-        seen.update(texts)
-        return real_evaluate(attack, encoder, texts, **more)
-
-    def fit(cell: Any, encoder: Any, texts: list[str]) -> Any:
-        seen.update(texts)
-        return real_fit(cell, encoder, texts)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "evaluate", evaluate)
-        patch.setattr(module, "fit_attack", fit)
-        study = tuning.TuningStudy(
-            attack="probe", target=str(corpus), other=str(corpus), encoder="hashing", n_trials=1
-        )
-        tuning.run(study, tmp_path)
+        monkeypatch.setattr(tuning, name, watched)
+    study = tuning.TuningStudy(
+        attack="probe", target=str(corpus), other=str(corpus), encoder="hashing", n_trials=1
+    )
+    tuning.run(study, tmp_path)
     assert len(targets) > 10 and len(seen) > 300 and not targets & seen
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from leakscope.core.attacks.inversion.classifiers import network
 from leakscope.core.attacks.inversion.classifiers.mlc import MLCAttack
 from leakscope.core.attacks.inversion.classifiers.network import WordClassifier, word_bce
 from leakscope.core.attacks.inversion.decision import best_count, best_counts
@@ -23,38 +24,32 @@ def small_model(hidden: int = 0) -> WordClassifier:
     )
 
 
-def test_loss_is_eq_8_by_pytorchs_own_cross_entropy(monkeypatch):
-    monkeypatch.setattr(
-        "leakscope.core.attacks.inversion.classifiers.network.fast_dtype",
-        lambda device: torch.float32,
-    )
-    model = small_model()
+def losses(model: WordClassifier, targets: list[np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the loss of three vectors, and the same by PyTorch's own cross-entropy."""
     x = torch.from_numpy(np.random.default_rng(1).normal(size=(3, 5)).astype(np.float32))
-    targets = [np.array([0, 3]), np.array([6]), np.array([1, 2, 5])]
     y = torch.zeros(3, 7)
     for i, t in enumerate(targets):
         y[i, t] = 1
-    loss = word_bce(model, x, targets)
+    logits = model.features(x) @ model.words.T + model.bias
+    plain = F.binary_cross_entropy_with_logits(logits, y, reduction="sum") / 3
+    return word_bce(model, x, targets), plain
+
+
+def test_loss_is_eq_8_by_pytorchs_own_cross_entropy(monkeypatch):
+    monkeypatch.setattr(network, "fast_dtype", lambda device: torch.float32)
+    model = small_model()
+    loss, expected = losses(model, [np.array([0, 3]), np.array([6]), np.array([1, 2, 5])])
     loss.backward()
     gradient = model.words.grad.clone()
     model.zero_grad()
-    logits = model.features(x) @ model.words.T + model.bias
-    expected = F.binary_cross_entropy_with_logits(logits, y, reduction="sum") / 3
     expected.backward()
     assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
     assert torch.allclose(gradient, model.words.grad, atol=1e-6)
 
 
 def test_the_fast_number_format_changes_the_loss_by_less_than_a_percent():
-    model = small_model()
-    x = torch.from_numpy(np.random.default_rng(1).normal(size=(3, 5)).astype(np.float32))
-    targets = [np.array([0, 3]), np.array([6]), np.array([1])]
-    y = torch.zeros(3, 7)
-    for i, t in enumerate(targets):
-        y[i, t] = 1
-    logits = model.features(x) @ model.words.T + model.bias
-    expected = F.binary_cross_entropy_with_logits(logits, y, reduction="sum") / 3
-    assert word_bce(model, x, targets).item() == pytest.approx(expected.item(), rel=0.01)
+    loss, expected = losses(small_model(), [np.array([0, 3]), np.array([6]), np.array([1])])
+    assert loss.item() == pytest.approx(expected.item(), rel=0.01)
 
 
 def test_before_training_the_residual_layer_adds_nothing():
@@ -68,10 +63,7 @@ def test_expected_f1_is_maximised_by_hand():
     assert best_count(np.array([0.9, 0.8, 0.1])) == 2
     # A longer text makes the doubtful word worth its risk: m = 10.
     assert best_counts(np.array([[0.9, 0.8, 0.3]]), np.array([10.0])).tolist() == [3]
-
-
-def test_at_least_one_word_is_answered():
-    assert best_count(np.array([0.0, 0.0])) == 1
+    assert best_count(np.array([0.0, 0.0])) == 1, "at least one word is answered"
 
 
 def test_vectors_of_any_place_and_size_are_centred_and_scaled(small_texts):

@@ -8,6 +8,8 @@ from itertools import product
 
 from streamlit.testing.v1 import AppTest
 
+from leakscope.dashboard import cache
+
 Open = Callable[..., AppTest]
 PARCELS = [
     *product(("baker", "nurse", "pilot", "judge"), ("weighed", "painted", "returned", "mislaid"))
@@ -30,5 +32,19 @@ def run_until(page: AppTest, holds: Callable[[AppTest], bool], seconds: float = 
     while not holds(page) and not page.error and time.monotonic() < end:
         time.sleep(0.2)
         page.run()
+    assert not page.exception
+    return page
+
+
+def job_in(page: AppTest) -> str:
+    """Return the id of the job in the address; "" if there is none."""
+    found = page.query_params.get("job", "")
+    return found if isinstance(found, str) else found[0]
+
+
+def finish_job(page: AppTest, *, seconds: float = 300) -> AppTest:
+    """Wait until the job in the address has ended, and run the page again."""
+    cache.jobs().wait(job_in(page), timeout=seconds)
+    page.run()
     assert not page.exception
     return page

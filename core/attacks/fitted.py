@@ -52,6 +52,11 @@ def rebind(attack: Any, meta: dict[str, Any]) -> None:
     attack.vocabulary_ = None if words is None else Vocabulary.from_dict(words)
 
 
+def arrays_of_part(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """Return the stored arrays whose names begin with a prefix, by the rest of their names."""
+    return {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
+
+
 def check_shapes(attack: Any, arrays: Mapping[str, NDArray[Any]], axes: Mapping[str, str]) -> None:
     """Check the shapes of stored weights against each other, the vocabulary and the encoder.
 

@@ -24,9 +24,8 @@ from leakscope.core.attacks.inversion.released_tokens.noisy_tokens import (
     NoisyTokenReader,
     ReleasedTokenVectors,
 )
-from leakscope.core.attacks.inversion.released_tokens.posterior import PosteriorReader
+from leakscope.core.attacks.inversion.released_tokens.posterior import PosteriorReader, TokenPrior
 from leakscope.core.attacks.inversion.released_tokens.released import ReleasedTokens
-from leakscope.core.attacks.inversion.released_tokens.token_prior import TokenPrior
 from leakscope.core.corpora.near_duplicates import (
     CONTAINED,
     THRESHOLD,

@@ -94,7 +94,7 @@ def _label(found: RecoveredWord, outcome: str) -> str:
 
 
 def _add_bars(figure: go.Figure, found: Sequence[RecoveredWord], outcome: str) -> None:
-    """Add bars for words with the same outcome."""
+    """Add a bar for the score of each word that has the same outcome."""
     figure.add_bar(
         x=[w.score for w in found],
         y=[_label(w, outcome) for w in found],

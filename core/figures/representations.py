@@ -135,7 +135,7 @@ def own_leaks_figure(found: Sequence[OwnLeak]) -> go.Figure:
 
 
 def _add_attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) -> None:
-    """Add one attack's points."""
+    """Add the points of one attack, leakage over utility, to the figure."""
     title = INVERSION_ATTACKS[attack].title
     leaks, useful = [p.leak.f1 for p, _ in members], [score for _, score in members]
     names = [p.leak.encoder for p, _ in members]
@@ -226,7 +226,7 @@ def _add_texts(
     *,
     size: int,
 ) -> None:
-    """Add text labels at points."""
+    """Write text labels beside points."""
     # Invisible markers keep the text off the visible ones.
     figure.add_scatter(
         x=[x for x, *_ in places],
@@ -277,7 +277,7 @@ def _ranges(
 
 
 def _baseline(figure: go.Figure, chance: float, *, is_one: bool) -> None:
-    """Draw the guessing line."""
+    """Draw the F1 of guessing without the vector as a dotted line."""
     figure.add_hline(y=chance, line={"color": BASELINE, "dash": "dot", "width": 1.5})
     figure.add_annotation(
         x=1,

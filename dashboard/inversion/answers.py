@@ -16,7 +16,7 @@ from leakscope.core.specs import AttackSpec, EncoderSpec, settings_of
 from leakscope.core.text import word_set
 from leakscope.dashboard import cache
 from leakscope.dashboard.inversion import sentence_progress, state
-from leakscope.dashboard.inversion.request import Request
+from leakscope.dashboard.inversion.state import Request
 from leakscope.dashboard.ui import work
 
 ENCODER = EncoderSpec(name="minilm")

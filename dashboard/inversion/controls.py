@@ -1,13 +1,20 @@
-"""The controls of the inversion page: the attacks, and whether stop words count."""
+"""The controls of the inversion page: attacks, stop words, and the settings of each attack."""
 
 from __future__ import annotations
+
+import typing
+from dataclasses import Field
+from typing import Any
 
 import streamlit as st
 
 from leakscope.core.attacks.inversion import INVERSION_ATTACKS
+from leakscope.core.findings.prose import plain
+from leakscope.core.specs import inference_settings
 from leakscope.dashboard import cache
 from leakscope.dashboard.inversion import state
-from leakscope.dashboard.inversion.answers import ENCODER
+from leakscope.dashboard.inversion.answers import ENCODER, base_settings
+from leakscope.dashboard.ui.state import forget_widgets
 
 
 def attack_picker() -> None:
@@ -48,3 +55,74 @@ def stop_words_toggle() -> None:
         help="Words such as *the*, *of* and *and*. They say little, so they are not scored. Most "
         "attacks were trained without them and miss them if they count.",
     )
+
+
+def chosen_attack_settings() -> None:
+    """Draw the inference settings of each chosen attack."""
+    names = state.chosen_attacks()
+    if not names:
+        st.caption("Choose an attack first.")
+    for name in names:
+        _attack_settings(name)
+
+
+def adjustable_settings(name: str) -> dict[str, Field[Any]]:
+    """Return the settings that take effect without new training."""
+    return inference_settings(INVERSION_ATTACKS[name].kind)
+
+
+def _attack_settings(name: str) -> None:
+    """Draw an attack's settings and reset buttons, and store the changed values."""
+    declared = adjustable_settings(name)
+    base = base_settings(name)
+    papers = {key: field.default for key, field in declared.items() if field.default != base[key]}
+    hints = typing.get_type_hints(INVERSION_ATTACKS[name].kind)
+    values = base | state.settings_of_attack(name)
+    st.markdown(f"**{INVERSION_ATTACKS[name].title}**")
+    with st.container(horizontal=True, gap="xsmall"):
+        st.button(
+            "Reset",
+            key=f"reset-{name}",
+            icon=":material/restart_alt:",
+            help="Restores the settings that work best for this encoder",
+            on_click=_reset_settings,
+            args=(name, {}),
+        )
+        if papers:
+            st.button(
+                "The paper's settings",
+                key=f"paper-{name}",
+                icon=":material/history_edu:",
+                help="The defaults of the command line: the paper's, where the paper gives them",
+                on_click=_reset_settings,
+                args=(name, papers),
+            )
+    chosen = {
+        key: _setting_control(f"setting-{name}-{key}", key, field, hints[key], values[key])
+        for key, field in declared.items()
+    }
+    state.use_settings(name, {key: v for key, v in chosen.items() if v != base[key]})
+
+
+def _reset_settings(name: str, settings: dict[str, Any]) -> None:
+    """Set an attack's settings and reset their controls, from a callback."""
+    state.use_settings(name, settings)
+    forget_widgets(f"setting-{name}-")
+
+
+def _setting_control(key: str, label: str, spec: Field[Any], hint: Any, value: Any) -> Any:
+    """Draw the control of a setting by its type, and return the chosen value."""
+    meta = spec.metadata
+    source = f" (default: {meta['paper']})" if meta["paper"] else ""
+    shown = plain(label.replace("_", " ").capitalize())
+    about: dict[str, Any] = {"key": key, "help": plain(meta["help"] + source)}
+    if meta["choices"] is not None:
+        return st.selectbox(shown, meta["choices"], meta["choices"].index(value), **about)
+    if hint is bool:
+        return st.toggle(shown, value, **about)
+    if hint is str:
+        return st.text_input(shown, value, **about)
+    kind = int if hint is int else float
+    low, high = (None if bound is None else kind(bound) for bound in (meta["low"], meta["high"]))
+    step, form = (1, None) if kind is int else (None, "%g")
+    return st.number_input(shown, low, high, kind(value), step=step, format=form, **about)

@@ -5,6 +5,7 @@ Readings are cached in the session that requested them, in a bounded number.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -12,10 +13,20 @@ import streamlit as st
 from leakscope.core.attacks.inversion import INVERSION_ATTACKS
 from leakscope.core.attacks.inversion.reading import Reading
 from leakscope.core.findings.prose import plain
+from leakscope.core.specs import AttackSpec
 from leakscope.dashboard.address import Address, Parameter
-from leakscope.dashboard.inversion.request import Request
 from leakscope.dashboard.ui.session_results import SessionCache
 from leakscope.dashboard.ui.state import set_text, text_parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The text, the attack and the options that identify a reading."""
+
+    text: str
+    spec: AttackSpec
+    counts_stop_words: bool = False
+
 
 ATTACKS_KEY = "chosen_attacks"
 STOP_WORDS_KEY = "counts_stop_words"
@@ -26,7 +37,7 @@ remember_reading = _READINGS.add
 
 
 def address() -> Address:
-    """Return the page's address parameters.
+    """Return the parameters of the inversion page's address.
 
     `?text=…&attack=…&attack=…` (or `attack=a,b`), `&stop_words=1`; `&present=1` starts with the
     controls hidden.

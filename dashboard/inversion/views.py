@@ -72,7 +72,7 @@ def names_link(readings: Sequence[Reading]) -> None:
 
 
 def card_columns(n: int) -> list[Any]:
-    """Return n containers, two in a row."""
+    """Return n containers for cards, two in a row."""
     if n == 1:
         return [st.container()]
     return [place for _ in range(0, n, 2) for place in st.columns(2)][:n]
@@ -240,7 +240,7 @@ def vector_panel(
 
 
 def downloads(readings: Sequence[Reading]) -> None:
-    """Draw the download buttons of the readings."""
+    """Draw the buttons that download the readings as JSON and CSV."""
     save_json(
         lambda: readings_json(readings),
         "inversion",

@@ -8,7 +8,12 @@ from functools import partial
 import streamlit as st
 
 from leakscope.core.spreadsheets import table_csv
-from leakscope.core.studies.inversion.own_encoder import N_TARGETS, OwnLeak, measure_encoders
+from leakscope.core.studies.inversion.own_encoder import (
+    N_AUXILIARY,
+    N_TARGETS,
+    OwnLeak,
+    measure_encoders,
+)
 from leakscope.core.studies.inversion.representation_summary import (
     YOURS,
     Representations,
@@ -114,7 +119,7 @@ def own_encoder_result() -> tuple[OwnLeak, ...] | None:
 def _start(request: OwnRequest) -> None:
     """Start the job that measures the encoder and the bundled one."""
     names = tuple(dict.fromkeys((request.encoder, ENCODER.name)))
-    work.start(request, measure_encoders, names, N_TARGETS)
+    work.start(request, measure_encoders, names, N_TARGETS, N_AUXILIARY)
 
 
 def _save(found: tuple[OwnLeak, ...]) -> None:

@@ -67,7 +67,7 @@ def encoder_options(found: Representations | None) -> list[str]:
 
 
 def address(found: Representations | None) -> Address:
-    """Return the page's address parameters.
+    """Return the parameters of the representations page's address.
 
     `?encoder=tfidf&encoder=minilm&attack=msp&domain=in&view=text&corpus=lee&n=1000&text=…`, or
     `encoder=tfidf,minilm`.

@@ -198,7 +198,7 @@ def load_without_training(kind: str, folder: Path, texts: list[str]) -> Any:
     ):
         try:
             if kind == "answers of a study":
-                return trained_classifiers._load_answers(folder, training_batch(texts))
+                return trained_classifiers.load_answers(folder, training_batch(texts))
             read, cell, part = {
                 "tuned network": (tuned_networks.load_or_tune, CELL, "tuned"),
                 "adapted network": (tuned_networks.load_or_adapt, ADAPTED_CELL, "adapted"),

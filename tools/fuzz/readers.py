@@ -309,7 +309,7 @@ def _locked(folder: Path) -> Any:
 
 def _search(folder: Path) -> Any:
     """Create a trials database; return its path and a reader."""
-    from leakscope.core.studies.inversion.trials import open_trials
+    from leakscope.core.studies.inversion.tuning import open_trials
 
     def read() -> Any:
         """Read the damaged file in the folder."""

@@ -17,10 +17,17 @@ from leakscope.core.attacks.inversion.shipped import shipped_vocabulary
 from leakscope.core.encoders.white_box import parts_read
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.metrics import score_words
-from leakscope.core.protocols import Encoder, InversionAttack, OnProgress, Vectors, no_progress
+from leakscope.core.protocols import (
+    Encoder,
+    InversionAttack,
+    OnProgress,
+    Vectors,
+    no_progress,
+    part_progress,
+)
 from leakscope.core.registry import name_of
 from leakscope.core.results import EvaluationResult, Recovery
-from leakscope.core.specs import settings_of
+from leakscope.core.specs import setting_values
 from leakscope.core.text import Vocabulary, check_texts, revealing_words, word_set
 
 
@@ -86,11 +93,13 @@ def evaluate(
     if vocabulary is not None:  # fails before the work starts
         restrict(attack_vocabulary(attack, encoder), vocabulary.index.keys())
     if vectors is None:
-        chosen = encoder.encode(sample, _subprogress(on_progress, 0.0, 0.5))
+        chosen = encoder.encode(sample, part_progress(on_progress, 0.0, 0.5))
     else:
-        chosen = _checked_stored_vectors(attack, encoder, vectors, len(checked))[rows]
+        is_sparse = bool(getattr(attack, "reads_sparse", False))
+        stored = check_vectors(vectors, encoder.dimension, len(checked), reads_sparse=is_sparse)
+        chosen = stored[rows]
     start = time.perf_counter()
-    answers = attack.invert(encoder, chosen, _subprogress(on_progress, 0.5, 1.0))
+    answers = attack.invert(encoder, chosen, part_progress(on_progress, 0.5, 1.0))
     seconds = time.perf_counter() - start
     return score_answers(
         attack,
@@ -136,70 +145,50 @@ def score_answers(
     """
     known = attack_vocabulary(attack, encoder)
     scope = known if vocabulary is None else restrict(known, vocabulary.index.keys())
+    stop_words = known.stop_words
+    read = parts_read(encoder, texts)
+    all_words = [word_set(part) - known.stop_words for part in read]
+    unread = [word_set(text) - stop_words - own for text, own in zip(texts, all_words, strict=True)]
+    targets = [scope.targets(part) for part in read]
+    blank = np.zeros((1, encoder.dimension), np.float32)
+    guesses = PriorAttack().fit_vocabulary(encoder, scope).invert(encoder, blank) * len(texts)
+    judge = partial(score_words, texts=texts, groups=documents, seed=seed)
+    open_baseline, open_scores = (
+        judge([each.word_set - stop_words for each in given], all_words)
+        for given in (guesses, answers)
+    )
+    baseline, scores = (
+        judge(
+            [each.word_set & scope.index.keys() for each in given],
+            targets,
+            revealing=[revealing_words(text) for text in texts],
+            rare=rarer_half(known),
+        )
+        for given in (guesses, answers)
+    )
+    usual = {"device": "cpu", "precision": "float32", "backend": "torch"}
+    runtime: dict[str, Any] = {k: str(getattr(encoder, k, value)) for k, value in usual.items()}
+    n_unread = sum(map(len, unread))
     return EvaluationResult(
         attack=attack_name(attack),
-        settings={key: getattr(attack, key) for key in settings_of(type(attack))},
+        settings=setting_values(attack),
         encoder=encoder.name,
         encoder_fingerprint=encoder.fingerprint,
         texts=name,
         seed=seed,
         vocabulary_size=len(scope),
         sentences_per_second=len(texts) / max(seconds, 1e-9),
-        **_encoder_runtime(encoder),
+        **runtime,
         n_queries_mean=float(np.mean([answer.n_queries for answer in answers])),
         training=dict(getattr(attack, "training_", None) or {}),
-        **_score_fields(encoder, texts, answers, (known, scope), documents, seed),
+        scores=scores,
+        baseline=baseline,
+        vocabulary_coverage=sum(map(len, targets)) / sum(map(len, all_words)),
+        unrestricted=open_scores.score("token_set_f1", open_baseline.token_set_f1),
+        n_words=sum(map(len, all_words)) + n_unread,
+        n_unread=n_unread,
+        n_texts_cut=sum(map(bool, unread)),
     )
-
-
-def _checked_stored_vectors(
-    attack: InversionAttack, encoder: Encoder, vectors: Vectors, n_texts: int
-) -> Vectors:
-    """Check that stored vectors fit the texts and the encoder; return them."""
-    reads_sparse = bool(getattr(attack, "reads_sparse", False))
-    return check_vectors(vectors, encoder.dimension, n_texts, reads_sparse=reads_sparse)
-
-
-def _encoder_runtime(encoder: Encoder) -> dict[str, Any]:
-    """Return the encoder's device, precision and backend as result fields."""
-    usual = {"device": "cpu", "precision": "float32", "backend": "torch"}
-    return {name: str(getattr(encoder, name, value)) for name, value in usual.items()}
-
-
-def _score_fields(
-    encoder: Encoder,
-    sample: Sequence[str],
-    answers: Sequence[Recovery],
-    vocabularies: tuple[Vocabulary, Vocabulary],
-    groups: Sequence[Hashable] | None,
-    seed: int,
-) -> dict[str, Any]:
-    """Compute a result's score fields for the answers and for the prior-only baseline."""
-    known, scope = vocabularies
-    read = parts_read(encoder, sample)
-    all_words = [word_set(part) - known.stop_words for part in read]
-    unread = [
-        word_set(text) - known.stop_words - own for text, own in zip(sample, all_words, strict=True)
-    ]
-    targets = [scope.targets(part) for part in read]
-    subsets: dict[str, Any] = {
-        "revealing": [revealing_words(text) for text in sample],
-        "rare": rarer_half(known),
-    }
-    blank = np.zeros((1, encoder.dimension), np.float32)
-    guesses = PriorAttack().fit_vocabulary(encoder, scope).invert(encoder, blank) * len(sample)
-    judge = partial(score_words, texts=sample, groups=groups, seed=seed)
-    open_baseline = judge([guess.word_set - known.stop_words for guess in guesses], all_words)
-    open_scores = judge([answer.word_set - known.stop_words for answer in answers], all_words)
-    return {
-        "scores": judge(_answered_in_scope(answers, scope), targets, **subsets),
-        "baseline": judge(_answered_in_scope(guesses, scope), targets, **subsets),
-        "vocabulary_coverage": sum(map(len, targets)) / sum(map(len, all_words)),
-        "unrestricted": open_scores.score("token_set_f1", open_baseline.token_set_f1),
-        "n_words": sum(map(len, all_words)) + sum(map(len, unread)),
-        "n_unread": sum(map(len, unread)),
-        "n_texts_cut": sum(map(bool, unread)),
-    }
 
 
 def sample_texts(texts: Sequence[str], limit: int | None, seed: int) -> list[str]:
@@ -258,28 +247,10 @@ def restrict(vocabulary: Vocabulary, words: AbstractSet[str]) -> Vocabulary:
     kept = [(word, count) for word, count in counts if word in words]
     if not kept:
         raise InvalidInputError("The two vocabularies share no word, so nothing can be scored.")
-    return Vocabulary(
-        tuple(word for word, _ in kept),
-        tuple(count for _, count in kept),
-        vocabulary.n_texts,
-        vocabulary.stop_words,
-    )
+    shared, frequencies = zip(*kept, strict=True)
+    return Vocabulary(shared, frequencies, vocabulary.n_texts, vocabulary.stop_words)
 
 
 def attack_name(attack: Any) -> str:
     """Return an attack's name in the registry, or its class name if it is not registered."""
     return name_of(INVERSION_ATTACKS, type(attack)) or type(attack).__name__
-
-
-def _answered_in_scope(answers: Sequence[Recovery], scope: Vocabulary) -> list[AbstractSet[str]]:
-    """Return the words of each answer that are in a vocabulary."""
-    return [answer.word_set & scope.index.keys() for answer in answers]
-
-
-def _subprogress(on_progress: OnProgress, low: float, high: float) -> OnProgress:
-    """Return a progress callback that maps a step's 0 to 1 into [low, high] of the whole."""
-
-    def report(fraction: float, message: str) -> None:
-        on_progress(low + (high - low) * fraction, message)
-
-    return report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from leakscope.core.attacks.fitted import check_vectors
 from leakscope.core.attacks.inversion.augmentation import substitute_words
 from leakscope.core.errors import InvalidInputError
-from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
-from leakscope.core.specs import settings_of
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress, part_progress
+from leakscope.core.specs import setting_values
 from leakscope.core.text import STOP_WORDS, Vocabulary, check_texts
 from leakscope.core.training.loop import Loop
 from leakscope.core.vectors import stack
@@ -69,18 +69,19 @@ def collect_pairs(
     held, kept = order[:n_validation], order[n_validation:]
     share = 1 / (1 + attack.substitutions)
     if vectors is None:
-        vectors = encoder.encode(texts, lambda f, m: on_progress(f * share, m))
-    reads_sparse = attack.reads_sparse
-    vectors = check_vectors(vectors, encoder.dimension, len(texts), reads_sparse=reads_sparse)
+        vectors = encoder.encode(texts, part_progress(on_progress, 0.0, share))
+    is_sparse = attack.reads_sparse
+    vectors = check_vectors(vectors, encoder.dimension, len(texts), reads_sparse=is_sparse)
     all_rows = vocabulary.rows(texts)
     train_vectors, train_rows = [vectors[kept]], [all_rows[i] for i in kept]
     for copy in range(attack.substitutions):
         seed = attack.seed + 1 + copy
         changed = substitute_words([texts[i] for i in kept], vocabulary, seed=seed)
-        train_vectors.append(encoder.encode(changed, _part_progress(on_progress, 1 + copy, share)))
+        ends = ((1 + copy) * share, (2 + copy) * share)
+        train_vectors.append(encoder.encode(changed, part_progress(on_progress, *ends)))
         train_rows += vocabulary.rows(changed)
-    stacked, found = _drop_wordless(stack(train_vectors), train_rows)
-    held_vectors, held_rows = _drop_wordless(vectors[held], [all_rows[i] for i in held])
+    stacked, found = drop_wordless(stack(train_vectors), train_rows)
+    held_vectors, held_rows = drop_wordless(vectors[held], [all_rows[i] for i in held])
     if len(found) < 20 or not held_rows:
         raise InvalidInputError(
             f"Only {len(found)} training and {len(held_rows)} validation texts contain a word of "
@@ -90,15 +91,22 @@ def collect_pairs(
     return TrainingPairs(vocabulary, stacked, found, held_vectors, held_rows, digest)
 
 
-def _part_progress(on_progress: OnProgress, number: int, share: float) -> OnProgress:
-    """Return a progress callback for part `number` of several parts of equal share."""
-    return lambda fraction, message: on_progress((number + fraction) * share, message)
-
-
-def _drop_wordless(vectors: Vectors, rows: _Rows) -> tuple[Vectors, _Rows]:
-    """Drop vectors of texts without a word of the vocabulary."""
+def drop_wordless(vectors: Vectors, rows: _Rows) -> tuple[Vectors, _Rows]:
+    """Drop the vectors and the rows of texts without a word of the vocabulary."""
     keep = [i for i, r in enumerate(rows) if len(r)]
     return vectors[keep], [rows[i] for i in keep]
+
+
+def mean_f1(answers: Iterable[NDArray[np.integer]], rows: Iterable[NDArray[np.integer]]) -> float:
+    """Return the mean F1 (×100) of answered words against those of the texts.
+
+    Parameters
+    ----------
+    answers, rows : iterables of n int arrays
+        Positions in the vocabulary, each at most once in an array.
+    """
+    pairs = zip(answers, rows, strict=True)
+    return 100 * float(np.mean([2 * np.isin(a, r).sum() / (len(a) + len(r)) for a, r in pairs]))
 
 
 def training_loop(
@@ -118,7 +126,7 @@ def training_loop(
         seed=attack.seed,
         identity={
             "attack": name,
-            "settings": {name: getattr(attack, name) for name in settings_of(type(attack))},
+            "settings": setting_values(attack),
             "encoder": encoder.fingerprint,
             "texts": pairs.digest,
         },

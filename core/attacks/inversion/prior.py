@@ -48,7 +48,7 @@ class PriorAttack:
         return self.fit_vocabulary(encoder, vocabulary)
 
     def fit_vocabulary(self, encoder: Encoder, vocabulary: Vocabulary) -> Self:
-        """Use the word counts of a given vocabulary."""
+        """Set the word counts from a vocabulary instead of counting texts."""
         bind(self, encoder, vocabulary)
         return self
 
@@ -61,7 +61,7 @@ class PriorAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the same Recovery for every vector."""
+        """Return the most frequent words, the same answer for every vector."""
         vectors = check_fitted(self, encoder, vectors)
         counts = np.asarray(self.vocabulary_.document_frequency, dtype=np.float64)
         share = counts / self.vocabulary_.n_texts
@@ -77,6 +77,6 @@ class PriorAttack:
         return {}, bound_meta(self)
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
         rebind(self, meta)
         return self

@@ -9,21 +9,36 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.attacks.fitted import (
-    bind,
-    bound_meta,
-    check_fitted,
-    check_shapes,
-    check_vectors,
-    rebind,
-)
-from leakscope.core.attacks.inversion.word_encodings import encode_words
+from leakscope.core.attacks import fitted
 from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
 from leakscope.core.ranges import Uniform
 from leakscope.core.results import RecoveredWord, Recovery
 from leakscope.core.specs import setting
 from leakscope.core.text import STOP_WORDS, Vocabulary
 from leakscope.core.vectors import dot, is_sparse, n_rows, sparse_from_parts, sparse_parts, unit
+
+
+def encode_words(
+    encoder: Encoder,
+    vocabulary: Vocabulary,
+    on_progress: OnProgress = no_progress,
+    *,
+    centre: Vectors | None = None,
+) -> Vectors:
+    """Encode every vocabulary word alone and subtract the mean: Φ(w) − μ, float32 (|V|, d).
+
+    A zero-shot attacker needs nothing else, and a learned one starts from it. μ is `centre`, or
+    the mean Φ(w): a direction that is common to all short texts and says nothing about the word.
+    Sparse encodings have none, and stay as they are.
+    """
+    vectors = encoder.encode(list(vocabulary.words), on_progress)
+    if is_sparse(vectors):
+        return vectors
+    centred: Vectors = np.asarray(
+        vectors - (vectors.mean(0) if centre is None else centre), dtype=np.float32
+    )
+    return centred
+
 
 N_FOR_MEAN = 1000
 """The most texts whose mean vector is subtracted."""
@@ -63,7 +78,9 @@ class ProbeAttack:
         nearly all of each vector.
         """
         if vectors is not None:
-            vectors = check_vectors(vectors, encoder.dimension, len(texts), reads_sparse=True)
+            vectors = fitted.check_vectors(
+                vectors, encoder.dimension, len(texts), reads_sparse=True
+            )
         stop_words: frozenset[str] = frozenset() if self.keep_stop_words else STOP_WORDS
         vocabulary = Vocabulary.count(texts, size=self.vocabulary_size, stop_words=stop_words)
         rows = np.linspace(0, len(texts) - 1, min(len(texts), N_FOR_MEAN)).astype(np.intp)
@@ -80,7 +97,7 @@ class ProbeAttack:
         centre: Vectors | None = None,
     ) -> Self:
         """Encode the words of a vocabulary; `centre` is the mean text vector μ (d,), if known."""
-        bind(self, encoder, vocabulary)
+        fitted.bind(self, encoder, vocabulary)
         self.centre_ = centre
         self.directions_ = unit(encode_words(encoder, vocabulary, on_progress, centre=centre))
         return self
@@ -99,7 +116,7 @@ class ProbeAttack:
 
         Of a sparse vector, all words at a cosine above 0: in a bag of words they are there.
         """
-        vectors = check_fitted(self, encoder, vectors)
+        vectors = fitted.check_fitted(self, encoder, vectors)
         vectors = unit(vectors if self.centre_ is None else vectors - self.centre_)
         recoveries: list[Recovery] = []
         for start in range(0, n_rows(vectors), 256):
@@ -119,14 +136,16 @@ class ProbeAttack:
         """Return the word directions (dense ones in float16) and the vocabulary."""
         if is_sparse(self.directions_):
             shape = np.asarray(self.directions_.shape)
-            return {**sparse_parts(self.directions_), "shape": shape}, bound_meta(self)
+            return {**sparse_parts(self.directions_), "shape": shape}, fitted.bound_meta(self)
         centre = {} if self.centre_ is None else {"centre": self.centre_}
-        return {"directions": self.directions_.astype(np.float16), **centre}, bound_meta(self)
+        return {"directions": self.directions_.astype(np.float16), **centre}, fitted.bound_meta(
+            self
+        )
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
-        rebind(self, meta)
-        check_shapes(self, arrays, {"centre": "d", "directions": "V d"})
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
+        fitted.rebind(self, meta)
+        fitted.check_shapes(self, arrays, {"centre": "d", "directions": "V d"})
         self.centre_ = arrays.get("centre")
         if "directions" in arrays:
             self.directions_ = np.asarray(arrays["directions"], dtype=np.float32)

@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from leakscope.core.attacks.fitted import (
-    bind,
-    bound_meta,
-    check_fitted,
-    check_shapes,
-    check_vectors,
-    rebind,
-)
+from leakscope.core.attacks import fitted
 from leakscope.core.attacks.inversion.decision import best_counts
 from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
 from leakscope.core.ranges import Uniform
@@ -70,10 +63,10 @@ class RetrievalAttack:
         texts = check_texts(texts)
         stop_words: frozenset[str] = frozenset() if self.keep_stop_words else STOP_WORDS
         vocabulary = Vocabulary.count(texts, size=self.vocabulary_size, stop_words=stop_words)
-        bind(self, encoder, vocabulary)
+        fitted.bind(self, encoder, vocabulary)
         if vectors is None:
             vectors = encoder.encode(texts, on_progress)
-        checked = check_vectors(vectors, encoder.dimension, len(texts), reads_sparse=True)
+        checked = fitted.check_vectors(vectors, encoder.dimension, len(texts), reads_sparse=True)
         self.vectors_ = unit(checked)
         self.words_ = self.vocabulary_.matrix(texts)
         return self
@@ -90,7 +83,7 @@ class RetrievalAttack:
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
         """Return the words with the largest share of the neighbours' weight."""
-        vectors = unit(check_fitted(self, encoder, vectors))
+        vectors = unit(fitted.check_fitted(self, encoder, vectors))
         recoveries: list[Recovery] = []
         n = n_rows(vectors)
         for start in range(0, n, 64):
@@ -130,12 +123,12 @@ class RetrievalAttack:
             "indptr": self.words_.indptr.astype(np.int64),
             "indices": self.words_.indices.astype(np.int32),
         }
-        return arrays, bound_meta(self)
+        return arrays, fitted.bound_meta(self)
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
-        rebind(self, meta)
-        check_shapes(self, arrays, {"vectors": "n d"})
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
+        fitted.rebind(self, meta)
+        fitted.check_shapes(self, arrays, {"vectors": "n d"})
         if "vectors" in arrays:
             self.vectors_ = np.asarray(arrays["vectors"], dtype=np.float32)
         else:

@@ -5,13 +5,11 @@ Weights that ship with Leakscope lie in assets/weights/<encoder>/<attack>/.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakscope.core.assets import ASSETS
 from leakscope.core.attacks.inversion.registry import INVERSION_ATTACKS, make_attack
@@ -24,7 +22,7 @@ from leakscope.core.protocols import (
     no_progress,
 )
 from leakscope.core.registry import name_of
-from leakscope.core.specs import AttackSpec, settings_of
+from leakscope.core.specs import AttackSpec, setting_values
 from leakscope.core.storage.artifacts import META, UNFIT, load_artifact, read_record, save_artifact
 from leakscope.core.text import Vocabulary
 
@@ -38,14 +36,6 @@ class Named(Protocol):
     def name(self) -> str:
         """The encoder's name."""
         ...
-
-
-def _registered_name(attack: TrainedAttack) -> str:
-    """Return the registry name of an attack; raise InvalidInputError if it has none."""
-    name = name_of(INVERSION_ATTACKS, type(attack))
-    if name is None:
-        raise InvalidInputError(f"{type(attack).__name__} is not in the registry of attacks.")
-    return name
 
 
 def save_attack(
@@ -66,27 +56,22 @@ def save_attack(
         the folder `neighbour` beside this one, which must hold the same.
     """
     arrays, meta = attack.state()
-    settings = {name: getattr(attack, name) for name in settings_of(type(attack))}
-    head = {"attack": _registered_name(attack), "settings": settings, "training": training or {}}
+    name = name_of(INVERSION_ATTACKS, type(attack))
+    if name is None:
+        raise InvalidInputError(f"{type(attack).__name__} is not in the registry of attacks.")
+    head: dict[str, Any] = {
+        "attack": name,
+        "settings": setting_values(attack),
+        "training": training or {},
+    }
     if borrow is not None:
         prefix, neighbour = borrow
         lent, lender = load_artifact(folder.parent / neighbour)
-        for name, array in lent.items():
-            if not np.array_equal(arrays.pop(prefix + name), array):
-                raise InvalidInputError(f"{neighbour} does not contain {prefix}{name} of {folder}.")
+        for key, array in lent.items():
+            if not np.array_equal(arrays.pop(prefix + key), array):
+                raise InvalidInputError(f"{neighbour} does not contain {prefix}{key} of {folder}.")
         head["borrows"] = [prefix, neighbour, lender["arrays_sha256"]]
     return save_artifact(folder, arrays, {**head, "state": meta})
-
-
-def _borrowed_arrays(
-    folder: Path, prefix: str, neighbour: str, digest: str
-) -> dict[str, NDArray[Any]]:
-    """Load the arrays shared with a neighbouring attack, with the prefix added to their names."""
-    path = folder.parent / Path(neighbour).name
-    arrays, meta = load_artifact(path)
-    if meta["arrays_sha256"] != digest:
-        raise ArtifactError(f"{path} is not the attack that {folder} was built on. Restore it.")
-    return {prefix + name: array for name, array in arrays.items()}
 
 
 def load_attack(folder: Path) -> TrainedAttack:
@@ -100,7 +85,14 @@ def load_attack(folder: Path) -> TrainedAttack:
     arrays, meta = load_artifact(folder)
     try:
         if "borrows" in meta:
-            arrays |= _borrowed_arrays(folder, *meta["borrows"])
+            prefix, neighbour, digest = meta["borrows"]
+            path = folder.parent / Path(neighbour).name
+            lent, lender = load_artifact(path)
+            if lender["arrays_sha256"] != digest:
+                raise ArtifactError(
+                    f"{path} is not the attack that {folder} was built on. Restore it."
+                )
+            arrays |= {prefix + name: array for name, array in lent.items()}
         attack = make_attack(AttackSpec.of(meta["attack"], meta["settings"]))
         assert isinstance(attack, TrainedAttack)
         attack = attack.load_state(arrays, meta["state"])
@@ -132,9 +124,7 @@ def shipped_settings(encoder: Named, attack: str) -> dict[str, Any]:
 def shipped_digest(encoder: Named, attack: str) -> str:
     """Return the SHA-256 of the weights shipped for an encoder; empty if there are none."""
     path = shipped_folder(encoder, attack) / META
-    if not path.exists():
-        return ""
-    return str(read_record(path, arrays_sha256=str)["arrays_sha256"])
+    return str(read_record(path, arrays_sha256=str)["arrays_sha256"]) if path.exists() else ""
 
 
 def n_training_texts(folder: Path) -> int:
@@ -187,11 +177,8 @@ def open_attack(
     folder = shipped_folder(encoder, spec.name)
     if (folder / META).exists():
         attack = load_attack(folder)
-        overrides = dict(spec.settings)
-        names = {f.name for f in dataclasses.fields(type(attack))}  # type: ignore[arg-type]
-        for name, value in overrides.items():
-            if name in names:
-                setattr(attack, name, value)
+        for name, value in spec.settings:  # make_attack has checked the names
+            setattr(attack, name, value)
         return attack
     open_untrained = getattr(fresh, "open", None)
     if open_untrained is None:

@@ -61,24 +61,16 @@ class TrainingPlan:
 
     def identity(self, encoder: Encoder) -> dict[str, Any]:
         """Return the JSON-able identity of the run on an encoder, for checkpoints and records."""
+        names = ["corpus", "corpus_hash", "seed", "limit", "n_held_out"]
+        if self.defence:  # else as in records from before there were defences
+            names += ["defence", "undefended_fingerprint"]
         return {
             "attack": self.attack.name,
             "settings": dict(self.attack.settings),
             "encoder": encoder.name,
             "encoder_fingerprint": encoder.fingerprint,
-            "corpus": self.corpus,
-            "corpus_hash": self.corpus_hash,
-            "seed": self.seed,
-            "limit": self.limit,
-            "n_held_out": self.n_held_out,
-            **self._defence_fields(),
+            **{name: getattr(self, name) for name in names},
         }
-
-    def _defence_fields(self) -> dict[str, str]:
-        """Return the identity's fields for the defence; empty if there is none."""
-        if not self.defence:  # as in records from before there were defences
-            return {}
-        return {"defence": self.defence, "undefended_fingerprint": self.undefended_fingerprint}
 
 
 @dataclass(frozen=True)
@@ -227,28 +219,19 @@ def _finished_record(
         raise InvalidInputError(f"{out} is a file. Give a folder to write to.")
     if not (out / META).exists():
         return None
-    record = _record_in(out)
+    meta = read_json(out / META)
+    found = meta.get("training") if isinstance(meta, dict) else None
+    record: dict[str, Any] = found if isinstance(found, dict) else {}
     if {key: record.get(key) for key in identity} != identity:
         raise InvalidInputError(f"{out} contains another trained attack. Choose another folder.")
     try:
         load_attack(out)
-        if missing := _RECORD_KEYS - record.keys():
+        if missing := {"n_texts", "seconds", "hardware", "versions", "held_out"} - record.keys():
             raise ArtifactError(f"{out / META} lacks {', '.join(sorted(missing))}.")
     except ArtifactError as error:
         on_progress(0.0, f"Training again: {error}")
         return None
     return record
-
-
-_RECORD_KEYS = {"n_texts", "seconds", "hardware", "versions", "held_out"}
-"""Keys of a finished run's record in addition to its identity."""
-
-
-def _record_in(out: Path) -> dict[str, Any]:
-    """Read the training record of the attack in a folder; empty if it has none."""
-    meta = read_json(out / META)
-    record = meta.get("training") if isinstance(meta, dict) else None
-    return record if isinstance(record, dict) else {}
 
 
 def held_out_scores(
@@ -272,6 +255,9 @@ def held_out_scores(
     counts: dict[str, Any] = {"n": scores.n, "unit": scores.unit}
     if scores.n_documents is not None:
         counts["n_documents"] = scores.n_documents
+    groups = ("name", "number", "rare")
+    recalls = {f"{group}_recall": getattr(scores, f"{group}_recall") for group in groups}
+    n_words = {"n_names": scores.n_names, "n_numbers": scores.n_numbers, "n_rare": scores.n_rare}
     return {
         **counts,
         "precision": scores.precision,
@@ -280,16 +266,7 @@ def held_out_scores(
         "weighted_f1": scores.weighted_f1,
         "prior_f1": result.baseline.token_set_f1,
         **result.unrestricted.to_record("unrestricted_f1"),
-        **{name: getattr(scores, name) for name in _COUNTS},
-        **{name: _none_if_nan(getattr(scores, name)) for name in _RECALLS},
+        **n_words,
+        **{name: None if math.isnan(value) else value for name, value in recalls.items()},
         "n_near_duplicates": held_out.n_near_duplicates,
     }
-
-
-_COUNTS = ("n_names", "n_numbers", "n_rare")
-_RECALLS = ("name_recall", "number_recall", "rare_recall")
-
-
-def _none_if_nan(value: float) -> float | None:
-    """Return None for NaN, which JSON cannot represent."""
-    return None if math.isnan(value) else value

@@ -227,7 +227,9 @@ def learning_curve(
     seed : int
         Of the held-out pairs and of the draws.
     """
-    different = np.unique(units_of_vectors(theirs), return_index=True)[1]
+    different = list(
+        {unit_of_row: i for i, unit_of_row in enumerate(units_of_vectors(theirs))}.values()
+    )
     order = np.random.default_rng(seed).permutation(different)
     test, rest = np.split(order, [len(order) // 5])
     if not len(test):

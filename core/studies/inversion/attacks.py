@@ -30,7 +30,14 @@ from leakscope.core.protocols import Encoder
 from leakscope.core.results import Score
 from leakscope.core.results.rows import Cell, Row
 from leakscope.core.results.tables import SCORE_COLUMNS, markdown_table, score_cells
-from leakscope.core.specs import REQUIRED, AttackSpec, EncoderSpec, setting, settings_of
+from leakscope.core.specs import (
+    REQUIRED,
+    AttackSpec,
+    EncoderSpec,
+    setting,
+    setting_values,
+    settings_of,
+)
 from leakscope.core.studies.decontaminate import (
     Decontaminated,
     drop_near_duplicates,
@@ -141,8 +148,7 @@ class AttackStudy:
 
 def _all_settings(attack: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Return all settings of an attack, with defaults for those not given."""
-    made = make_attack(AttackSpec.of(attack, settings))
-    return {name: getattr(made, name) for name in settings_of(type(made))}
+    return setting_values(make_attack(AttackSpec.of(attack, settings)))
 
 
 @lru_cache(maxsize=2)
@@ -161,16 +167,7 @@ def _corpus(target: str, where: str, group: str = "") -> Corpus:
     return corpus.only([value]) if label else corpus
 
 
-@dataclass(frozen=True)
-class _Texts:
-    """The texts of a cell: auxiliary texts, target sentences and scored words."""
-
-    auxiliary: Sequence[str]
-    apart: Decontaminated
-    scope: Vocabulary
-
-
-def _texts_of(cell: Cell, encoder: Encoder) -> _Texts:
+def _texts_of(cell: Cell, encoder: Encoder) -> tuple[Sequence[str], Decontaminated, Vocabulary]:
     """Return a cell's auxiliary texts, its drawn targets and the words that are scored."""
     is_held_out = cell["auxiliary"] == "held-out"
     shipped = shipped_vocabulary(encoder)
@@ -184,10 +181,10 @@ def _texts_of(cell: Cell, encoder: Encoder) -> _Texts:
     )
     drawn = apart.take(_target_rows(apart.sentences.texts, cell))
     if is_held_out:
-        return _Texts(auxiliary, drawn, shipped)
+        return auxiliary, drawn, shipped
     kept = STOP_WORDS if cell["keep_stop_words"] else frozenset[str]()
     local = Vocabulary.count(auxiliary, stop_words=STOP_WORDS - kept)
-    return _Texts(auxiliary, drawn, restrict(local, shipped.index.keys() | kept))
+    return auxiliary, drawn, restrict(local, shipped.index.keys() | kept)
 
 
 def _target_rows(texts: Sequence[str], cell: Cell) -> list[int]:
@@ -222,7 +219,10 @@ def split_texts(
     corpus, shipped = _corpus(target, where, group), _shipped_texts(shipped_texts, marks)
     if is_held_out:
         rest = _unmarked([d.text for d in _corpus(target, "").documents], marks)
-        return (), drop_near_duplicates(_marked(corpus, marks), chain(rest, shipped), near)
+        held_out = [d for d in corpus.documents if text_mark(d.text) in marks]
+        fields = ("text", "id", "label", "author")
+        marked = Sentences(*(tuple(getattr(d, name) for d in held_out) for name in fields))
+        return (), drop_near_duplicates(marked, chain(rest, shipped), near)
     known, held = corpus.split_by_document((0.9, 0.1), seed=seed)
     auxiliary = known.sentences().texts
     return auxiliary, drop_near_duplicates(held.sentences(), chain(auxiliary, shipped), near)
@@ -242,17 +242,6 @@ def decontaminated_sentences(
     """Return all sentences of a collection that are no near-duplicates of training texts."""
     sentences = _corpus(target, where, group).sentences(1, _MOST_WORDS)
     return drop_near_duplicates(sentences, _shipped_texts(shipped_texts, marks), near)
-
-
-def _marked(corpus: Corpus, marks: frozenset[str]) -> Sentences:
-    """Return the documents whose mark is among those held out from training."""
-    held = [d for d in corpus.documents if text_mark(d.text) in marks]
-    return Sentences(
-        tuple(d.text for d in held),
-        tuple(d.id for d in held),
-        tuple(d.label for d in held),
-        tuple(d.author for d in held),
-    )
 
 
 def _shipped_texts(reference: str, marks: frozenset[str]) -> Iterator[str]:
@@ -276,34 +265,31 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     """Attack the sentences of a cell, and return the scores beside the prior-only baseline."""
     check_contents(cell)
     encoder = _encoder(cell["encoder_precision"])
-    place = _texts_of(cell, encoder)
-    if cell["auxiliary"] == "in":
+    auxiliary, targets, scope = _texts_of(cell, encoder)
+    is_trained = cell["auxiliary"] == "in"
+    if is_trained:
         made = make_attack(AttackSpec.of(cell["attack"], cell["settings"]))
         checkpoint = folder / "training" / cell_key(cell)
-        attack = made.fit(encoder, place.auxiliary, checkpoint_dir=str(checkpoint))
+        attack = made.fit(encoder, auxiliary, checkpoint_dir=str(checkpoint))
     else:
         attack = open_attack(cell["attack"], encoder)
     result = evaluate(
         attack,
         encoder,
-        place.apart.sentences.texts,
+        targets.sentences.texts,
         seed=cell["seed"],
-        vocabulary=place.scope,
-        documents=place.apart.documents,
+        vocabulary=scope,
+        documents=targets.documents,
         name=Path(split_reference(cell["target"])[0]).stem,
     )
+    of_words = ("n_names", "name_recall", "n_numbers", "number_recall", "n_rare", "rare_recall")
     facts = {
-        "n_auxiliary": len(place.auxiliary) if cell["auxiliary"] == "in" else None,
-        "n_near_duplicates": place.apart.n_near_duplicates,
+        "n_auxiliary": len(auxiliary) if is_trained else None,
+        "n_near_duplicates": targets.n_near_duplicates,
         "vocabulary_size": result.vocabulary_size,
         "n_queries_mean": result.n_queries_mean,
         "sentences_per_second": result.sentences_per_second,
-        "n_names": result.scores.n_names,
-        "name_recall": result.scores.name_recall,
-        "n_numbers": result.scores.n_numbers,
-        "number_recall": result.scores.number_recall,
-        "n_rare": result.scores.n_rare,
-        "rare_recall": result.scores.rare_recall,
+        **{name: getattr(result.scores, name) for name in of_words},
         "texts": result.texts,
         "encoder_backend": str(getattr(encoder, "backend", "torch")),
     }
@@ -316,23 +302,10 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 
 def markdown(rows: Sequence[Row]) -> str:
     """Format the study as a Markdown table: scores × 100 with 95 % bootstrap CI of F1."""
-    columns = (
-        "attack",
-        "auxiliary texts",
-        *SCORE_COLUMNS,
-        "F1, every word",
-        "weighted F1",
-        "prior F1",
-    )
+    more = ("F1, every word", "weighted F1", "prior F1")
+    scores = ("unrestricted_f1", "weighted_f1", "chance")
     lines = markdown_table(
-        columns,
-        (
-            (
-                row["attack"],
-                AUXILIARY[row["auxiliary"]],
-                *score_cells(row, "unrestricted_f1", "weighted_f1", "chance"),
-            )
-            for row in rows
-        ),
+        ("attack", "auxiliary texts", *SCORE_COLUMNS, *more),
+        ((r["attack"], AUXILIARY[r["auxiliary"]], *score_cells(r, *scores)) for r in rows),
     )
     return "\n".join(lines) + "\n"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakscope.core.corpora import Columns, load_corpus, split_reference
 from leakscope.core.corpora.near_duplicates import near_duplicates
@@ -20,6 +18,7 @@ from leakscope.core.errors import InvalidInputError
 from leakscope.core.protocols import Encoder
 from leakscope.core.results import Interval, Score
 from leakscope.core.results.rows import Cell, Row
+from leakscope.core.results.tables import markdown_table
 from leakscope.core.specs import REQUIRED, setting
 from leakscope.core.studies.domains import (
     DOMAINS,
@@ -138,14 +137,21 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         cv=5,
     )
     search.fit(encoder.encode(known), known_labels)
-    said, held_labels = search.predict(encoder.encode(held)), np.asarray(held_labels)
+    said, true = search.predict(encoder.encode(held)), np.asarray(held_labels)
     classes, counts = np.unique(known_labels, return_counts=True)
-    blind = np.full(len(held_labels), classes[counts.argmax()])
+    blind = np.full(len(true), classes[counts.argmax()])
+    rng = np.random.default_rng([cell["seed"], 9])
+    present = np.unique(true)
+    drawn = [
+        f1_score(true[i], said[i], average="macro", labels=present, zero_division=0)
+        for i in resampled_rows(units_or_none(held), len(true), 500, rng)
+    ]
+    low, high = 100 * np.percentile(drawn, [2.5, 97.5])
     score = Score(
-        100 * f1_score(held_labels, said, average="macro"),
-        _interval(held_labels, said, units_or_none(held), cell["seed"]),
+        100 * f1_score(true, said, average="macro"),
+        Interval(float(low), float(high)),
         len(held),
-        100 * f1_score(held_labels, blind, average="macro"),
+        100 * f1_score(true, blind, average="macro"),
     )
     facts = {
         "n_train": len(known),
@@ -192,52 +198,28 @@ def _encoder(cell: Cell, known: Sequence[str], folder: Path) -> Encoder:
     """Return the cell's encoder, fitted on the training texts in-domain, else on `other`."""
     if cell["domain"] == "in":
         return make_encoder(cell["encoder"]).fit(known)
-    # Fitted on the same texts for every view.
-    texts = partial(_sentences, cell["other"])
-    return open_encoder(
-        cell["encoder"], {"other": cell["other"]}, texts, folder, contents=cell["contents"][1:]
+    return open_encoder(  # fitted on the same texts for every view
+        cell["encoder"],
+        {"other": cell["other"]},
+        lambda: open_corpus(cell["other"]).sentences().texts,
+        folder,
+        contents=cell["contents"][1:],
     )
-
-
-def _sentences(corpus: str) -> Sequence[str]:
-    """Return the sentences of a corpus."""
-    return open_corpus(corpus).sentences().texts
-
-
-def _interval(
-    true: NDArray[Any],
-    said: NDArray[Any],
-    units: Sequence[Hashable] | None,
-    seed: int,
-    n: int = 500,
-) -> Interval:
-    """Return the 95 % bootstrap interval of the macro-F1 over the distinct test texts."""
-    from sklearn.metrics import f1_score
-
-    rng = np.random.default_rng([seed, 9])
-    classes = np.unique(true)
-    drawn = [
-        f1_score(true[i], said[i], average="macro", labels=classes, zero_division=0)
-        for i in resampled_rows(units, len(true), n, rng)
-    ]
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    return Interval(100 * float(low), 100 * float(high))
 
 
 def markdown(rows: Sequence[Row]) -> str:
     """Format the study as a Markdown table with the thesis's scores."""
-    lines = [
-        "| encoder | fitted | view | n | macro-F1 [95 %] | largest class only | C22 |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        head = f"| {row['encoder']} | {row['domain']} | {row['view']} |"
-        if row.error:
-            lines.append(f"{head} – | failed: {row.error} | | |")
-            continue
-        theirs = PAPER.get((row["encoder"], row["domain"]))
-        paper = f"{theirs[VIEWS.index(row['view'])]:.1f}" if theirs else ""
-        score = row.scores["macro_f1"]
-        told = score.format(is_bold=True)
-        lines.append(f"{head} {score.n} | {told} | {score.chance:.1f} | {paper} |")
+    scores = ("n", "macro-F1 [95 %]", "largest class only", "C22")
+    lines = markdown_table(("encoder", "fitted", "view", *scores), map(_cells, rows))
     return "\n".join(lines) + "\n"
+
+
+def _cells(row: Row) -> tuple[object, ...]:
+    """Return a row's table cells: setting, macro-F1 and the thesis's figure, or its error."""
+    head = (row["encoder"], row["domain"], row["view"])
+    if row.error:
+        return (*head, "–", f"failed: {row.error}")
+    theirs = PAPER.get((row["encoder"], row["domain"]))
+    paper = f"{theirs[VIEWS.index(row['view'])]:.1f}" if theirs else ""
+    score = row.scores["macro_f1"]
+    return (*head, score.n, score.format(is_bold=True), f"{score.chance:.1f}", paper)

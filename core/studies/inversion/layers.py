@@ -115,15 +115,8 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     domain = open_domain(**{name: cell[name] for name in names})
     opened = load_encoder(EncoderSpec(name=cell["encoder"], layer=cell["layer"]))
     encoder = require_white_box(opened, "the study by layer")
-    return [
-        attack_layer(
-            cell["equation"],
-            encoder,
-            domain,
-            seed=cell["seed"],
-            settings=cell["settings"],
-        )
-    ]
+    given = {"seed": cell["seed"], "settings": cell["settings"]}
+    return [attack_layer(cell["equation"], encoder, domain, **given)]
 
 
 def attack_layer(
@@ -164,12 +157,9 @@ def attack_layer(
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as a Markdown table."""
+    """Format the scores of each layer and equation as a Markdown table."""
     lines = markdown_table(
         ("encoder", "layer", "equation", *SCORE_COLUMNS, "prior F1"),
-        (
-            (row["encoder"], row["layer"], row["equation"], *score_cells(row, "chance"))
-            for row in rows
-        ),
+        ((r["encoder"], r["layer"], r["equation"], *score_cells(r, "chance")) for r in rows),
     )
     return "\n".join(lines) + "\n"

@@ -9,14 +9,9 @@ for each target. Words that are on no list are the subject of the trade-off stud
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from leakscope.core.attacks.attributes.answers import Answers, label_ranks
 from leakscope.core.attacks.attributes.registry import ATTRIBUTE_ATTACKS, make_attribute_attack
@@ -34,7 +29,6 @@ from leakscope.core.studies.inversion.listed_summary import markdown as markdown
 from leakscope.core.studies.inversion.listed_texts import (
     KINDS,
     MOST_CANDIDATES,
-    FilledTexts,
     draw_candidates,
     insert_candidates,
 )
@@ -96,11 +90,8 @@ class ListedStudy:
                 f"of a text has a different candidate; got {self.n_copies}."
             )
         first, *others = self.attackers
-        later = {
-            name: ATTRIBUTE_ATTACKS[name].version
-            for name in others
-            if ATTRIBUTE_ATTACKS[name].version != 1
-        }
+        versions = {name: ATTRIBUTE_ATTACKS[name].version for name in others}
+        later = {name: version for name, version in versions.items() if version != 1}
         shared = {
             "study": "listed",
             "encoder": self.encoder,
@@ -175,33 +166,14 @@ def listed_scores(cell: Cell, protected: Encoder, texts: AttackersTexts) -> dict
     # One call for all copies and one for the targets: each vector has independent noise.
     learned, attacked = protected.encode(known.texts), protected.encode(targets.texts)
     units = units_of(targets.carriers, texts.documents)
-    return {
-        listed_measure(name): _top1_score(
-            _candidate_scores(name, (known, learned), (targets, attacked), cell),
-            targets.labels,
-            units,
-            cell,
-        )
-        for name in cell["attackers"]
-    }
-
-
-def _candidate_scores(
-    name: str, known: tuple[FilledTexts, Any], targets: tuple[FilledTexts, Any], cell: Cell
-) -> NDArray[np.float32]:
-    """Train an attacker on known texts, and return its score per target and candidate."""
-    (own, learned), (under_attack, attacked) = known, targets
-    attack = make_attribute_attack(name)
-    attack.fit(own.texts, own.labels, learned, n_labels=cell["n_candidates"], seed=cell["seed"])
-    return attack.scores(under_attack.texts, attacked)
-
-
-def _top1_score(
-    scores: NDArray[np.float32], truth: NDArray[np.int64], units: Sequence[Any], cell: Cell
-) -> Score:
-    """Return the top-1 accuracy of candidate scores in per cent, with interval and chance level."""
-    found = Answers(label_ranks(scores, truth), truth, units).top(1, cell["seed"]).in_percent()
-    return replace(found, chance=100 / cell["n_candidates"])
+    found = {}
+    for name in cell["attackers"]:
+        attack = make_attribute_attack(name)
+        attack.fit(known.texts, known.labels, learned, n_labels=n_candidates, seed=seed)
+        ranks = label_ranks(attack.scores(targets.texts, attacked), targets.labels)
+        score = Answers(ranks, targets.labels, units).top(1, seed).in_percent()
+        found[listed_measure(name)] = replace(score, chance=100 / n_candidates)
+    return found
 
 
 @lru_cache(maxsize=1)

@@ -76,15 +76,9 @@ class Listed:
         settings : mapping, or sequence of pairs
             Of the defence, in any order.
         """
-        asked = dict(settings)
-        return next(
-            (
-                scores
-                for (name, own, of), scores in self.found.items()
-                if (name, of) == (defence, kind) and dict(own) == asked
-            ),
-            {},
-        )
+        asked = (defence, dict(settings), kind)
+        found = (s for (name, own, of), s in self.found.items() if (name, dict(own), of) == asked)
+        return next(found, {})
 
     def strongest(self, defence: str, settings: Any, kind: str) -> tuple[str, Score] | None:
         """Return the attacker with the highest interval end, and its score; None if none was tried.
@@ -245,22 +239,14 @@ def markdown(rows: Sequence[Row]) -> str:
     head = "# Which candidate of a list is in a text\n\n"
     table = ResultTable(rows)
     measured = table.measured
-    failed = [
-        [
-            row["defence"],
-            strength(row["defence"], row["defence_settings"]),
-            f"{row['kind']}, seed {row['seed']} failed: {row.error}",
-        ]
-        for row in table.failed
-    ]
+    failed = []
+    for row in table.failed:
+        said = f"{row['kind']}, seed {row['seed']} failed: {row.error}"
+        failed.append([row["defence"], strength(row["defence"], row["defence_settings"]), said])
     if not measured:
         return head + "\n".join(markdown_table(["defence", "strength", ""], failed)) + "\n"
     found = summarise(measured)
-    names = {
-        of: [defence, strength(defence, dict(settings))]
-        for of in found.defences
-        for defence, settings in [of]
-    }
+    names = {of: [of[0], strength(of[0], dict(of[1]))] for of in found.defences}
     columns = ["defence", "strength", *(f"{KINDS[kind]}, %" for kind in found.kinds)]
     lines = [
         [*names[of], *(_format(found.score(*of, kind)) for kind in found.kinds)] for of in names
@@ -301,5 +287,5 @@ def _introduction(rows: ResultTable, found: Listed) -> str:
 
 
 def _format(score: Score | None) -> str:
-    """Format a score; "" if there is none."""
+    """Format a score with its interval; "" if there is none."""
     return "" if score is None else score.format()

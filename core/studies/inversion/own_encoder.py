@@ -14,7 +14,7 @@ from leakscope.core.attacks.inversion.registry import make_attack
 from leakscope.core.corpora import load_corpus
 from leakscope.core.encoders.cache import CachedEncoder
 from leakscope.core.encoders.shared import shared_encoder
-from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.protocols import OnProgress, no_progress, part_progress
 from leakscope.core.results import Score
 from leakscope.core.specs import EncoderSpec
 from leakscope.core.studies.inversion.prepared import QUICK
@@ -63,7 +63,10 @@ def article_search() -> SearchTask:
 
 
 def measure_encoders(
-    names: tuple[str, ...], n_targets: int = N_TARGETS, on_progress: OnProgress = no_progress
+    names: tuple[str, ...],
+    n_targets: int = N_TARGETS,
+    n_auxiliary: int = N_AUXILIARY,
+    on_progress: OnProgress = no_progress,
 ) -> tuple[OwnLeak, ...]:
     """Measure leakage and search quality of encoders on the same bundled texts.
 
@@ -72,13 +75,15 @@ def measure_encoders(
     names : tuple of str
         As `load_encoder` takes them: bundled, `st:ID`, `mlm:ID`, or what `fit` wrote
         (`tfidf:FOLDER`, `defended:FOLDER`).
+    n_targets, n_auxiliary : int
+        Sentences under attack, and sentences of the attacker, whose words the attack can name.
 
     Raises
     ------
     CoreError
         There is no such encoder, or it cannot be loaded.
     """
-    known = sample_texts(load_corpus(AUXILIARY).sentences().texts, N_AUXILIARY, 0)
+    known = sample_texts(load_corpus(AUXILIARY).sentences().texts, n_auxiliary, 0)
     targets = sample_texts(load_corpus(TARGETS).sentences().texts, n_targets, 0)
     searched = article_search()
     found = []
@@ -91,16 +96,13 @@ def measure_encoders(
         report(0.0, "loading")
         encoder = shared_encoder(EncoderSpec(name=name))
         cached = CachedEncoder(encoder)
-        attack = make_attack(QUICK).fit(cached, known, on_progress=lambda f, m: report(0.7 * f, m))
-        result = evaluate(
-            attack, encoder, targets, on_progress=lambda f, m: report(0.7 + 0.2 * f, m)
-        )
-        f1 = result.scores.score("token_set_f1", result.baseline.token_set_f1)
+        attack = make_attack(QUICK).fit(cached, known, on_progress=part_progress(report, 0.0, 0.7))
+        result = evaluate(attack, encoder, targets, on_progress=part_progress(report, 0.7, 0.9))
         report(0.9, "searching for articles")
         own = OwnLeak(
             encoder=name,
             dimension=encoder.dimension,
-            f1=f1,
+            f1=result.scores.score("token_set_f1", result.baseline.token_set_f1),
             recall=result.scores.recall,
             found=searched.outcome(cached, seed=0),
         )

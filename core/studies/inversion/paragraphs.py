@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,25 @@ import numpy as np
 
 from leakscope.core.attacks.inversion.evaluation import restrict
 from leakscope.core.attacks.inversion.prior import PriorAttack
+from leakscope.core.corpora import Corpus, Paragraph
+from leakscope.core.corpora.near_duplicates import THRESHOLD
+from leakscope.core.corpora.passages import gather_paragraphs
 from leakscope.core.encoders.registry import FITTED_ON_TEXTS
 from leakscope.core.encoders.white_box import parts_read
+from leakscope.core.errors import InvalidInputError
 from leakscope.core.metrics import score_words
 from leakscope.core.protocols import Encoder, InversionAttack
 from leakscope.core.results.rows import Cell, Row
 from leakscope.core.results.tables import SCORE_COLUMNS, markdown_table, n_fitted_on, score_cells
 from leakscope.core.specs import REQUIRED, setting
-from leakscope.core.studies.decontaminate import near_duplicate_setting
+from leakscope.core.studies.decontaminate import drop_near_duplicates, near_duplicate_setting
 from leakscope.core.studies.domains import (
     DOMAINS,
     check_contents,
     check_documents,
     content_of,
     encoder_settings,
+    open_corpus,
     open_encoder,
 )
 from leakscope.core.studies.inversion.cell_attacks import (
@@ -34,8 +40,97 @@ from leakscope.core.studies.inversion.cell_attacks import (
     score_row,
     settings_for,
 )
-from leakscope.core.studies.inversion.passages import Passages, open_passages
 from leakscope.core.text import Vocabulary
+
+
+@dataclass(frozen=True)
+class Passages:
+    """Auxiliary sentences and paragraphs of the same articles, and the target paragraphs.
+
+    Parameters
+    ----------
+    sentences, paragraphs : tuple of str
+        Auxiliary articles, cut into sentences, and the same joined to paragraphs.
+    targets : tuple of Paragraph
+        Under attack; none of their sentences is known, not even nearly.
+    n_near_duplicates : int
+        Sentences that were left out of them: they nearly repeat one that is known.
+    """
+
+    sentences: tuple[str, ...]
+    paragraphs: tuple[str, ...]
+    targets: tuple[Paragraph, ...]
+    n_near_duplicates: int = 0
+
+
+@lru_cache(maxsize=4)
+def open_passages(
+    target: str,
+    other: str,
+    domain: str,
+    n_auxiliary: int,
+    n_targets: int,
+    seed: int,
+    n_words: tuple[int, int] = (128, 168),
+    near: float = THRESHOLD,
+) -> Passages:
+    """Draw auxiliary articles and target paragraphs of a domain; targets are the same for both.
+
+    Parameters
+    ----------
+    n_auxiliary : int
+        Number of known sentences: whole articles are drawn until it is reached.
+    n_targets : int
+        Paragraphs drawn; all where there are fewer.
+    n_words : pair of int
+        Least and greatest length of a paragraph.
+    near : float
+        From where on a sentence nearly repeats another; see
+        `leakscope.core.corpora.near_duplicates`.
+
+    Raises
+    ------
+    InvalidInputError
+        No such domain, or articles too short for paragraphs.
+    """
+    if domain not in DOMAINS:
+        raise InvalidInputError(f"domain must be one of {', '.join(DOMAINS)}, got {domain!r}.")
+    known, held = open_corpus(target).split_by_document((0.9, 0.1), seed=seed)
+    known_sentences = known.sentences()
+    is_same = content_of(other) == content_of(target)  # then only the other articles are known
+    others = () if is_same else open_corpus(other).texts
+    texts = (*known_sentences.texts, *others)
+    apart = drop_near_duplicates(held.sentences(), texts, near)
+    targets = gather_paragraphs(apart.sentences, *n_words)
+    is_own = domain == "in" or is_same
+    drawn = _draw_articles(known if is_own else open_corpus(other), n_auxiliary, seed)
+    paragraphs = drawn.paragraphs(*n_words)
+    if not targets or not paragraphs:
+        short = target if not targets else other if domain == "cross" else target
+        raise InvalidInputError(
+            f"{short} has no article long enough for paragraphs of {n_words[0]} to {n_words[1]} "
+            "words. Give a corpus of whole articles."
+        )
+    rng = np.random.default_rng([seed, 8])
+    rows = sorted(rng.permutation(len(targets))[:n_targets])
+    return Passages(
+        drawn.sentences().texts,
+        tuple(paragraph.text for paragraph in paragraphs),
+        tuple(targets[i] for i in rows),
+        apart.n_near_duplicates,
+    )
+
+
+def _draw_articles(corpus: Corpus, n_sentences: int, seed: int) -> Corpus:
+    """Sample documents with about n sentences in total, in corpus order."""
+    counts = Counter(corpus.sentences().document_ids)
+    names = list(counts)
+    order = np.random.default_rng([seed, 7]).permutation(len(names))
+    total = np.cumsum([counts[names[i]] for i in order])
+    n_documents = int(np.searchsorted(total, n_sentences)) + 1
+    chosen = {names[i] for i in order[:n_documents]}
+    return replace(corpus, documents=tuple(d for d in corpus.documents if d.id in chosen))
+
 
 READINGS = {
     "paragraph": "inverts the vector of the whole paragraph",
@@ -135,7 +230,9 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     encoder = open_encoder(
         cell["encoder"], fit_on, lambda: passages.sentences, folder, contents=cell["contents"]
     )
-    scope = _shared_vocabulary(passages, open_passages(**place, domain="in", near=cell["near"]))
+    inside = open_passages(**place, domain="in", near=cell["near"])
+    local, own = (Vocabulary.count(p.sentences) for p in (inside, passages))
+    scope = restrict(local, own.index.keys())
     auxiliary = passages.sentences if cell["trained_on"] == "sentences" else passages.paragraphs
     attack = fit_attack(cell, encoder, auxiliary)
     prior = _prior_answer(encoder, passages, scope)
@@ -151,12 +248,6 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         )
         for reading, answers, read in _recovered_words(attack, encoder, passages)
     ]
-
-
-def _shared_vocabulary(passages: Passages, inside: Passages) -> Vocabulary:
-    """Return the scored words: those in the sentences of both domains."""
-    local, own = (Vocabulary.count(p.sentences) for p in (inside, passages))
-    return restrict(local, own.index.keys())
 
 
 def _recovered_words(

@@ -23,8 +23,14 @@ from leakscope.core.encoders.fitted import load_fitted, make_encoder, save_encod
 from leakscope.core.encoders.registry import FITTED_ENCODERS, FITTED_ON_TEXTS, preparable
 from leakscope.core.encoders.shared import shared_encoder
 from leakscope.core.errors import ArtifactError, InvalidInputError
-from leakscope.core.protocols import Encoder, InversionAttack, OnProgress, no_progress
-from leakscope.core.specs import AttackSpec, EncoderSpec, settings_of
+from leakscope.core.protocols import (
+    Encoder,
+    InversionAttack,
+    OnProgress,
+    no_progress,
+    part_progress,
+)
+from leakscope.core.specs import AttackSpec, EncoderSpec, setting_values, settings_of
 from leakscope.core.storage.artifacts import META, check_writable
 from leakscope.core.storage.cache_folder import cache_dir
 from leakscope.core.studies.context import versions_of
@@ -114,9 +120,8 @@ def prepare(
     texts = sample_texts(sentences, plan.n_texts, plan.seed)
     drawn = {"content": content, "n_texts": plan.n_texts, "seed": plan.seed}
     if plan.encoder in FITTED_ON_TEXTS:
-        encoder = _load_or_fit_encoder(
-            plan.encoder, texts, drawn, _scaled_progress(on_progress, 0.0, 0.5)
-        )
+        report = part_progress(on_progress, 0.0, 0.5)
+        encoder = _load_or_fit_encoder(plan.encoder, texts, drawn, report)
         words_from: Encoder = encoder
     else:
         encoder = load(plan.encoder)
@@ -182,14 +187,14 @@ def _load_or_fit_attack(
 ) -> tuple[InversionAttack, float]:
     """Load an attack fitted on these texts, or fit and save it; return its seconds too."""
     fresh = make_attack(spec)
-    settings = {key: getattr(fresh, key) for key in settings_of(type(fresh))}
+    settings = setting_values(fresh)
     identity = {**drawn, "attack": spec.name, "settings": settings, "on": encoder.fingerprint}
     identity |= versions_of(identity)
     folder = cache_dir("representations", f"{spec.name}-{cell_key(identity)}")
 
     def make() -> None:
         """Fit the attack and save it with the seconds taken."""
-        fresh.fit(encoder, texts, on_progress=_scaled_progress(on_progress, 0.5, 1.0))
+        fresh.fit(encoder, texts, on_progress=part_progress(on_progress, 0.5, 1.0))
         taken = round(time.perf_counter() - start, 3)
         save_attack(fresh, folder, training={**identity, "seconds": taken})  # type: ignore[arg-type]
 
@@ -210,13 +215,3 @@ def _load_or_make(folder: Path, read: Callable[[], _T], make: Callable[[], None]
     check_writable(folder.parent)
     make()
     return read()
-
-
-def _scaled_progress(on_progress: OnProgress, low: float, high: float) -> OnProgress:
-    """Return a progress callback that maps [0, 1] to [low, high]."""
-
-    def report(fraction: float, message: str) -> None:
-        """Report a fraction of this part as a fraction of the whole."""
-        on_progress(low + (high - low) * min(fraction, 1.0), message)
-
-    return report

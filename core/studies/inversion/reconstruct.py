@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from leakscope.core.attacks.inversion.reconstruct.baselines import (
     most_typical_sentence,
     sentences_between,
 )
-from leakscope.core.attacks.inversion.reconstruct.calibration_error import (
+from leakscope.core.attacks.inversion.reconstruct.confidence import (
     calibration_scores,
     sentences_after,
 )
@@ -171,16 +171,11 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         more |= calibration_scores(read, reading.sentences(budget), groups=units, seed=cell["seed"])
         facts = {"reader": "reconstruct", "budget": budget, "n_asked": reading.mean_queries(budget)}
         rows.append(Row(scores=scored(read, said) | more, facts={**facts, **shared}))
-    blind = rows[0].scores
-    return [replace(row, scores=_with_chance(row.scores, blind)) for row in rows]
-
-
-def _with_chance(scores: Mapping[str, Score], blind: Mapping[str, Score]) -> dict[str, Score]:
-    """Set the chance level of each score to the baseline without the vector."""
-    return {
-        name: replace(score, chance=blind[name].value) if name in blind else score
-        for name, score in scores.items()
-    }
+    chance = {name: score.value for name, score in rows[0].scores.items()}  # without the vector
+    for row in rows:
+        known = {n: replace(s, chance=chance[n]) for n, s in row.scores.items() if n in chance}
+        row.scores.update(known)
+    return rows
 
 
 def _in_vocabulary_score(
@@ -208,7 +203,7 @@ def _unknown_share(texts: Sequence[str], known: Container[str]) -> float:
 
 
 def draw_targets(cell: Cell, encoder: Encoder) -> Decontaminated:
-    """Draw the target sentences of a cell; raise InvalidInputError if there are none.
+    """Draw the target sentences of a cell, at least one.
 
     Raises
     ------
@@ -273,10 +268,8 @@ class _Reconstruction:
             return cls(attack, vectors, answers, _query_precision(encoder), True)
         lifted = _defended_attack(attack, encoder, cell)
         vectors = lifted.changed.encode(texts)
-        answers, precision = (
-            lifted.invert(lifted.changed, vectors),
-            _query_precision(lifted.queried),
-        )
+        answers = lifted.invert(lifted.changed, vectors)
+        precision = _query_precision(lifted.queried)
         return cls(attack, lifted.lift(vectors), answers, precision, False)
 
     @property
@@ -289,9 +282,8 @@ class _Reconstruction:
         """Return the best sentences after a budget, with confidence; empty behind a defence."""
         if not self.is_sure:
             return []
-        return sentences_after(
-            self.answers, self._word_probabilities, budget, self.attack.confidence_
-        )
+        confidence = self.attack.confidence_
+        return sentences_after(self.answers, self._word_probabilities, budget, confidence)
 
     @cached_property
     def _word_probabilities(self) -> list[dict[str, float]]:

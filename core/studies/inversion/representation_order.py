@@ -71,17 +71,12 @@ class PaperPoint:
     leak: float
 
 
-def is_resolved(one: Score, other: Score) -> bool:
-    """Return whether the 95 % intervals of two scores do not overlap."""
-    return one.is_resolved_from(other)
-
-
 def strongest(points: Sequence[Point]) -> list[Point]:
     """Return each encoder's point of its strongest attack."""
     found: dict[str, Point] = {}
     for point in points:
-        known = found.get(point.leak.encoder)
-        if known is None or point.leak.f1.value > known.leak.f1.value:
+        known = found.setdefault(point.leak.encoder, point)
+        if point.leak.f1.value > known.leak.f1.value:
             found[point.leak.encoder] = point
     return list(found.values())
 
@@ -92,13 +87,13 @@ def least_leaking(points: Sequence[Point]) -> LeastLeaking | None:
     if not worst:
         return None
     top = max((useful for _, useful in worst), key=lambda score: score.value)
-    equal = [point for point, useful in worst if not is_resolved(useful, top)]
+    equal = [point for point, useful in worst if not useful.is_resolved_from(top)]
     equal.sort(key=lambda point: point.leak.f1.value)
     best = equal[0].leak.f1
     return LeastLeaking(
         equal[0],
         tuple(equal),
-        tuple(point for point in equal[1:] if not is_resolved(point.leak.f1, best)),
+        tuple(point for point in equal[1:] if not point.leak.f1.is_resolved_from(best)),
         tuple(point for point, _ in worst if point.leak.f1.ci95.high < best.ci95.low),
         len(worst),
     )
@@ -172,7 +167,7 @@ def compare_pairs(points: Sequence[Point], domain: str) -> list[Comparison]:
 
 def _verdict(more: Score, less: Score) -> Verdict:
     """Return whether the first score is significantly higher, lower, or neither."""
-    if not is_resolved(more, less):
+    if not more.is_resolved_from(less):
         return Verdict.OPEN
     return Verdict.HOLDS if more.value > less.value else Verdict.FAILS
 

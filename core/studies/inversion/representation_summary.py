@@ -142,10 +142,8 @@ class Representations:
             and score.n_fitted_on > leak.n_fitted_on
             and score.f1.ci95.low > leak.f1.ci95.high
         ]
-        most = max(above, key=lambda score: score.f1.value, default=None)
-        return [s for s in above if s.attack == leak.attack and s != most] + (
-            [most] if most else []
-        )
+        most = sorted(above, key=lambda score: -score.f1.value)[:1]
+        return [s for s in above if s.attack == leak.attack and s not in most] + most
 
     def most_read(self, encoder: str, domain: str) -> AttackScore | None:
         """Return the score of the attack with the highest F1 on an encoder; None if none."""
@@ -270,37 +268,27 @@ def _leaks(rows: ResultTable) -> dict[tuple[str, str, str], Leak]:
     found = {}
     for key, group in _group_checked(rows, "encoder", "attack", "domain").items():
         own = _main_rows(group)
-        found[key] = Leak(
-            *key,
-            _mean(own, "token_set_f1"),
-            int(own[0]["n_fitted_on"]),
-            precision=_mean(own, "precision").value,
-            recall=_mean(own, "recall").value,
-            weighted_f1=_mean(own, "weighted_f1").value,
-            own_vocabulary_f1=_mean(own, "own_vocabulary_f1").value,
-            all_words=_mean_if_recorded(own, "unrestricted_f1"),
-            provenances=_known_provenances(own),
-        )
+        measures = ("precision", "recall", "weighted_f1", "own_vocabulary_f1")
+        values = {name: _mean(own, name).value for name in measures}
+        found[key] = Leak(*key, **_attack_fields(own) | values)
     return found
 
 
-def _known_provenances(rows: ResultTable) -> tuple[Provenance, ...]:
-    """Return the provenances of rows that have one."""
-    return tuple(each for each in rows.provenances if each is not None)
+def _attack_fields(rows: ResultTable) -> dict[str, Any]:
+    """Return the fields of an `AttackScore` that rows of each study have."""
+    return {
+        "f1": _mean(rows, "token_set_f1"),
+        "n_fitted_on": int(rows[0]["n_fitted_on"]),
+        "all_words": _mean_if_recorded(rows, "unrestricted_f1"),
+        "provenances": tuple(each for each in rows.provenances if each is not None),
+    }
 
 
 def _more_texts(folder: Path) -> tuple[AttackScore, ...]:
     """Return the scores of the attacks that were trained on far more texts."""
     rows = _read_study(folder, more_texts.STUDY)
     return tuple(
-        AttackScore(
-            *key,
-            _mean(own, "token_set_f1"),
-            int(own[0]["n_fitted_on"]),
-            recall=_mean_if_recorded(own, "recall"),
-            all_words=_mean_if_recorded(own, "unrestricted_f1"),
-            provenances=_known_provenances(own),
-        )
+        AttackScore(*key, **_attack_fields(own), recall=_mean_if_recorded(own, "recall"))
         for key, own in _group_checked(rows, "encoder", "attack", "domain").items()
     )
 

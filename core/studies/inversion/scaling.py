@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.core.results.rows import Row
+from leakscope.core.results.rows import ResultTable, Row
 from leakscope.core.results.tables import SCORE_COLUMNS, markdown_table, n_fitted_on, score_cells
 from leakscope.core.specs import setting
 from leakscope.core.studies.domains import DOMAINS
@@ -45,16 +45,7 @@ def markdown(rows: Sequence[Row]) -> str:
     head = ("encoder", "attack", "domain", "fitted on")
     lines = markdown_table(
         (*head, *SCORE_COLUMNS, "prior F1", "F1, every word"),
-        (
-            (
-                row["encoder"],
-                describe_attack(row),
-                row["domain"],
-                n_fitted_on(row),
-                *score_cells(row, "chance", "unrestricted_f1"),
-            )
-            for row in rows
-        ),
+        map(_cells, rows),
     )
     lines += [
         "",
@@ -75,22 +66,24 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _cells(row: Row) -> tuple[object, ...]:
+    """Return the table cells of a row: setting and scores."""
+    head = (row["encoder"], describe_attack(row), row["domain"], n_fitted_on(row))
+    return (*head, *score_cells(row, "chance", "unrestricted_f1"))
+
+
 def curves(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Return the rows of each curve of at least two sizes, by name, in ascending size.
 
     Each size occurs once: a small corpus ends the curve.
     """
     found: dict[str, dict[int, Row]] = {}
-    for row in rows:
-        if not row.error:
-            name = f"{row['encoder']}, {describe_attack(row)}, {row['domain']}-domain"
-            name += f", seed {row['seed']}"
-            found.setdefault(name, {})[row.facts["n_fitted_on"]] = row
-    return {
-        name: [curve[size] for size in sorted(curve)]
-        for name, curve in found.items()
-        if len(curve) > 1
-    }
+    for row in ResultTable(rows).measured:
+        setting = f"{row['encoder']}, {describe_attack(row)}, {row['domain']}-domain"
+        of_seed = found.setdefault(f"{setting}, seed {row['seed']}", {})
+        of_seed[row.facts["n_fitted_on"]] = row
+    found = {name: curve for name, curve in found.items() if len(curve) > 1}
+    return {name: [curve[size] for size in sorted(curve)] for name, curve in found.items()}
 
 
 def gain_per_doubling(curve: Sequence[Row]) -> float:

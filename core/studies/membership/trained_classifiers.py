@@ -156,12 +156,7 @@ def load_or_train_models(cell: Cell, folder: Path) -> TrainedModels:
     aside = ("classifier_attack", "versions", "defaults")
     told = {name: value for name, value in cell.items() if name not in aside}
     key = cell_key({**told, "version": TARGETS[cell["classifier"]].version})
-    answers = load_finished(
-        folder / "classifiers" / key,
-        "lesson",
-        lesson.digest,
-        lambda arrays, _: lesson.answers_in(arrays),
-    )
+    answers = load_answers(folder / "classifiers" / key, lesson)
     if answers is None:
         checkpoint = folder / "training" / key
         settings = cell["classifier_settings"]
@@ -171,3 +166,8 @@ def load_or_train_models(cell: Cell, folder: Path) -> TrainedModels:
         save_artifact(folder / "classifiers" / key, {"answers": answers}, made_by)
         shutil.rmtree(checkpoint, ignore_errors=True)
     return TrainedModels(texts, parts, answers, lesson.trained[_HALVES:])
+
+
+def load_answers(place: Path, batch: TrainingBatch) -> NDArray[np.float32] | None:
+    """Load the stored answers of models trained on a batch; None if there are none."""
+    return load_finished(place, "lesson", batch.digest, lambda arrays, _: batch.answers_in(arrays))

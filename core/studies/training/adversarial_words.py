@@ -25,8 +25,7 @@ from leakscope.core.attacks.inversion.evaluation import evaluate, restrict
 from leakscope.core.attacks.inversion.lifted import Lift, LiftedAttack, LiftedEncoder
 from leakscope.core.attacks.inversion.registry import make_attack
 from leakscope.core.attacks.inversion.search.attack import SearchAttack
-from leakscope.core.attacks.inversion.search.correction import Corrections
-from leakscope.core.attacks.inversion.search.corrector import AnswerCorrector
+from leakscope.core.attacks.inversion.search.correction import AnswerCorrector, Corrections
 from leakscope.core.attacks.inversion.search.tuned import SearchPlan, tune_search
 from leakscope.core.attacks.inversion.shipped import load_attack, shipped_folder
 from leakscope.core.protocols import Encoder, InversionAttack

@@ -15,7 +15,12 @@ from leakscope.core.attacks.fitted import bind, bound_meta, check_fitted, check_
 from leakscope.core.attacks.inversion import shared_settings as shared
 from leakscope.core.attacks.inversion.classifiers.network import Teacher, WordClassifier, word_bce
 from leakscope.core.attacks.inversion.decision import best_counts
-from leakscope.core.attacks.inversion.pairs import TrainingPairs, collect_pairs, training_loop
+from leakscope.core.attacks.inversion.pairs import (
+    TrainingPairs,
+    collect_pairs,
+    mean_f1,
+    training_loop,
+)
 from leakscope.core.attacks.inversion.sparse_input import (
     from_stored,
     input_layer,
@@ -156,11 +161,7 @@ class MLCAttack:
             Vocabulary positions of each text's words.
         """
         ranked, _, counts = self.rank(vectors)
-        scores = [
-            2 * np.isin(words[:count], true).sum() / (count + len(true))
-            for words, count, true in zip(ranked, counts, rows, strict=True)
-        ]
-        return 100 * float(np.mean(scores))
+        return mean_f1((words[:n] for words, n in zip(ranked, counts, strict=True)), rows)
 
     def rank(
         self, vectors: Vectors
@@ -204,7 +205,7 @@ class MLCAttack:
         return arrays, bound_meta(self) | {"scale": self.model_.scale}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
         rebind(self, meta)
         check_shapes(self, arrays, {"words": "V f", "bias": "V", "center": "f"})
         tensors = {name: from_stored(array) for name, array in arrays.items()}

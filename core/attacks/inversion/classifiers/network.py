@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,17 @@ class WordClassifier(nn.Module):
         return torch.sigmoid(logits).cpu().numpy()
 
 
+Positions = tuple[Tensor, Tensor]
+"""Rows and columns of the entries of a (B, |V|) matrix."""
+
+
+def positions(lists: Sequence[NDArray[Any]], device: torch.device) -> Positions:
+    """Return row and column indices in a (B, |V|) matrix for B lists of columns."""
+    rows = np.repeat(np.arange(len(lists)), [len(words) for words in lists])
+    columns = np.concatenate(lists).astype(np.int64)
+    return torch.from_numpy(rows).to(device), torch.from_numpy(columns).to(device)
+
+
 class _WordBCE(torch.autograd.Function):
     """Binary cross-entropy summed over words, averaged over the batch, with a manual gradient.
 
@@ -132,9 +144,10 @@ class _WordBCE(torch.autograd.Function):
         features: Tensor,
         words: Tensor,
         bias: Tensor,
-        where: tuple[Tensor, Tensor],
+        where: Positions,
         taught: Tensor | None,
     ) -> Tensor:
+        """Return the loss of B texts, and store its gradient by the logits for `backward`."""
         fast = fast_dtype(words.device)
         f, w = features.to(fast), words.to(fast)
         logits = (f @ w.T).float().add_(bias)
@@ -152,6 +165,7 @@ class _WordBCE(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients by features, word weights and bias."""
         f, w, gradient = ctx.saved_tensors
         g = gradient.to(f.dtype)
         return (
@@ -218,10 +232,7 @@ def word_bce(
     taught : Tensor, shape (B, |V|), optional
         What a `Teacher` answers for each.
     """
-    row = np.repeat(np.arange(len(targets)), [len(t) for t in targets])
-    column = np.concatenate(targets).astype(np.int64)
-    device = vectors.device
-    where = (torch.from_numpy(row).to(device), torch.from_numpy(column).to(device))
+    where = positions(targets, vectors.device)
     features = model.features(vectors)
     loss: Tensor = _WordBCE.apply(features, model.words, model.bias, where, taught)
     return loss

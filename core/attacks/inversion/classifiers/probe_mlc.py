@@ -9,7 +9,7 @@ from leakscope.core.attacks.inversion import shared_settings as shared
 from leakscope.core.attacks.inversion.classifiers.mlc import MLCAttack
 from leakscope.core.attacks.inversion.classifiers.network import WordClassifier
 from leakscope.core.attacks.inversion.pairs import TrainingPairs
-from leakscope.core.attacks.inversion.word_encodings import encode_words
+from leakscope.core.attacks.inversion.probe import encode_words
 from leakscope.core.protocols import Encoder, OnProgress
 from leakscope.core.ranges import Categorical, Uniform
 from leakscope.core.specs import setting

@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakscope.core.attacks.inversion.classifiers.network import Teacher
 from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
-from leakscope.core.attacks.inversion.pairs import TrainingPairs
+from leakscope.core.attacks.inversion.pairs import TrainingPairs, drop_wordless
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
-from leakscope.core.specs import settings_of
+from leakscope.core.specs import setting_values
 from leakscope.core.text import Vocabulary
 
 WORD_RATE = 0.1
@@ -46,20 +45,13 @@ def pairs_in_vocabulary(
             f"{len(both)} texts are in both the training and the validation set. Hold out other "
             "texts."
         )
-    rows, vectors = _drop_wordless(vocabulary.rows(texts), copies)
-    held_rows, held_vectors = _drop_wordless(vocabulary.rows(held[0]), [held[1]])
-    if not rows or not held_rows:
+    rows = [vocabulary.rows(texts)] * len(copies)
+    vectors, found = drop_wordless(np.concatenate(copies), [row for each in rows for row in each])
+    held_vectors, held_rows = drop_wordless(held[1], vocabulary.rows(held[0]))
+    if not found or not held_rows:
         raise InvalidInputError("No text contains a word of the vocabulary. Give other texts.")
     digest = hashlib.sha256("\0".join([*texts, *held[0]]).encode()).hexdigest()
-    return TrainingPairs(vocabulary, vectors, rows, held_vectors, held_rows, digest)
-
-
-def _drop_wordless(
-    rows: Sequence[NDArray[np.int32]], copies: Sequence[Vectors]
-) -> tuple[list[NDArray[np.int32]], Vectors]:
-    """Drop texts without vocabulary words from every copy of the vectors and join the copies."""
-    kept = [i for i, row in enumerate(rows) if len(row)]
-    return [rows[i] for i in kept] * len(copies), np.concatenate([c[kept] for c in copies])
+    return TrainingPairs(vocabulary, vectors, found, held_vectors, held_rows, digest)
 
 
 def teacher_for(attack: ProbeMLCAttack, texts: Sequence[str], vectors: Vectors) -> Teacher:
@@ -70,7 +62,7 @@ def teacher_for(attack: ProbeMLCAttack, texts: Sequence[str], vectors: Vectors) 
     texts, vectors : sequence of str, ndarray of float32, shape (n, d)
         The known texts of `pairs_in_vocabulary`, and their unchanged vectors.
     """
-    _, unchanged = _drop_wordless(attack.vocabulary_.rows(texts), [vectors])
+    unchanged, _ = drop_wordless(vectors, attack.vocabulary_.rows(texts))
     return Teacher(attack.model_, unchanged)
 
 
@@ -106,8 +98,7 @@ def fine_tune(
             f"The teacher has answers for {len(teacher):,} texts, but there are "
             f"{len(pairs.rows):,} training texts. Give it the vectors of the same texts."
         )
-    settings = {name: getattr(attack, name) for name in settings_of(type(attack))}
-    settings |= {"epochs": epochs, "learning_rate": learning_rate}
+    settings = setting_values(attack) | {"epochs": epochs, "learning_rate": learning_rate}
     tuned = ProbeMLCAttack(**settings).load_state(*attack.state())
     tuned._word_rate = WORD_RATE
     model = tuned.model_

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -15,26 +15,29 @@ from torch import Tensor
 from leakscope.core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, rebind
 from leakscope.core.attacks.inversion import shared_settings as shared
 from leakscope.core.attacks.inversion.decision import best_counts
-from leakscope.core.attacks.inversion.msp.candidates import (
-    Candidates,
-    all_candidates,
-    draw_candidates,
-    rare_word_weights,
-)
 from leakscope.core.attacks.inversion.msp.network import (
+    Candidates,
     MSPNetwork,
+    all_candidates,
     decode,
+    draw_candidates,
     msp_loss,
+    rare_word_weights,
     stored_network,
 )
-from leakscope.core.attacks.inversion.pairs import TrainingPairs, collect_pairs, training_loop
+from leakscope.core.attacks.inversion.pairs import (
+    TrainingPairs,
+    collect_pairs,
+    mean_f1,
+    training_loop,
+)
+from leakscope.core.attacks.inversion.probe import encode_words
 from leakscope.core.attacks.inversion.sparse_input import (
     input_layer,
     network_input,
     to_stored,
     training_input,
 )
-from leakscope.core.attacks.inversion.word_encodings import encode_words
 from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
 from leakscope.core.ranges import Categorical, Fixed, Uniform
 from leakscope.core.results import RecoveredWord, Recovery
@@ -181,7 +184,11 @@ class MSPAttack:
         batch_of = training_input(network.first, pairs.vectors, device)
         share = np.asarray(self.vocabulary_.document_frequency) / self.vocabulary_.n_texts
         share = np.append(share, 0.0) if self.end_token else share
-        weights = self._word_weights(device)
+        weights = None
+        if self.rare_weight:
+            weights = rare_word_weights(
+                self.vocabulary_, self.rare_weight, end_token=self.end_token
+            ).to(device)
         end = np.array([len(self.vocabulary_)] if self.end_token else [], dtype=np.int32)
 
         def loss_of(rows: NDArray[np.int64]) -> Tensor:
@@ -191,26 +198,15 @@ class MSPAttack:
             return msp_loss(network, batch_of(rows), targets, drawn, self.n_steps_, weights)
 
         loop = training_loop(self, "msp", encoder, pairs, checkpoint_dir)
-        optimizer = self._optimizer(network, device)
-        return train(network, optimizer, loss_of, lambda: self._validate(pairs), loop, on_progress)
-
-    def _optimizer(self, network: MSPNetwork, device: torch.device) -> torch.optim.Optimizer:
-        """Return Adam, or AdamW with a sampled softmax."""
         # Adam's own L2 penalty would wipe out the rows that a sampled softmax does not touch.
         kind = torch.optim.AdamW if self.n_negatives else torch.optim.Adam
-        return kind(
+        optimizer = kind(
             network.parameters(),
             lr=self.learning_rate,
             weight_decay=self.weight_decay,
             fused=device.type in ("cpu", "cuda"),
         )
-
-    def _word_weights(self, device: torch.device) -> Tensor | None:
-        """Return the weights that favour rare words in the loss; None if they are off."""
-        if not self.rare_weight:
-            return None
-        weights = rare_word_weights(self.vocabulary_, self.rare_weight, end_token=self.end_token)
-        return weights.to(device)
+        return train(network, optimizer, loss_of, lambda: self._validate(pairs), loop, on_progress)
 
     def _candidates(
         self, targets: list[NDArray[np.int32]], share: NDArray[np.float64]
@@ -241,13 +237,13 @@ class MSPAttack:
         """Return the mean F1 (×100) of L words on at most 2,000 validation texts."""
         rows = pairs.validation_rows[:2000]
         named, _ = self._decode(pairs.validation_vectors[:2000], self.n_steps_)
-        end = len(self.vocabulary_)
-        scores = []
-        for answer, true in zip(named, rows, strict=True):
-            stop = np.flatnonzero(answer == end)
-            words = answer[: stop[0]] if len(stop) else answer
-            scores.append(2 * np.isin(words, true).sum() / (len(words) + len(true)))
-        return 100 * float(np.mean(scores))
+        counts = self._before_end(named, np.full(len(named), named.shape[1]))
+        return mean_f1((words[:n] for words, n in zip(named, counts, strict=True)), rows)
+
+    def _before_end(self, named: NDArray[Any], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Lower the number of words to answer to those before [EOS], if that was predicted."""
+        ends = np.equal(named, len(self.vocabulary_))
+        return np.where(ends.any(1), np.minimum(counts, ends.argmax(1)), counts)
 
     def _calibrate(self, pairs: TrainingPairs) -> None:
         """Fit the calibration of the step probabilities on the validation texts."""
@@ -263,21 +259,13 @@ class MSPAttack:
         if not n_rows(vectors):
             return []
         named, p = self._decode(vectors, max(_MAX_STEPS, self.n_steps_))
-        counts = self._counts(named, p)
-        words = self.vocabulary_.words
-        return [
-            Recovery(
-                tuple(RecoveredWord(words[w], float(s)) for w, s in pairs[:count]),
-                runners_up=tuple(
-                    RecoveredWord(words[w], float(s)) for w, s in pairs[count:] if w < len(words)
-                ),
-            )
-            for pairs, count in zip(
-                [list(zip(a, b, strict=True)) for a, b in zip(named, p, strict=True)],
-                counts,
-                strict=True,
-            )
-        ]
+        words = [*self.vocabulary_.words, ""]  # the last one is [EOS]
+        recoveries = []
+        for own, scores, count in zip(named, p, self._counts(named, p), strict=True):
+            found = [RecoveredWord(words[w], float(s)) for w, s in zip(own, scores, strict=True)]
+            rest = tuple(word for word in found[count:] if word.word)
+            recoveries.append(Recovery(tuple(found[:count]), runners_up=rest))
+        return recoveries
 
     def _counts(self, named: NDArray[Any], p: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of predicted words to answer for each vector."""
@@ -286,31 +274,23 @@ class MSPAttack:
         else:
             right = self.calibration_(p)
             counts = best_counts(right, self.size_factor * right.sum(1))
-        ends = np.equal(named, len(self.vocabulary_))
-        return np.where(ends.any(1), np.minimum(counts, ends.argmax(1)), counts)
+        return self._before_end(named, counts)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the network in float16, the calibration and the vocabulary."""
         arrays = {name: to_stored(tensor) for name, tensor in self.network_.state_dict().items()}
-        extra = {
-            "n_steps": self.n_steps_,
-            "calibration": {
-                "weights": self.calibration_.weights,
-                "intercept": self.calibration_.intercept,
-            },
-        }
+        extra = {"n_steps": self.n_steps_, "calibration": asdict(self.calibration_)}
         return arrays, bound_meta(self) | extra
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
         rebind(self, meta)
         is_dense = "first.columns" not in arrays
         first = {"first.weight": "h d", "centre": "d"} if is_dense else {}
         check_shapes(self, arrays, {"words": "V w", "bias": "V", **first})
         self.n_steps_ = int(meta["n_steps"])
-        kept = meta["calibration"]
-        a, b, c = kept["weights"]
-        self.calibration_ = StepCalibration((a, b, c), kept["intercept"])
+        a, b, c = meta["calibration"]["weights"]
+        self.calibration_ = StepCalibration((a, b, c), meta["calibration"]["intercept"])
         self.network_ = stored_network(arrays, self.dropout)
         return self
 

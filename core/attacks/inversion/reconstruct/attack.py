@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.attacks.fitted import (
-    bind,
-    bound_meta,
-    check_fitted,
-    check_shapes,
-    check_vectors,
-    rebind,
-)
+from leakscope.core.attacks import fitted
 from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from leakscope.core.attacks.inversion.reconstruct.confidence import Answer, Confidence
-from leakscope.core.attacks.inversion.reconstruct.decoder import Decoder
-from leakscope.core.attacks.inversion.reconstruct.decoder_training import DecoderPlan, train_decoder
-from leakscope.core.attacks.inversion.reconstruct.edits import Proposer
+from leakscope.core.attacks.inversion.reconstruct.decoder import (
+    ClassifierEvidence,
+    Decoder,
+    DecoderPlan,
+    train_decoder,
+)
+from leakscope.core.attacks.inversion.reconstruct.edits import Prior, Proposer
 from leakscope.core.attacks.inversion.reconstruct.effects import Effects
-from leakscope.core.attacks.inversion.reconstruct.evidence import ClassifierEvidence
 from leakscope.core.attacks.inversion.reconstruct.language_model import LanguageModel
-from leakscope.core.attacks.inversion.reconstruct.prior import Prior
-from leakscope.core.attacks.inversion.reconstruct.progress import round_reporter
+from leakscope.core.attacks.inversion.reconstruct.progress import format_step
 from leakscope.core.attacks.inversion.reconstruct.search import (
     Plan,
     SearchState,
@@ -44,10 +40,10 @@ from leakscope.core.attacks.inversion.reconstruct.tokens import tokens_of
 from leakscope.core.corpora.documents import digest_fields
 from leakscope.core.encoders.transformer import TransformerEncoder
 from leakscope.core.errors import ArtifactError, StoppedError, StoppedSearch
-from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress, part_progress
 from leakscope.core.ranges import Categorical, Uniform
 from leakscope.core.results import RecoveredWord, Recovery, Sentence, SentenceStep
-from leakscope.core.specs import setting, settings_of
+from leakscope.core.specs import setting, setting_values
 from leakscope.core.text import STOP_WORDS, Vocabulary, check_texts, words
 from leakscope.core.vectors import unit
 
@@ -133,8 +129,8 @@ class ReconstructAttack:
         """Train the word classifier, the language model, the token effects and the decoder."""
         texts = check_texts(texts)
         if vectors is None:
-            vectors = encoder.encode(texts, lambda f, m: on_progress(0.4 * f, m))
-        vectors = check_vectors(vectors, encoder.dimension, len(texts))
+            vectors = encoder.encode(texts, part_progress(on_progress, 0.0, 0.4))
+        vectors = fitted.check_vectors(vectors, encoder.dimension, len(texts))
         base = ProbeMLCAttack(
             vocabulary_size=self.vocabulary_size,
             epochs=self.base_epochs,
@@ -144,17 +140,11 @@ class ReconstructAttack:
             encoder,
             texts,
             vectors,
-            on_progress=lambda f, m: on_progress(0.4 + 0.4 * f, m),
+            on_progress=part_progress(on_progress, 0.4, 0.8),
             checkpoint_dir=checkpoint_dir,
         )
-        return self.fit_on(
-            encoder,
-            base,
-            texts,
-            vectors,
-            lambda f, m: on_progress(0.8 + 0.2 * f, m),
-            checkpoint_dir=checkpoint_dir,
-        )
+        report = part_progress(on_progress, 0.8, 1.0)
+        return self.fit_on(encoder, base, texts, vectors, report, checkpoint_dir=checkpoint_dir)
 
     def fit_on(
         self,
@@ -179,39 +169,29 @@ class ReconstructAttack:
         self.model_ = LanguageModel.fit(texts, size=self.lexicon_size, least=self.least_count)
         n, last = min(self.n_effects, len(vectors)), 0.3 if self.decoder_epochs else 1.0
         ids = [self.model_.lexicon.ids(tokens_of(text)) for text in texts[: len(vectors)]]
+        tokens = self.model_.lexicon.tokens
+        alone = fitted.check_vectors(encoder.encode(list(tokens)), encoder.dimension, len(tokens))
         self.effects_ = Effects.fit(
             ids[:n],
             vectors[:n],
-            len(self.model_.lexicon),
-            alone=self._encode_tokens(encoder),
-            on_progress=lambda f, m: on_progress(0.2 + (last - 0.2) * f, m),
+            len(tokens),
+            alone=unit(alone).astype(np.float32),
+            on_progress=part_progress(on_progress, 0.2, last),
         )
         self.base_, self.confidence_, self.decoder_ = base, None, None
         if self.decoder_epochs:
+            size = min(self.decoder_tokens, len(tokens))
             self.decoder_ = train_decoder(
                 ids,
                 vectors,
-                self._decoder_plan(),
-                evidence_of=ClassifierEvidence(
-                    base, self.model_.lexicon, self._decoder_plan().size
-                ).of,
+                DecoderPlan(size=size, epochs=self.decoder_epochs, seed=self.seed),
+                evidence_of=ClassifierEvidence(base, self.model_.lexicon, size).of,
                 identity={"encoder": encoder.fingerprint, "texts": digest_fields(texts)},
                 checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir, "decoder"),
-                on_progress=lambda f, m: on_progress(last + (1 - last) * f, m),
+                on_progress=part_progress(on_progress, last, 1.0),
             )
-        bind(self, encoder, self._answerable(texts))
+        fitted.bind(self, encoder, self._answerable(texts))
         return self
-
-    def _encode_tokens(self, encoder: Encoder) -> Vectors:
-        """Encode each lexicon token alone, shape (V, d)."""
-        tokens = self.model_.lexicon.tokens
-        vectors = check_vectors(encoder.encode(list(tokens)), encoder.dimension, len(tokens))
-        return unit(vectors).astype(np.float32)
-
-    def _decoder_plan(self) -> DecoderPlan:
-        """Collect the decoder's settings into a DecoderPlan."""
-        size = min(self.decoder_tokens, len(self.model_.lexicon))
-        return DecoderPlan(size=size, epochs=self.decoder_epochs, seed=self.seed)
 
     def calibrate(
         self, encoder: Encoder, texts: Sequence[str], found: Sequence[Recovery] | None = None
@@ -221,7 +201,7 @@ class ReconstructAttack:
         Each text is reconstructed once, unless `found` holds the results. The best sentences before
         any query and after a twentieth, a sixth and half of the queries are learned from, too.
         """
-        vectors = check_vectors(encoder.encode(texts), encoder.dimension, len(texts))
+        vectors = fitted.check_vectors(encoder.encode(texts), encoder.dimension, len(texts))
         budgets = (0, *(self.n_queries // share for share in (20, 6, 2, 1)))
         read, answers, true = found or self.invert(encoder, vectors), [], []
         for text, answer, posterior in zip(texts, read, self._posteriors(vectors), strict=True):
@@ -256,7 +236,7 @@ class ReconstructAttack:
         StoppedSearch
             `on_progress` asked to stop; its `answers` are the best so far.
         """
-        vectors = check_fitted(self, encoder, vectors)
+        vectors = fitted.check_fitted(self, encoder, vectors)
         if isinstance(encoder, TransformerEncoder):  # and nothing around it, such as a defence
             encoder = encoder.quick()
         units = unit_vectors(vectors)
@@ -266,10 +246,10 @@ class ReconstructAttack:
             searches = self._start_searches(vectors[start:end], units[start:end])
             try:
                 if self.n_queries:
-                    on_round = round_reporter(
-                        on_progress, searches, self._text, start, len(vectors)
-                    )
-                    self._search(encoder, searches, on_round)
+                    report = partial(self._report_round, on_progress, searches, start, len(vectors))
+                    plan = Plan(self.n_queries, self.width, self.n_states, self.patience)
+                    proposer = Proposer(self.model_, self.effects_)
+                    hill_climb(encoder, self.model_, proposer, searches, plan, report)
             except (StoppedError, KeyboardInterrupt) as stopped:
                 left = searches + self._start_searches(vectors[end:], units[end:])
                 answers = recoveries + [self._answer(search) for search in left]
@@ -289,25 +269,14 @@ class ReconstructAttack:
         """Build the start of the search for each vector; `units` are the unit vectors."""
         written: list[list[NDArray[np.int32]]] = [[] for _ in vectors]
         if self.decoder_ is not None:
-            evidence = ClassifierEvidence(self.base_, self.model_.lexicon, self.decoder_.size).of(
-                units
-            )
-            written = self.decoder_.write(units, evidence, n_beams=self.n_beams)
-        return [
-            SearchState(
-                vector,
-                [*own, *start_sentences(posterior, self.model_)],
-                posterior,
-                self._prior(posterior),
-            )
-            for vector, own, posterior in zip(
-                units, written, self._posteriors(vectors), strict=True
-            )
-        ]
-
-    def _prior(self, posterior: WordPosterior) -> Prior:
-        """Return the prior over sentences for the expected length."""
-        return Prior(self.prior, posterior.n_expected)
+            evidence = ClassifierEvidence(self.base_, self.model_.lexicon, self.decoder_.size)
+            written = self.decoder_.write(units, evidence.of(units), n_beams=self.n_beams)
+        searches = []
+        for vector, own, known in zip(units, written, self._posteriors(vectors), strict=True):
+            starts = [*own, *start_sentences(known, self.model_)]
+            prior = Prior(self.prior, known.n_expected)
+            searches.append(SearchState(vector, starts, known, prior))
+        return searches
 
     def _word_probabilities(self, posterior: WordPosterior) -> dict[str, float]:
         """Return the classifier's probability of each likely word, by word."""
@@ -319,13 +288,17 @@ class ReconstructAttack:
         likely = self.base_.model_.probabilities(vectors)
         return word_posteriors(likely, self.base_.vocabulary_.words, self.model_.lexicon)
 
-    def _search(
-        self, encoder: Encoder, searches: list[SearchState], on_round: Callable[[Plan], None]
+    def _report_round(
+        self, on_progress: OnProgress, searches: Sequence[SearchState], n_done: int, n_all: int
     ) -> None:
-        """Run the hill climbing of a block of vectors."""
-        plan = Plan(self.n_queries, self.width, self.n_states, self.patience)
-        proposer = Proposer(self.model_, self.effects_)
-        hill_climb(encoder, self.model_, proposer, searches, plan, lambda: on_round(plan))
+        """Report the progress of the search, and the first vector's best sentence."""
+        spent = [1.0 if q.is_over else q.n_queries / self.n_queries for q in searches]
+        best = searches[0].best
+        message = "Writing the first sentence"
+        if best is not None:
+            step = SentenceStep(searches[0].n_queries, self._text(best.tokens), best.cosine)
+            message = format_step(step, with_text=n_all == 1)
+        on_progress((n_done + sum(spent)) / n_all, message)
 
     def _answer(self, search: SearchState) -> Recovery:
         """Convert the best sentence of a search to an answer, with confidence if calibrated."""
@@ -338,10 +311,8 @@ class ReconstructAttack:
         confidences: dict[str, float] = {}
         if self.confidence_ is not None:
             sentence = self.confidence_.annotate(sentence, answer)
-            for token in sentence.words:
-                confidences |= {
-                    w: max(token.score, confidences.get(w, 0.0)) for w in words(token.word)
-                }
+            pairs = [(w, token.score) for token in sentence.words for w in words(token.word)]
+            confidences = dict(sorted(pairs, key=lambda pair: pair[1]))  # the highest of each
         answered = [w for w in dict.fromkeys(words(last.text)) if w in self.vocabulary_.index]
         return Recovery(
             tuple(RecoveredWord(word, confidences.get(word, near)) for word in answered),
@@ -352,36 +323,34 @@ class ReconstructAttack:
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the classifier, language model, token effects, decoder and confidence."""
         base_arrays, base_meta = self.base_.state()
-        settings = {name: getattr(self.base_, name) for name in settings_of(ProbeMLCAttack)}
-        arrays = {f"base.{name}": a for name, a in base_arrays.items()}
-        arrays |= {f"model.{name}": a for name, a in self.model_.arrays().items()}
-        arrays |= {f"effects.{name}": a for name, a in self.effects_.arrays().items()}
-        if self.decoder_ is not None:
-            arrays |= {f"decoder.{name}": a for name, a in self.decoder_.arrays().items()}
-        return arrays, bound_meta(self) | {
-            "base": {"settings": settings, "state": base_meta},
+        parts = {
+            "base": base_arrays,
+            "model": self.model_.arrays(),
+            "effects": self.effects_.arrays(),
+            "decoder": {} if self.decoder_ is None else self.decoder_.arrays(),
+        }
+        arrays = {f"{part}.{name}": a for part, own in parts.items() for name, a in own.items()}
+        return arrays, fitted.bound_meta(self) | {
+            "base": {"settings": setting_values(self.base_), "state": base_meta},
             "tokens": list(self.model_.lexicon.tokens),
             "confidence": self.confidence_ and self.confidence_.to_dict(),
         }
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
-        rebind(self, meta)
-        check_shapes(self, arrays, {"effects.scale": "t", "effects.centre": "d"})
-
-        def part(name: str) -> dict[str, NDArray[Any]]:
-            head = f"{name}."
-            return {k.removeprefix(head): a for k, a in arrays.items() if k.startswith(head)}
-
-        if not part("base"):
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
+        fitted.rebind(self, meta)
+        fitted.check_shapes(self, arrays, {"effects.scale": "t", "effects.centre": "d"})
+        base, model, effects, written = (
+            fitted.arrays_of_part(arrays, prefix)
+            for prefix in ("base.", "model.", "effects.", "decoder.")
+        )
+        if not base:
             raise ArtifactError("The file lacks the base classifier of the reconstruction.")
         stored = meta["base"]
-        base = ProbeMLCAttack(**stored["settings"]).load_state(part("base"), stored["state"])
-        self.base_ = base
-        self.model_ = LanguageModel.from_arrays(part("model"), meta["tokens"])
+        self.base_ = ProbeMLCAttack(**stored["settings"]).load_state(base, stored["state"])
+        self.model_ = LanguageModel.from_arrays(model, meta["tokens"])
         d = self.encoder_dimension_
-        self.effects_ = Effects.from_arrays(part("effects"), len(meta["tokens"]), d)
-        written = part("decoder")
+        self.effects_ = Effects.from_arrays(effects, len(meta["tokens"]), d)
         self.decoder_ = Decoder.from_arrays(written, d) if written else None
         confidence = meta.get("confidence")
         self.confidence_ = None if confidence is None else Confidence.from_dict(confidence)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +13,63 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from leakscope.core.attacks.inversion.reconstruct.evidence import TokenEvidence
+from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from leakscope.core.attacks.inversion.reconstruct.quantization import dequantize, quantize
-from leakscope.core.attacks.inversion.reconstruct.tokens import BEGIN, END, UNKNOWN
+from leakscope.core.attacks.inversion.reconstruct.tokens import BEGIN, END, UNKNOWN, Lexicon
 from leakscope.core.errors import InvalidInputError
-from leakscope.core.protocols import Vectors
+from leakscope.core.protocols import OnProgress, Vectors, no_progress
+from leakscope.core.training.devices import autocast, fast_dtype, pick_device
+from leakscope.core.training.loop import LengthBatchedLoop, train
+
+N_EVIDENCE_WORDS = 32
+"""The most words of evidence for each vector."""
+
+_MOST = 12.0
+
+
+@dataclass(frozen=True)
+class TokenEvidence:
+    """Likely words of n vectors as lexicon tokens, with their evidence in nats."""
+
+    tokens: NDArray[np.int64]
+    """Shape (n, k), the likeliest first; padded with the unknown token."""
+    nats: NDArray[np.float32]
+    """Log-odds that the text holds each token, less its prior log-odds; at least 0."""
+
+    @classmethod
+    def empty(cls, n: int) -> TokenEvidence:
+        """Return evidence of n vectors that says nothing about any word."""
+        return cls(np.full((n, 1), UNKNOWN, np.int64), np.zeros((n, 1), np.float32))
+
+
+class ClassifierEvidence:
+    """Computes a word classifier's evidence as tokens that a decoder knows."""
+
+    def __init__(self, base: ProbeMLCAttack, lexicon: Lexicon, size: int) -> None:
+        places = lexicon.places(base.vocabulary_.words)
+        self._model: Any = base.model_
+        self._known = np.flatnonzero((places >= 0) & (places < size))
+        self._tokens = places[self._known]
+        self._usual = base.vocabulary_.log_odds[self._known].astype(np.float32)
+
+    def of(self, vectors: Vectors) -> TokenEvidence:
+        """Compute the likely words of vectors (n, d), with their evidence in nats.
+
+        log [p / (1 − p)] − log [q / (1 − q)], where p is the classifier's probability that the text
+        holds a word and q the share of texts that do: what the vector adds to a language model.
+        """
+        if not len(self._known):
+            return TokenEvidence.empty(len(vectors))
+        likely = self._model.probabilities(vectors)[:, self._known]
+        n = min(N_EVIDENCE_WORDS, likely.shape[1])
+        top = np.argpartition(-likely, n - 1, axis=1)[:, :n]
+        believed = np.take_along_axis(likely, top, 1)
+        order = np.argsort(-believed, axis=1, kind="stable")
+        top, believed = np.take_along_axis(top, order, 1), np.take_along_axis(believed, order, 1)
+        p = np.clip(believed, 1e-6, 1 - 1e-6)
+        nats = np.log(p / (1 - p)) - self._usual[top]
+        return TokenEvidence(self._tokens[top], np.clip(nats, 0.0, _MOST).astype(np.float32))
+
 
 _Cache = list[tuple[Tensor, Tensor]]
 """Keys and values of each layer for earlier positions, shape (b, heads, t, width / heads)."""
@@ -144,7 +198,7 @@ class Decoder:
 
     @property
     def size(self) -> int:
-        """The number of tokens in its vocabulary."""
+        """The number of tokens that the decoder can write."""
         return self.network.tokens.num_embeddings
 
     @torch.inference_mode()
@@ -294,17 +348,12 @@ class _Beams:
     def _finish(self, scores: Tensor, length: int) -> None:
         """Offer each beam as a finished sentence with its length-normalised score."""
         values = (scores / length**_LEANING).tolist()
-        for i, own in enumerate(values):
-            for k, value in enumerate(own):
-                self._add_finished(i, value, k)
-
-    def _add_finished(self, i: int, value: float, k: int) -> None:
-        """Add beam k of vector i to the finished sentences if it is among the best."""
-        done = self._done[i]
-        if len(done) < self.width or value > done[-1][0]:
-            done.append((value, self._written[i, k].numpy().astype(np.int32)))
-            done.sort(key=lambda each: -each[0])
-            del done[self.width :]
+        for done, own, written in zip(self._done, values, self._written, strict=True):
+            for value, tokens in zip(own, written, strict=True):
+                if len(done) < self.width or value > done[-1][0]:
+                    done.append((value, tokens.numpy().astype(np.int32)))
+                    done.sort(key=lambda each: -each[0])
+                    del done[self.width :]
 
     @property
     def is_over(self) -> bool:
@@ -318,10 +367,190 @@ class _Beams:
 
     def sentences(self) -> list[list[NDArray[np.int32]]]:
         """Return the finished sentences of each vector, best first; if none, the best beam."""
-        return [list(self._sentences_of(i)) for i in range(self.n)]
+        best = self._written[:, 0].numpy().astype(np.int32)
+        pairs = zip(self._done, best, strict=True)
+        return [[tokens for _, tokens in done] or [own] for done, own in pairs]
 
-    def _sentences_of(self, i: int) -> Iterator[NDArray[np.int32]]:
-        """Yield the finished sentences of vector i, or its best beam if there are none."""
-        yield from (tokens for _, tokens in self._done[i])
-        if not self._done[i]:
-            yield self._written[i, 0].numpy().astype(np.int32)
+
+_IGNORED = -100
+_SORTED_TOGETHER = 50
+"""Batches whose sentences are sorted by length together, to reduce padding."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderPlan:
+    """Training settings of a decoder.
+
+    Attributes
+    ----------
+    size : int
+        Its vocabulary: the first tokens of the lexicon.
+    blur : float
+        Length of the Gaussian noise on a vector, which regularises.
+    told_blur : float
+        The same for the classifier's input. The classifier was trained on these texts and recovers
+        as much from them under noise of a third of their length as from others without noise.
+    n_validation : int
+        Validation pairs, by which the epoch is chosen; a tenth at most.
+    """
+
+    size: int
+    epochs: int
+    width: int = 256
+    n_layers: int = 4
+    longest: int = 64
+    dropout: float = 0.1
+    blur: float = 0.1
+    told_blur: float = 0.33
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    warm_up: int = 500
+    n_validation: int = 2000
+    seed: int = 0
+    device: str = "auto"
+
+
+def train_decoder(
+    sentences: Sequence[NDArray[np.int32]],
+    vectors: Vectors,
+    plan: DecoderPlan,
+    *,
+    evidence_of: Callable[[Vectors], TokenEvidence] | None = None,
+    identity: dict[str, Any] | None = None,
+    checkpoint_dir: Path | None = None,
+    on_progress: OnProgress = no_progress,
+) -> Decoder:
+    """Train a decoder to predict each sentence from its vector, token by token.
+
+    Minimises −Σ log P(x_t | e, x_1 … x_{t−1}) over tokens, the end included. Sentences that are too
+    long are left out; unknown tokens are inputs but never outputs.
+
+    Parameters
+    ----------
+    sentences : sequence of int32 array
+        Tokens of each text.
+    vectors : float32 array of shape (n, d)
+    evidence_of : callable, optional
+        The word classifier's evidence on vectors, such as `ClassifierEvidence.of`.
+    identity : dict, optional
+        The identity of the run: a checkpoint of another run is refused.
+
+    Raises
+    ------
+    InvalidInputError
+        Fewer than ten sentences of a suitable length.
+    """
+    fits = [i for i, ids in enumerate(sentences) if 0 < len(ids) < plan.longest]
+    if len(fits) < 10:
+        raise InvalidInputError(
+            f"The decoder needs at least ten sentences of 1 to {plan.longest - 1} tokens, got "
+            f"{len(fits)}. Give other texts, or set decoder_epochs=0."
+        )
+    order = np.random.default_rng([plan.seed, 7]).permutation(fits)
+    n_held = min(plan.n_validation, len(fits) // 10)
+    held, known = order[:n_held], order[n_held:]
+    torch.manual_seed(plan.seed)
+    device = pick_device(plan.device)
+    network = DecoderNetwork(
+        plan.size,
+        vectors.shape[1],
+        width=plan.width,
+        n_layers=plan.n_layers,
+        longest=plan.longest,
+        dropout=plan.dropout,
+    ).to(device)
+    loss = _DecoderLoss(network, sentences, vectors, plan, evidence_of)
+    loop = LengthBatchedLoop(
+        n=len(known),
+        epochs=plan.epochs,
+        batch_size=plan.batch_size,
+        seed=plan.seed,
+        identity={**vars(plan), **(identity or {})},
+        clip_norm=1.0,
+        is_half=False,
+        say_score=lambda score: f"perplexity {math.exp(-score):.1f}",
+        checkpoint_dir=checkpoint_dir,
+        lengths=np.array([len(sentences[i]) for i in known]),
+        pool=_SORTED_TOGETHER,
+    )
+    n_steps = plan.epochs * loop.n_batches
+    loop.rate_share = lambda step: min((step + 1) / plan.warm_up, max(0.02, 1 - step / n_steps))
+    optimizer = torch.optim.AdamW(
+        network.parameters(),
+        lr=plan.learning_rate,
+        weight_decay=0.01,
+        betas=(0.9, 0.98),
+        fused=device.type in ("cpu", "cuda"),
+    )
+    train(
+        network,
+        optimizer,
+        lambda rows: loss.batch_loss(known[rows], is_training=True),
+        lambda: -loss.mean_loss(held),
+        loop,
+        on_progress,
+    )
+    return Decoder(network.cpu()).rounded()
+
+
+class _DecoderLoss:
+    """The cross-entropy loss of a decoder on batches of training pairs."""
+
+    def __init__(
+        self,
+        network: DecoderNetwork,
+        sentences: Sequence[NDArray[np.int32]],
+        vectors: Vectors,
+        plan: DecoderPlan,
+        evidence_of: Callable[[Vectors], TokenEvidence] | None,
+    ) -> None:
+        self._network, self._sentences, self._vectors = network, sentences, vectors
+        self._plan = plan
+        self._evidence_of = evidence_of or (lambda rows: TokenEvidence.empty(len(rows)))
+        self._device = network.tokens.weight.device
+        self._precision = str(fast_dtype(self._device)).removeprefix("torch.")
+
+    def batch_loss(self, rows: NDArray[np.int64], *, is_training: bool) -> Tensor:
+        """Return the mean loss per token of a batch of pairs."""
+        self._network.train(is_training)
+        ids = self._padded(rows)
+        clean = nn.functional.normalize(torch.from_numpy(self._vectors[rows]).float(), dim=1)
+        vectors = _blurred(clean, self._plan.blur) if is_training else clean
+        evidence = self._evidence_of(_blurred(clean, self._plan.told_blur).numpy())
+        targets = torch.cat([ids, torch.full((len(ids), 1), _IGNORED)], 1)
+        ends = torch.tensor([len(self._sentences[i]) for i in rows])
+        targets[torch.arange(len(ids)), ends] = END
+        counts = (targets != _IGNORED).to(self._device)
+        inputs = ids.clamp(min=0).to(self._device)
+        with autocast(self._device, self._precision):
+            known = self._network(vectors.to(self._device), inputs)[counts]
+            own = counts.nonzero()[:, 0].cpu()  # the evidence of a row, for each of its tokens
+            told = (torch.from_numpy(a)[own].to(self._device) for a in vars(evidence).values())
+            scores = self._network.scores(known, *told)
+        return nn.functional.cross_entropy(scores.float(), targets.to(self._device)[counts])
+
+    def _padded(self, rows: NDArray[np.int64]) -> Tensor:
+        """Return the tokens of rows, (b, t), unknown ones replaced and padded by `_IGNORED`."""
+        own = [self._sentences[i] for i in rows]
+        ids = np.full((len(own), max(map(len, own))), _IGNORED, np.int64)
+        for row, tokens in zip(ids, own, strict=True):
+            row[: len(tokens)] = np.where(tokens < self._plan.size, tokens, UNKNOWN)
+        return torch.from_numpy(ids)
+
+    @torch.inference_mode()
+    def mean_loss(self, rows: NDArray[np.int64]) -> float:
+        """Return the mean loss per token over validation rows, without noise on the vectors."""
+        ordered = rows[np.argsort([len(self._sentences[i]) for i in rows], kind="stable")]
+        size = self._plan.batch_size
+        total = n_tokens = 0.0
+        for start in range(0, len(ordered), size):
+            part = ordered[start : start + size]
+            n = sum(len(self._sentences[i]) + 1 for i in part)
+            total += float(self.batch_loss(part, is_training=False)) * n
+            n_tokens += n
+        return total / n_tokens
+
+
+def _blurred(vectors: Tensor, length: float) -> Tensor:
+    """Add Gaussian noise of about the given length to vectors."""
+    return vectors + torch.randn_like(vectors) * length * vectors.shape[1] ** -0.5

@@ -14,8 +14,37 @@ from numpy.typing import NDArray
 
 from leakscope.core.attacks.inversion.reconstruct.effects import Effects
 from leakscope.core.attacks.inversion.reconstruct.language_model import LanguageModel
-from leakscope.core.attacks.inversion.reconstruct.prior import Prior
 from leakscope.core.attacks.inversion.reconstruct.tokens import BEGIN, END, N_SPECIAL
+
+_GIVEN_BACK = 3.0
+"""The length bonus of a token in nats, up to the expected length."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The prior value of a sentence: log P plus a length bonus, scaled to cosines.
+
+    Each token costs about five nats, so log P alone favours short sentences. Up to the expected
+    length, the bonus gives most of that back.
+    """
+
+    weight: float
+    """The value of a nat relative to the cosine."""
+    n_expected: float
+    """Tokens."""
+
+    def of(self, log_probability: float, n: int) -> float:
+        """Return the prior value of a sentence of n tokens."""
+        return self.weight * (log_probability + self._length_bonus(n))
+
+    def length_gain(self, n: int, k: int) -> float:
+        """Return the change of the length bonus when a sentence of n tokens gets k more."""
+        return self.weight * (self._length_bonus(n + k) - self._length_bonus(n))
+
+    def _length_bonus(self, n: int) -> float:
+        """Return the length bonus of n tokens in nats."""
+        return _GIVEN_BACK * min(n, self.n_expected)
+
 
 _PULLED, _STOP_TOKENS, _BESIDE, _LIKELY_TOKENS = 64, 100, 5, 20
 _MOST_EDITS, _MOST_MOVES = 160, 60
@@ -54,7 +83,7 @@ class Edit(NamedTuple):
     to: int = -1
 
     def of(self, sentence: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Apply the edit to a sentence."""
+        """Apply the edit to the tokens of a sentence, and return the new tokens."""
         if self.to >= 0:
             rest = np.concatenate([sentence[: self.first], sentence[self.end :]])
             phrase = sentence[self.first : self.end]

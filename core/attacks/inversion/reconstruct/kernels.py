@@ -93,14 +93,15 @@ def _token_at(tokens, i):
 
 
 @njit(nogil=True, cache=True)
-def _sentence_log_probability(tokens, tables):
-    """Return log P of a sentence, its end included."""
-    total = 0.0
+def _prefix_log_probabilities(tokens, tables):
+    """Return the cumulative log P of a sentence's first 0 … n + 1 tokens, float64 (n + 2,)."""
+    out = np.zeros(len(tokens) + 2)
     for i in range(len(tokens) + 1):
-        total += _trigram(
+        own = _trigram(
             _token_at(tokens, i - 2), _token_at(tokens, i - 1), _token_at(tokens, i), tables
         )
-    return total
+        out[i + 1] = out[i] + own
+    return out
 
 
 @njit(nogil=True, cache=True)
@@ -114,7 +115,7 @@ def log_probabilities(flat, starts, tables, out):
     out : float64 array (n,)
     """
     for i in range(len(out)):
-        out[i] = _sentence_log_probability(flat[starts[i] : starts[i + 1]], tables)
+        out[i] = _prefix_log_probabilities(flat[starts[i] : starts[i + 1]], tables)[-1]
 
 
 @njit(nogil=True, cache=True)
@@ -180,18 +181,6 @@ def edit_scores(tokens, candidates, tables, insert, replace, delete):
             if z >= 0:
                 gain += _trigram_at(cy, c, y, z, p_yz, tables) - beyond
             replace[i, k] = gain if c != x else -1e6
-
-
-@njit(nogil=True, cache=True)
-def _prefix_log_probabilities(tokens, tables):
-    """Return the cumulative log P of a sentence's first 0 … n + 1 tokens, float64 (n + 2,)."""
-    out = np.zeros(len(tokens) + 2)
-    for i in range(len(tokens) + 1):
-        own = _trigram(
-            _token_at(tokens, i - 2), _token_at(tokens, i - 1), _token_at(tokens, i), tables
-        )
-        out[i + 1] = out[i] + own
-    return out
 
 
 @njit(nogil=True, cache=True)

@@ -73,9 +73,7 @@ def estimate(
     discount : float, optional
         D of every order; by default n₁/(n₁ + 2n₂) of each.
     """
-    flat = _padded_sequence(sentences)
-    triples = _trigram_keys(flat, size)
-    keys, counts = np.unique(triples, return_counts=True)
+    keys, counts = np.unique(_trigram_keys(sentences, size), return_counts=True)
     top = _order_counts(keys, counts.astype(np.float64), size, discount)
     middle = _order_counts(*_continuation_counts(top, size), size, discount)
     single = _unigram_probabilities(
@@ -103,17 +101,11 @@ def estimate(
     )
 
 
-def _padded_sequence(sentences: Iterable[NDArray[np.int32]]) -> _Ints:
-    """Concatenate all sentences, each after two BEGIN and before an END."""
+def _trigram_keys(sentences: Iterable[NDArray[np.int32]], size: int) -> _Ints:
+    """Return the keys of all trigrams that end in a token or in END, with repetitions."""
     begin, end = np.array([BEGIN, BEGIN]), np.array([END])
-    return np.concatenate([part for ids in sentences for part in (begin, ids, end)]).astype(
-        np.int64
-    )
-
-
-def _trigram_keys(flat: _Ints, size: int) -> _Ints:
-    """Return the keys of all trigrams that end in a token or in END."""
-    a, b, c = flat[:-2], flat[1:-1], flat[2:]
+    flat = np.concatenate([part for ids in sentences for part in (begin, ids, end)])
+    a, b, c = (flat[i : len(flat) - 2 + i].astype(np.int64) for i in range(3))
     inside = (c != BEGIN) & (b != END) & (a != END)
     keys: _Ints = ((a * size + b) * size + c)[inside]
     return keys

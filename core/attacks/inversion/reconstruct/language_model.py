@@ -127,14 +127,13 @@ class LanguageModel:
     def followers(self) -> NDArray[np.int32]:
         """The 40 likeliest tokens after each token, (V, 40), padded with -1."""
         kept, size = self.trigrams, len(self.lexicon)
-        first, second = kept.pair_keys // size, kept.pair_keys % size
-        return _neighbours(first, second, kept.pair, size)
+        return _neighbours(*np.divmod(kept.pair_keys, size), kept.pair, size)
 
     @cached_property
     def leaders(self) -> NDArray[np.int32]:
         """The 40 likeliest tokens before each token, (V, 40), padded with -1."""
         kept, size = self.trigrams, len(self.lexicon)
-        first, second = kept.pair_keys // size, kept.pair_keys % size
+        first, second = np.divmod(kept.pair_keys, size)
         return _neighbours(second, first, kept.pair + kept.single[first], size)
 
     def stop_tokens(self, count: int) -> NDArray[np.int32]:

@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from leakscope.core.results import SentenceStep
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from leakscope.core.attacks.inversion.reconstruct.search import Plan, SearchState
-    from leakscope.core.protocols import OnProgress
 
 _STEP_MESSAGE = re.compile(r"Best of ([\d,]+) queries, cosine (-?\d\.\d{3}): (.*)", re.DOTALL)
 
@@ -43,32 +34,3 @@ def parse_step(line: str) -> SentenceStep | None:
     if found is None:
         return None
     return SentenceStep(int(found[1].replace(",", "")), found[3], float(found[2]))
-
-
-def round_reporter(
-    on_progress: OnProgress,
-    searches: Sequence[SearchState],
-    text: Callable[[NDArray[np.int32]], str],
-    done: int,
-    n_all: int,
-) -> Callable[[Plan], None]:
-    """Return a callback that reports the progress of a round and the first vector's best sentence.
-
-    Parameters
-    ----------
-    text : callable
-        Writes token numbers as a text.
-    done, n_all : int
-        Vectors finished before, and in all.
-    """
-
-    def report(plan: Plan) -> None:
-        spent = [1.0 if q.is_over else q.n_queries / plan.n_queries for q in searches]
-        best = searches[0].best
-        message = "Writing the first sentence"
-        if best is not None:
-            step = SentenceStep(searches[0].n_queries, text(best.tokens), best.cosine)
-            message = format_step(step, with_text=n_all == 1)
-        on_progress((done + sum(spent)) / n_all, message)
-
-    return report

@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakscope.core.attacks.inversion.reconstruct.tokens import tokens_of
 from leakscope.core.intervals import bootstrap_interval, rate_by_document
@@ -129,26 +128,12 @@ def score_sentences(
         values = np.array([one[measure] for one in each])
         known = np.flatnonzero(np.isfinite(values))
         own = None if groups is None else [groups[int(i)] for i in known]
-        if measure == "exact":
-            found[measure] = _rate(values == 100, own, seed)
-            continue
-        least = -100.0 if measure == "kendall_tau" else 0.0
-        found[measure] = _mean(values[known], own, seed, least)
+        if not len(known):
+            found[measure] = Score(math.nan)
+        elif measure == "exact":
+            found[measure] = rate_by_document(values == 100, own, seed=seed)
+        else:
+            bounds = (-100.0 if measure == "kendall_tau" else 0.0, 100.0)
+            interval = bootstrap_interval(values[known], groups=own, bounds=bounds, seed=seed)
+            found[measure] = Score(float(values[known].mean()), interval, len(known))
     return found
-
-
-def _rate(hits: NDArray[np.bool_], groups: Sequence[Hashable] | None, seed: int) -> Score:
-    """Return the share of hits with its interval; NaN if there are none."""
-    if not len(hits):
-        return Score(math.nan)
-    return rate_by_document(hits, groups, seed=seed)
-
-
-def _mean(
-    values: np.ndarray[Any, Any], groups: Sequence[Hashable] | None, seed: int, least: float
-) -> Score:
-    """Return the mean of values in [least, 100] with a bootstrap interval; NaN if empty."""
-    if not len(values):
-        return Score(math.nan)
-    interval = bootstrap_interval(values, groups=groups, bounds=(least, 100.0), seed=seed)
-    return Score(float(values.mean()), interval, len(values))

@@ -16,12 +16,12 @@ from threadpoolctl import ThreadpoolController
 from leakscope.core.attacks.inversion.reconstruct.edits import (
     Edit,
     Expansion,
+    Prior,
     Proposer,
     Step,
     apply_edits,
 )
 from leakscope.core.attacks.inversion.reconstruct.language_model import LanguageModel
-from leakscope.core.attacks.inversion.reconstruct.prior import Prior
 from leakscope.core.attacks.inversion.reconstruct.start import WordPosterior
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.protocols import Encoder, Vectors

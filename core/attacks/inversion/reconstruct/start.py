@@ -37,7 +37,7 @@ class WordPosterior:
     """The expected number of tokens of the sentence."""
 
     def best(self, count: int) -> WordPosterior:
-        """Return the `count` likeliest words only."""
+        """Return the posterior of the `count` likeliest words."""
         return replace(self, tokens=self.tokens[:count], likely=self.likely[:count])
 
 

@@ -96,5 +96,5 @@ class Lexicon:
         return np.array([index.get(word, -1) for word in words], dtype=np.int64)
 
     def text(self, ids: Iterable[int]) -> str:
-        """Convert token numbers to a readable text."""
+        """Write the tokens of the given numbers as a readable text."""
         return detokenize([self.tokens[i] for i in ids])

@@ -2,26 +2,177 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
 
 from leakscope.core.attacks.fitted import bind, bound_meta, check_fitted, check_shapes, rebind
-from leakscope.core.attacks.inversion.relaxation.relaxed_search import (
-    RelaxedSearch,
-    SearchPlan,
-    TokenEncodings,
+from leakscope.core.attacks.inversion.relaxation.soft_tokens import Choice, Schedule, relax_tokens
+from leakscope.core.attacks.inversion.released_tokens.token_words import (
+    regular_token_ids,
+    whole_words,
 )
-from leakscope.core.attacks.inversion.relaxation.soft_tokens import Schedule
 from leakscope.core.encoders.white_box import require_white_box
 from leakscope.core.errors import InvalidInputError
-from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from leakscope.core.ranges import Categorical, Uniform
-from leakscope.core.results import Recovery
+from leakscope.core.results import RecoveredWord, Recovery
 from leakscope.core.specs import setting
+from leakscope.core.text import STOP_WORDS
+
+MEMORY = 384 * 2**20
+"""Bytes for z, its gradient, Adam's two moments, the softmax and its gradient."""
+MAX_CHUNK = 16
+
+
+class TokenEncodings:
+    """The embedding of each candidate token alone, cached per encoder and layer."""
+
+    def __init__(self) -> None:
+        self.key: Hashable = None
+        self.directions = torch.empty(0)
+
+    def compute(
+        self,
+        key: Hashable,
+        embed: Callable[[Tensor], Tensor],
+        token_vectors: Tensor,
+        on_part: Callable[[], None],
+    ) -> None:
+        """Encode (m, hidden) token vectors as one-token texts, unless they are cached.
+
+        `on_part` is called before each part, so that the work can be stopped there.
+        """
+        if key == self.key:
+            return
+        parts = []
+        with torch.inference_mode():
+            for part in token_vectors.split(512):
+                on_part()
+                parts.append(embed(part[:, None]))
+        encodings = torch.cat(parts)
+        self.directions = F.normalize(encodings - encodings.mean(0), dim=1)
+        self.key = key
+
+    def nearest(self, targets: Tensor, n_kept: int) -> Tensor:
+        """Return the candidates with the highest cosine to each centred target, (n, n_kept)."""
+        return (targets @ self.directions.T).topk(n_kept, dim=1).indices
+
+
+class RelaxedSearch:
+    """Inversion of vectors by an attack's relaxation, in batches with restarts.
+
+    Parameters
+    ----------
+    attack : RelaxationAttack
+        The settings.
+    layer : int or None
+        Where the soft text must meet its target; None is the encoder's own output.
+    centre : ndarray, shape (d,)
+        Mean of what targets of texts look like, for the shortlist.
+    """
+
+    def __init__(
+        self,
+        encoder: WhiteBoxEncoder,
+        attack: RelaxationAttack,
+        layer: int | None,
+        centre: NDArray[np.float32],
+        encodings: TokenEncodings,
+    ) -> None:
+        self.attack, self.centre, self.encodings = attack, centre, encodings
+        self.length = attack.length or attack.mean_length_
+        self.embed = lambda vectors: encoder.embed_token_vectors(vectors, layer)
+        ids = regular_token_ids(encoder, words_only=attack.candidates == "words")
+        names = whole_words(encoder.tokens)
+        left_out = frozenset() if attack.keep_stop_words else STOP_WORDS
+        self.words = [None if names[i] in left_out else names[i] for i in ids]
+        vectors = encoder.token_vectors.detach().float()
+        self.token_vectors = vectors[torch.from_numpy(ids).to(vectors.device)]
+        self.n_kept = min(attack.shortlist or len(ids), len(ids))
+        self.key = (encoder.fingerprint, layer, attack.candidates)
+
+    @property
+    def chunk_size(self) -> int:
+        """The number of vectors that fit into MEMORY at a time."""
+        return max(1, min(MAX_CHUNK, MEMORY // (6 * 4 * self.length * self.n_kept)))
+
+    def run(
+        self, targets: Vectors, rows: NDArray[np.int64], report: Callable[[float], None]
+    ) -> list[Recovery]:
+        """Invert target vectors (n, d); `rows` are their positions, which seed the starts.
+
+        Raises
+        ------
+        InvalidInputError
+            A target is so far from every text that its loss is no finite number.
+        """
+        goal = torch.from_numpy(targets).to(self.token_vectors.device)
+        centre = torch.from_numpy(self.centre).to(goal.device)
+        columns, token_vectors = None, self.token_vectors
+        if self.n_kept < len(self.words):
+            self.encodings.compute(
+                self.key, self.embed, self.token_vectors, on_part=lambda: report(0.0)
+            )
+            columns = self.encodings.nearest(goal - centre, self.n_kept)
+            token_vectors = self.token_vectors[columns]
+        attack, n_steps = self.attack, self.attack.n_steps
+        schedule = Schedule(
+            learning_rate=attack.learning_rate,
+            temperature=attack.temperature,
+            final_temperature=attack.final_temperature,
+            n_steps=n_steps,
+        )
+        n_total = attack.n_restarts * n_steps
+        best: list[Recovery] = []
+        losses = np.full(len(rows), np.inf)
+        for restart in range(attack.n_restarts):
+            done = restart * n_steps
+            choice = relax_tokens(
+                self.embed,
+                goal,
+                token_vectors,
+                length=self.length,
+                schedule=schedule,
+                seeds=[[attack.seed, restart, int(row)] for row in rows],
+                on_step=lambda step, done=done: report((done + step) / n_total),  # type: ignore[misc]
+            )
+            far = np.flatnonzero(~np.isfinite(choice.losses))
+            if len(far):
+                raise InvalidInputError(
+                    f"The loss of vector {rows[far[0]]} is not finite: its numbers are too large, "
+                    "or the trained attack is damaged. Check the vectors, or train the attack "
+                    "again."
+                )
+            answers = self._answers(choice, columns)
+            best = [
+                new if choice.losses[i] < losses[i] else best[i] for i, new in enumerate(answers)
+            ]
+            losses = np.minimum(losses, choice.losses)
+        return best
+
+    def _answers(self, choice: Choice, columns: Tensor | None) -> list[Recovery]:
+        """Convert chosen candidates to scored words; a word gets its largest weight."""
+        chosen = choice.columns
+        if columns is not None:
+            chosen = np.take_along_axis(columns.cpu().numpy(), chosen, axis=1)
+        answers = []
+        for row, weights in zip(chosen, choice.weights, strict=True):
+            scores: dict[str, float] = {}
+            for column, weight in zip(row, weights, strict=True):
+                word = self.words[column]
+                if word is not None:
+                    scores[word] = max(scores.get(word, 0.0), float(weight))
+            ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+            answers.append(Recovery(tuple(RecoveredWord(w, s) for w, s in ranked)))
+        return answers
+
 
 TUNED: dict[str, Any] = {
     "length": 12,
@@ -163,7 +314,7 @@ class RelaxationAttack:
         vectors = check_fitted(self, encoder, vectors)
         open_encoder = require_white_box(encoder, self._name)
         targets, layer, centre = self._targets(vectors)
-        search = RelaxedSearch(open_encoder, self._search_plan(), layer, centre, self._encodings)
+        search = RelaxedSearch(open_encoder, self, layer, centre, self._encodings)
         n_chunk = search.chunk_size
         answers: list[Recovery] = []
         for start in range(0, len(targets), n_chunk):
@@ -175,24 +326,6 @@ class RelaxationAttack:
 
             answers += search.run(targets[rows], rows, report)
         return answers
-
-    def _search_plan(self) -> SearchPlan:
-        """Collect the attack's settings into a SearchPlan."""
-        schedule = Schedule(
-            learning_rate=self.learning_rate,
-            temperature=self.temperature,
-            final_temperature=self.final_temperature,
-            n_steps=self.n_steps,
-        )
-        return SearchPlan(
-            schedule=schedule,
-            length=self.length or self.mean_length_,
-            candidates=self.candidates,
-            shortlist=self.shortlist,
-            n_restarts=self.n_restarts,
-            keep_stop_words=self.keep_stop_words,
-            seed=self.seed,
-        )
 
     def _targets(self, vectors: Vectors) -> tuple[Vectors, int | None, Vectors]:
         """Return the target vectors for the soft text, their layer, and the mean target.
@@ -207,7 +340,7 @@ class RelaxationAttack:
         return {"mean_vector": self.mean_vector_}, meta
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
         rebind(self, meta)
         check_shapes(self, arrays, {"mean_vector": "d"})
         self.mean_length_ = int(meta["mean_length"])

@@ -108,7 +108,7 @@ class StagedAttack(RelaxationAttack):
         return {**arrays, **self.map_.arrays()}, {**meta, "map": self.map_.meta()}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
         super().load_state(arrays, meta)
         check_shapes(self, arrays, {"map_weight": "d h", "map_intercept": "h"})
         self.map_ = LinearMap.from_arrays(arrays, meta["map"])

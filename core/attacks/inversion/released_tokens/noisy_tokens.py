@@ -9,31 +9,24 @@ that the sums were taken in float32 also excludes every token whose rounding gri
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.attacks.fitted import bind, check_fitted
 from leakscope.core.attacks.inversion.released_tokens.posterior import (
-    N_CANDIDATES,
     READINGS,
-    choose_reading,
+    TokenDecoder,
     decode,
 )
-from leakscope.core.attacks.inversion.released_tokens.released import words_of_tokens
-from leakscope.core.attacks.inversion.released_tokens.token_prior import TokenPrior
 from leakscope.core.attacks.inversion.rounding_grid import RoundingGrid
 from leakscope.core.encoders.white_box import token_table
-from leakscope.core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
-from leakscope.core.results import Recovery
-from leakscope.core.text import Vocabulary
+from leakscope.core.protocols import OnProgress, Vectors, WhiteBoxEncoder, no_progress
 
 _BLOCK = 256
 """Noisy vectors whose distances to all tokens are in memory at a time."""
-
-_Candidates = list[tuple[NDArray[np.int64], NDArray[np.float64]]]
 
 Release = Callable[[NDArray[np.float32], float, np.random.Generator], NDArray[np.float32]]
 """Given (m, n) token vectors, η and a generator, returns them under noise, as they are released."""
@@ -100,68 +93,48 @@ class ReleasedTokenVectors:
 
 
 @dataclass
-class NoisyTokenReader:
+class NoisyTokenReader(TokenDecoder):
     """An attack that decodes the most probable tokens from noisy token vectors.
 
     Whether word pairs count is chosen on the attacker's own held texts, as `PosteriorReader` does.
 
     Parameters
     ----------
-    vocabulary_ : Vocabulary
-        The words that are answered.
     uses_grid : bool
         Exclude tokens by the rounding grid of a float32 sum.
     """
 
-    vocabulary_: Vocabulary
+    readings: ClassVar[Sequence[str]] = READINGS[1:]
+
     uses_grid: bool = False
-    n_candidates: int = N_CANDIDATES
-    reading_: str = field(default="", init=False)
-    shares_: dict[str, float] = field(default_factory=dict, init=False)
-    """The share of the held texts' tokens that each reading recovered."""
 
-    def fit(
-        self,
-        encoder: ReleasedTokenVectors,
-        known: Sequence[str],
-        held: Sequence[str],
-        prior: TokenPrior | None = None,
-    ) -> NoisyTokenReader:
-        """Count the tokens of the known texts, and choose the reading on the held ones.
-
-        Parameters
-        ----------
-        prior : TokenPrior, optional
-            Of the known texts, where they were counted before.
-
-        Raises
-        ------
-        InvalidInputError
-            The known texts hold no token.
-        """
-        opened = encoder.encoder
-        self.prior_ = prior or TokenPrior.of(opened.token_ids(known), len(opened.tokens))
-        bind(self, encoder, self.vocabulary_)
+    def _prepare(self, encoder: Any) -> Callable[[NDArray[np.int64]], NDArray[Any]]:
+        """Set the noise density and the table of tokens; return what adds the noise."""
         self._eta, self._table = encoder.eta, encoder.table
         self._squares = np.square(self._table).sum(1)
         self._grid = RoundingGrid(self._table) if self.uses_grid else None
-        truth = [np.array(row, np.int64) for row in (opened.token_ids(held) if held else ())]
-        found = self._candidates([encoder.released(row) for row in truth])
-        self.reading_, self.shares_ = choose_reading(
-            truth, READINGS[1:], lambda reading: self._decode(found, reading)
-        )
-        return self
+        release: Callable[[NDArray[np.int64]], NDArray[Any]] = encoder.released
+        return release
 
-    def read(self, rows: Sequence[NDArray[np.float32]]) -> list[NDArray[np.int64]]:
-        """Decode the tokens (m,) of each text from its noisy vectors (m, n)."""
-        return self._decode(self._candidates(rows), self.reading_)
+    def _rows(self, encoder: Any, vectors: Vectors) -> list[NDArray[np.float32]]:
+        """Unpack the rows of `ReleasedTokenVectors`."""
+        rows: list[NDArray[np.float32]] = encoder.rows(vectors)
+        return rows
 
-    def _decode(self, found: _Candidates, reading: str) -> list[NDArray[np.int64]]:
+    def _reader_of(self, rows: Sequence[NDArray[Any]]) -> Callable[[str], list[NDArray[np.int64]]]:
+        """Return a function that decodes the noisy vectors (m, n) of texts by a given reading."""
+        return partial(self._decode, self._candidates(rows))
+
+    def _decode(
+        self, found: list[tuple[NDArray[np.int64], NDArray[np.float64]]], reading: str
+    ) -> list[NDArray[np.int64]]:
         """Decode the tokens of each text from its candidates, singly or in sequence."""
         in_sequence = reading == "sequence"
         return [decode(*each, self.prior_, in_sequence=in_sequence) for each in found]
 
-    def _candidates(self, rows: Sequence[NDArray[np.float32]]) -> _Candidates:
+    def _candidates(
+        self, rows: Sequence[NDArray[np.float32]]
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Return the K most probable tokens at each position of each text, with log density."""
         if not sum(map(len, rows)):
             return [(np.empty((0, 1), np.int64), np.empty((0, 1))) for _ in rows]
@@ -185,17 +158,3 @@ class NoisyTokenReader:
         if self._grid is not None:
             density[self._grid.excluded(noisy)] -= 1e6
         return density
-
-    def tokens(self, encoder: Encoder, vectors: Vectors) -> list[NDArray[np.int64]]:
-        """Decode the tokens of each row of `ReleasedTokenVectors`."""
-        source: Any = encoder
-        return self.read(source.rows(check_fitted(self, encoder, vectors)))
-
-    def invert(
-        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
-    ) -> list[Recovery]:
-        """Return the words recovered from each row of `ReleasedTokenVectors`."""
-        opened: WhiteBoxEncoder = encoder.encoder  # type: ignore[attr-defined]
-        read = self.tokens(encoder, vectors)
-        on_progress(1.0, f"Decoded {len(read):,} texts")
-        return [words_of_tokens(opened, row, self.vocabulary_) for row in read]

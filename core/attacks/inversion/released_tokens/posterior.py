@@ -9,22 +9,88 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from itertools import pairwise
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from leakscope.core.attacks.fitted import bind, check_fitted
 from leakscope.core.attacks.inversion.released_tokens.released import (
-    ReleasedTokens,
     rows_of_tokens,
     words_of_tokens,
 )
-from leakscope.core.attacks.inversion.released_tokens.token_prior import FLOOR, TokenPrior
+from leakscope.core.errors import InvalidInputError
 from leakscope.core.lookup import lookup_sorted
 from leakscope.core.protocols import Encoder, OnProgress, Vectors, WhiteBoxEncoder, no_progress
 from leakscope.core.results import Recovery
 from leakscope.core.text import Vocabulary
+
+FLOOR = 0.1
+"""The count of a token that does not occur in the attacker's texts."""
+
+
+@dataclass(frozen=True)
+class TokenPrior:
+    """An attacker's prior over tokens: unigram and bigram counts.
+
+    Attributes
+    ----------
+    counts : float64 array (T,)
+        Of each of the encoder's tokens.
+    follows : csr array (T, T)
+        How often the second token follows the first.
+    weight : float
+        The weight of the bigram probability against the unigram probability.
+    """
+
+    counts: NDArray[np.float64]
+    follows: sparse.csr_array
+    weight: float = 0.7
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]], n_tokens: int) -> TokenPrior:
+        """Count the tokens and bigrams of texts, given as rows of token ids.
+
+        Raises
+        ------
+        InvalidInputError
+            There is no token to count.
+        """
+        flat = np.array([i for row in rows for i in row], np.int64)
+        if not len(flat):
+            raise InvalidInputError("The attacker's texts contain no token. Give other texts.")
+        counts = np.bincount(flat, minlength=n_tokens).astype(np.float64)
+        pairs = [(a, b) for row in rows for a, b in pairwise(row)]
+        first, second = np.array(pairs, np.int64).reshape(-1, 2).T
+        ones = np.ones(len(first))
+        follows = sparse.csr_array((ones, (first, second)), shape=(n_tokens, n_tokens))
+        follows.sum_duplicates()
+        return cls(counts, follows)
+
+    def without(self, rows: Sequence[Sequence[int]]) -> TokenPrior:
+        """Return the prior without some of the counted texts."""
+        if not any(rows):
+            return self
+        own = TokenPrior.of(rows, len(self.counts))
+        follows = sparse.csr_array(self.follows - own.follows)
+        return TokenPrior(self.counts - own.counts, follows, self.weight)
+
+    @property
+    def log(self) -> NDArray[np.float64]:
+        """The log-probability of each token, floored for unseen tokens."""
+        shares = np.maximum(self.counts, FLOOR)
+        return np.asarray(np.log(shares / shares.sum()))
+
+    def log_after(self, before: NDArray[np.int64], tokens: NDArray[np.int64]) -> Any:
+        """Return log P[token | previous token], an (a, b) array for a previous and b tokens."""
+        share = np.exp(self.log[tokens])[None, :]
+        seen = self.follows[before][:, tokens].toarray()
+        total = np.maximum(self.counts[before], 1.0)[:, None]
+        return np.log(self.weight * seen / total + (1 - self.weight) * share)
+
 
 READINGS = ("literal", "token", "sequence")
 """Ways to decode: released tokens unchanged; the most probable token each; the best sequence."""
@@ -249,40 +315,38 @@ def choose_reading(
 
 
 @dataclass
-class PosteriorReader:
-    """An attack that decodes released tokens by the mechanism's law and a token prior.
+class TokenDecoder:
+    """The base of attacks that decode the tokens of released texts by the best of several readings.
 
-    It chooses the reading (`READINGS`) that recovers most tokens of its own held-out texts.
+    The reading that recovers most tokens of held-out texts is chosen in `fit`.
 
     Parameters
     ----------
     vocabulary_ : Vocabulary
         The words that are answered.
-    change : object
-        The mechanism, with draws of the attacker's own.
     """
 
+    readings: ClassVar[Sequence[str]] = READINGS
+
     vocabulary_: Vocabulary
-    change: TokenMechanism
-    n_candidates: int = N_CANDIDATES
-    n_simulated: int = N_SIMULATED
+    n_candidates: int = field(default=N_CANDIDATES, kw_only=True)
     reading_: str = field(default="", init=False)
     shares_: dict[str, float] = field(default_factory=dict, init=False)
     """The share of the held texts' tokens that each reading recovered."""
-    draws_: Draws | None = field(default=None, init=False)
-    """Samples for the known texts' tokens, drawn once if the mechanism cannot compute its law."""
 
     def fit(
         self,
-        encoder: ReleasedTokens,
+        encoder: Any,
         known: Sequence[str],
         held: Sequence[str],
         prior: TokenPrior | None = None,
-    ) -> PosteriorReader:
+    ) -> Self:
         """Count the tokens of the known texts, and choose the reading on the held ones.
 
         Parameters
         ----------
+        encoder : ReleasedTokens or ReleasedTokenVectors
+            What is released.
         prior : TokenPrior, optional
             Of the known texts, where they were counted before.
 
@@ -293,22 +357,76 @@ class PosteriorReader:
         """
         opened = encoder.encoder
         self.prior_ = prior or TokenPrior.of(opened.token_ids(known), len(opened.tokens))
+        bind(self, encoder, self.vocabulary_)
+        release = self._prepare(encoder)
+        truth = [np.array(row, np.int64) for row in (opened.token_ids(held) if held else ())]
+        read = self._reader_of([release(row) for row in truth])
+        self.reading_, self.shares_ = choose_reading(truth, self.readings, read)
+        return self
+
+    def _prepare(self, encoder: Any) -> Callable[[NDArray[np.int64]], NDArray[Any]]:
+        """Set what the decoding needs; return what releases tokens (m,) of the attacker's own."""
+        raise NotImplementedError
+
+    def _rows(self, encoder: Any, vectors: Vectors) -> Sequence[NDArray[Any]]:
+        """Unpack the rows of the released texts."""
+        raise NotImplementedError
+
+    def _reader_of(self, rows: Sequence[NDArray[Any]]) -> Callable[[str], list[NDArray[np.int64]]]:
+        """Return a function that decodes the tokens of each released row by a given reading."""
+        raise NotImplementedError
+
+    def read(self, rows: Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
+        """Decode the tokens (m,) of each released row by the chosen reading."""
+        return self._reader_of(rows)(self.reading_)
+
+    def tokens(self, encoder: Encoder, vectors: Vectors) -> list[NDArray[np.int64]]:
+        """Decode the tokens of each text that an encoder of released texts gave."""
+        return self.read(self._rows(encoder, check_fitted(self, encoder, vectors)))
+
+    def invert(
+        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
+    ) -> list[Recovery]:
+        """Return the words recovered from each text that an encoder of released texts gave."""
+        opened: WhiteBoxEncoder = encoder.encoder  # type: ignore[attr-defined]
+        read = self.tokens(encoder, vectors)
+        on_progress(1.0, f"Decoded {len(read):,} texts")
+        return [words_of_tokens(opened, row, self.vocabulary_) for row in read]
+
+
+@dataclass
+class PosteriorReader(TokenDecoder):
+    """An attack that decodes released tokens by the mechanism's law and a token prior.
+
+    It chooses the reading (`READINGS`) that recovers most tokens of its own held-out texts.
+
+    Parameters
+    ----------
+    change : object
+        The mechanism, with draws of the attacker's own.
+    """
+
+    change: TokenMechanism
+    n_simulated: int = N_SIMULATED
+    draws_: Draws | None = field(default=None, init=False)
+    """Samples for the known texts' tokens, drawn once if the mechanism cannot compute its law."""
+
+    def _prepare(self, encoder: Any) -> Callable[[NDArray[np.int64]], NDArray[Any]]:
+        """Let the mechanism compute its law for the known tokens; return what draws from it."""
         self.draws_ = None
         if hasattr(self.change, "precompute"):
             self.change.precompute(np.flatnonzero(self.prior_.counts))
-        bind(self, encoder, self.vocabulary_)
-        truth = [np.array(row, np.int64) for row in (opened.token_ids(held) if held else ())]
-        seen = [self.change.tokens(row) for row in truth]
-        self.reading_, self.shares_ = choose_reading(
-            truth, READINGS, lambda reading: self._read(seen, reading)
-        )
-        return self
+        return self.change.tokens
 
-    def read(self, rows: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-        """Decode the input tokens of each row of released tokens by the chosen reading."""
-        return self._read(rows, self.reading_)
+    def _rows(self, encoder: Any, vectors: Vectors) -> list[NDArray[np.int64]]:
+        """Unpack the rows of `ReleasedTokens`."""
+        return rows_of_tokens(vectors)
 
-    def _read(self, rows: Sequence[NDArray[np.int64]], reading: str) -> list[NDArray[np.int64]]:
+    def _reader_of(self, rows: Sequence[NDArray[Any]]) -> Callable[[str], list[NDArray[np.int64]]]:
+        """Return a function that decodes rows of released tokens by a given reading."""
+        return partial(self._read, rows)
+
+    def _read(self, rows: Sequence[NDArray[Any]], reading: str) -> list[NDArray[np.int64]]:
         """Decode the input tokens of each row of released tokens by a given reading."""
         if reading == "literal" or not sum(map(len, rows)):
             return list(rows)
@@ -323,27 +441,9 @@ class PosteriorReader:
             n_candidates=self.n_candidates,
             n_simulated=self.n_simulated,
         )
-        at = [np.searchsorted(found.released, row) for row in rows]
+        in_sequence = reading == "sequence"
+        places = (np.searchsorted(found.released, row) for row in rows)
         return [
-            decode(
-                found.tokens[places],
-                found.log_law[places],
-                self.prior_,
-                in_sequence=reading == "sequence",
-            )
-            for places in at
+            decode(found.tokens[own], found.log_law[own], self.prior_, in_sequence=in_sequence)
+            for own in places
         ]
-
-    def tokens(self, encoder: Encoder, vectors: Vectors) -> list[NDArray[np.int64]]:
-        """Decode the input tokens of each row of `ReleasedTokens`."""
-        return self.read(rows_of_tokens(check_fitted(self, encoder, vectors)))
-
-    def invert(
-        self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
-    ) -> list[Recovery]:
-        """Return the words recovered from each row of `ReleasedTokens`."""
-        source: Any = encoder
-        opened: WhiteBoxEncoder = source.encoder
-        read = self.tokens(encoder, vectors)
-        on_progress(1.0, f"Decoded {len(read):,} texts")
-        return [words_of_tokens(opened, row, self.vocabulary_) for row in read]

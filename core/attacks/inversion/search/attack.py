@@ -9,14 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.attacks.fitted import (
-    bind,
-    bound_meta,
-    check_fitted,
-    check_shapes,
-    check_vectors,
-    rebind,
-)
+from leakscope.core.attacks import fitted
 from leakscope.core.attacks.inversion import shared_settings as shared
 from leakscope.core.attacks.inversion.augmentation import substitute_words
 from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
@@ -30,10 +23,10 @@ from leakscope.core.attacks.inversion.search.evidence import (
     toggle_candidates,
 )
 from leakscope.core.errors import ArtifactError
-from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress, part_progress
 from leakscope.core.ranges import Categorical, Uniform
 from leakscope.core.results import RecoveredWord, Recovery
-from leakscope.core.specs import setting, settings_of
+from leakscope.core.specs import setting, setting_values
 from leakscope.core.text import Vocabulary, check_texts
 
 _BLOCK = 16
@@ -104,41 +97,33 @@ class SearchAttack:
         """Train classifier, corrections and map on most texts, and the judges on the rest."""
         texts = check_texts(texts)
         if vectors is None:
-            vectors = encoder.encode(texts, lambda f, m: on_progress(0.3 * f, m))
-        vectors = check_vectors(vectors, encoder.dimension, len(texts))
+            vectors = encoder.encode(texts, part_progress(on_progress, 0.0, 0.3))
+        vectors = fitted.check_vectors(vectors, encoder.dimension, len(texts))
         order = np.random.default_rng([self.seed, 1]).permutation(len(texts))
         n_held = min(self.n_calibration, len(texts) // 5)
-        held, kept = order[:n_held], order[n_held:]
-        base = self._new_base().fit(
-            encoder,
-            [texts[i] for i in kept],
-            vectors[kept],
-            on_progress=lambda f, m: on_progress(0.3 + 0.3 * f, m),
-            checkpoint_dir=checkpoint_dir,
-        )
-        self.fit_corrections(
-            encoder,
-            base,
-            [texts[i] for i in kept],
-            on_progress=lambda f, m: on_progress(0.6 + 0.2 * f, m),
-            checkpoint_dir=checkpoint_dir,
-        )
-        return self.fit_judgement(
-            encoder,
-            [texts[i] for i in held],
-            [texts[i] for i in kept[: self.n_mapped]],
-            lambda f, m: on_progress(0.8 + 0.2 * f, m),
-        )
-
-    def _new_base(self) -> ProbeMLCAttack:
-        """Build the untrained classifier whose answers are improved."""
-        return ProbeMLCAttack(
+        held, kept = [texts[i] for i in order[:n_held]], [texts[i] for i in order[n_held:]]
+        base = ProbeMLCAttack(
             vocabulary_size=self.vocabulary_size,
             keep_stop_words=self.keep_stop_words,
             epochs=self.base_epochs,
             substitutions=self.base_substitutions,
             seed=self.seed,
+        ).fit(
+            encoder,
+            kept,
+            vectors[order[n_held:]],
+            on_progress=part_progress(on_progress, 0.3, 0.6),
+            checkpoint_dir=checkpoint_dir,
         )
+        self.fit_corrections(
+            encoder,
+            base,
+            kept,
+            on_progress=part_progress(on_progress, 0.6, 0.8),
+            checkpoint_dir=checkpoint_dir,
+        )
+        report = part_progress(on_progress, 0.8, 1.0)
+        return self.fit_judgement(encoder, held, kept[: self.n_mapped], report)
 
     def fit_corrections(
         self,
@@ -159,13 +144,13 @@ class SearchAttack:
             texts that `base` was not trained on, as they are.
         vectors : ndarray of float32, shape (n, d), optional
         """
-        bind(self, encoder, base.vocabulary_)
+        fitted.bind(self, encoder, base.vocabulary_)
         self.base_ = base
         if vectors is None:
             texts = substitute_words(
                 texts[: self.n_corrected], base.vocabulary_, seed=self.seed + 101
             )
-            vectors = encoder.encode(texts, lambda f, m: on_progress(0.4 * f, m))
+            vectors = encoder.encode(texts, part_progress(on_progress, 0.0, 0.4))
         plan = CorrectionPlan(
             n_rounds=self.n_corrections,
             hidden=self.corrector_hidden,
@@ -178,7 +163,7 @@ class SearchAttack:
             vectors,
             plan,
             checkpoint_dir=checkpoint_dir,
-            on_progress=lambda f, m: on_progress(0.4 + 0.6 * f, m),
+            on_progress=part_progress(on_progress, 0.4, 1.0),
         )
         return self
 
@@ -204,12 +189,15 @@ class SearchAttack:
             such as the same behind a defence.
         """
         base, attacked = self.base_, attacked or encoder
-        self.bag_map_ = self._fit_map(encoder, mapped, attacked)
+        targets = ((text, self.vocabulary_.targets(text)) for text in mapped)
+        pairs = [(" ".join(sorted(words)), text) for text, words in targets if words]
+        bags, sentences = zip(*pairs, strict=True)
+        self.bag_map_ = BagMap.fit(encoder.encode(list(bags)), attacked.encode(list(sentences)))
         half = len(held_out) // 2
         changed = substitute_words(held_out[half:], base.vocabulary_, seed=self.seed + 11)
         texts = [t for t in [*held_out[:half], *changed] if base.vocabulary_.targets(t)]
         vectors = attacked.encode(texts)
-        targets = [base.vocabulary_.targets(t) for t in texts]
+        true = [base.vocabulary_.targets(t) for t in texts]
         self.judges_: list[WordJudge] = []
         starts = range(0, len(vectors), _BLOCK)
         blocks = [self._start_states(encoder, vectors[start : start + _BLOCK]) for start in starts]
@@ -222,20 +210,12 @@ class SearchAttack:
             steps = [step for block in tried for step in block]
             rows = np.concatenate([features(s) for s in steps])
             right = np.concatenate(
-                [[s.words[i] in t for i in s.tried] for s, t in zip(steps, targets, strict=True)]
+                [[s.words[i] in t for i in s.tried] for s, t in zip(steps, true, strict=True)]
             )
             self.judges_.append(WordJudge.fit(rows, right))
             # The next round begins where this one, judged, ends: nothing is tried again.
             blocks = [[self._judge(step, number) for step in block] for block in tried]
         return self
-
-    def _fit_map(self, encoder: Encoder, texts: Sequence[str], attacked: Encoder) -> BagMap:
-        """Fit the linear map from vectors of word lists to those of their sentences."""
-        kept = [(text, self.vocabulary_.targets(text)) for text in texts]
-        pairs = [(text, " ".join(sorted(words))) for text, words in kept if words]
-        return BagMap.fit(
-            encoder.encode([bag for _, bag in pairs]), attacked.encode([text for text, _ in pairs])
-        )
 
     def _start_states(self, encoder: Encoder, vectors: Vectors) -> list[Toggles]:
         """Return the start state for each vector: likely words and the choice after corrections."""
@@ -263,10 +243,6 @@ class SearchAttack:
         n = self.n_later_candidates if number else self.n_candidates
         return toggle_candidates(encoder, self.bag_map_, [s.try_likeliest(n) for s in block])
 
-    def _run_round(self, encoder: Encoder, block: list[Toggles], number: int) -> list[Toggles]:
-        """Run one round: gather evidence by toggling words and update beliefs and choices."""
-        return [self._judge(step, number) for step in self._gather_evidence(encoder, block, number)]
-
     def _judge(self, step: Toggles, number: int) -> Toggles:
         """Update a state's beliefs by a round's judge, and choose the words again."""
         belief = step.belief.copy()
@@ -279,14 +255,15 @@ class SearchAttack:
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
         """Return the words chosen after the last round, the most probable first."""
-        vectors = check_fitted(self, encoder, vectors)
+        vectors = fitted.check_fitted(self, encoder, vectors)
         recoveries: list[Recovery] = []
         for start in range(0, len(vectors), _BLOCK):
             block = self._start_states(encoder, vectors[start : start + _BLOCK])
             for number in range(len(self.judges_)):
                 done = (start + len(block) * number / len(self.judges_)) / len(vectors)
                 on_progress(done, f"Re-encoding candidate lists, round {number + 1}")
-                block = self._run_round(encoder, block, number)
+                found = self._gather_evidence(encoder, block, number)
+                block = [self._judge(step, number) for step in found]
             recoveries += [self._answer(step) for step in block]
         return recoveries
 
@@ -304,21 +281,19 @@ class SearchAttack:
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the classifier, the correctors, the map and the judges."""
         base_arrays, base_meta = self.base_.state()
-        settings = {name: getattr(self.base_, name) for name in settings_of(ProbeMLCAttack)}
+        settings = setting_values(self.base_)
         arrays = {f"base.{name}": a for name, a in base_arrays.items()}
         arrays |= self.bag_map_.arrays() | self.corrections_.arrays()
-        return arrays, bound_meta(self) | {
+        return arrays, fitted.bound_meta(self) | {
             "base": {"settings": settings, "state": base_meta | {"vocabulary": None}},
             "judges": [judge.to_list() for judge in self.judges_],
         }
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
-        rebind(self, meta)
-        check_shapes(self, arrays, {"bag_map.weight": "d d", "bag_map.intercept": "d"})
-        base_arrays = {
-            k.removeprefix("base."): a for k, a in arrays.items() if k.startswith("base.")
-        }
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
+        fitted.rebind(self, meta)
+        fitted.check_shapes(self, arrays, {"bag_map.weight": "d d", "bag_map.intercept": "d"})
+        base_arrays = fitted.arrays_of_part(arrays, "base.")
         if not base_arrays:
             raise ArtifactError("The file lacks the base classifier of the search.")
         stored = meta["base"]

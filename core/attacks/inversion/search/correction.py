@@ -10,15 +10,155 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
-from leakscope.core.attacks.inversion.classifiers.network import WordClassifier
+from leakscope.core.attacks.fitted import arrays_of_part
+from leakscope.core.attacks.inversion.classifiers.network import (
+    Positions,
+    WordClassifier,
+    positions,
+)
 from leakscope.core.attacks.inversion.decision import best_counts
-from leakscope.core.attacks.inversion.search.corrector import AnswerCorrector, correction_loss
-from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress
+from leakscope.core.attacks.inversion.pairs import mean_f1
+from leakscope.core.protocols import Encoder, OnProgress, Vectors, no_progress, part_progress
 from leakscope.core.text import Vocabulary
 from leakscope.core.training.devices import fast_dtype
 from leakscope.core.training.loop import Loop, train
+
+
+class AnswerCorrector(nn.Module):
+    """A network that re-scores all words from the attacked vector and that of an answer.
+
+    Logits W·(f(e) + A[e, h] + MLP([e, h, e − h])) + b + c + s ⊙ 1[w in the answer].
+
+    e is the vector under attack, h that of the answer so far, both centred; W, f and b are the
+    trained classifier's and stay as they are. A, the last layer of the MLP, c and s start at 0:
+    before training the corrector repeats the classifier. Ours; the idea of looking at the vector
+    of the attack's own answer is that of vec2text (Morris et al., 2023), here on sets of words.
+
+    Parameters
+    ----------
+    base : WordClassifier
+        The classifier whose answers are corrected. Not part of the corrector's state.
+    hidden : int
+        Units of the MLP.
+    """
+
+    def __init__(self, base: WordClassifier, *, hidden: int = 512, dropout: float = 0.1) -> None:
+        super().__init__()
+        size, d = base.words.shape
+        self._base = (base,)
+        self.direct = nn.Linear(2 * d, d, bias=False)
+        last = nn.Linear(hidden, d)
+        self.residual = nn.Sequential(
+            nn.Linear(3 * d, hidden), nn.GELU(), nn.Dropout(dropout), last
+        )
+        # Unit-variance inputs to the hidden layer: a unit vector has entries of 1/√d.
+        self.residual[0].weight.data *= d**0.5
+        for layer in (self.direct, last):
+            nn.init.zeros_(layer.weight)
+        nn.init.zeros_(last.bias)
+        self.bias = nn.Parameter(torch.zeros(size))
+        self.inside = nn.Parameter(torch.zeros(size))
+
+    @property
+    def base(self) -> WordClassifier:
+        """The frozen classifier whose answers are corrected."""
+        return self._base[0]
+
+    def features(self, vectors: Tensor, answers: Tensor) -> Tensor:
+        """Return the corrected features, which W multiplies, (n, d)."""
+        e, h = vectors - self.base.center, answers - self.base.center
+        with torch.no_grad():
+            known = self.base.features(vectors)
+        return (
+            known
+            + self.direct(torch.cat([e, h], dim=1))
+            + self.residual(torch.cat([e, h, e - h], dim=1))
+        )
+
+    @torch.inference_mode()
+    def probabilities(
+        self, vectors: Vectors, answers: Vectors, lists: list[NDArray[Any]]
+    ) -> NDArray[np.float32]:
+        """Return the corrected probability of each vocabulary word, (n, |V|).
+
+        Parameters
+        ----------
+        vectors, answers : ndarray of float32, shape (n, d)
+            The vectors under attack and those of the answers.
+        lists : list of n int arrays
+            The words of each answer, as positions in V.
+        """
+        self.eval()
+        self.base.eval()
+        device = self.bias.device
+        x, h = torch.as_tensor(vectors, device=device), torch.as_tensor(answers, device=device)
+        logits = torch.addmm(self.base.bias + self.bias, self.features(x, h), self.base.words.T)
+        where = positions(lists, device)
+        logits[where] += self.inside[where[1]]
+        return torch.sigmoid(logits).cpu().numpy()
+
+
+class _FrozenWordBCE(torch.autograd.Function):
+    """Binary cross-entropy over words with frozen W and a manual gradient (see `_WordBCE`)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        features: Tensor,
+        bias: Tensor,
+        inside: Tensor,
+        words: Tensor,
+        where: tuple[Positions, Positions],
+    ) -> Tensor:
+        """Return the loss of B texts, and store its gradient by the logits for `backward`."""
+        true, listed = where
+        logits = (features.to(words.dtype) @ words.T).float().add_(bias)
+        logits[listed] += inside[listed[1]]
+        positive = logits[true].sum()
+        gradient = torch.sigmoid(logits)
+        loss = (torch.nn.functional.softplus(logits).sum() - positive) / len(features)
+        gradient[true] -= 1
+        ctx.save_for_backward(gradient.div_(len(features)), words, *listed)
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients by features, bias and the bonus of words in the answer."""
+        gradient, words, rows, columns = ctx.saved_tensors
+        inside = torch.zeros(len(words), device=gradient.device)
+        inside.index_add_(0, columns, gradient[rows, columns])
+        features = (gradient.to(words.dtype) @ words).float()
+        return features * upstream, gradient.sum(0) * upstream, inside * upstream, None, None
+
+
+def correction_loss(
+    corrector: AnswerCorrector,
+    vectors: Tensor,
+    answers: Tensor,
+    lists: list[NDArray[Any]],
+    targets: list[NDArray[Any]],
+    words: Tensor | None = None,
+) -> Tensor:
+    """Return the multi-label loss (SR20, Eq. 8) of the corrected logits, averaged over B texts.
+
+    Parameters
+    ----------
+    vectors, answers : Tensor, shape (B, d)
+    lists, targets : list of B int arrays
+        Words of the answers, and of the texts, as positions in V.
+    words : Tensor, shape (|V|, d), optional
+        W in the number format of the product, where it was converted before.
+    """
+    base = corrector.base
+    words = base.words.detach().to(fast_dtype(base.words.device)) if words is None else words
+    where = (positions(targets, vectors.device), positions(lists, vectors.device))
+    bias = base.bias.detach() + corrector.bias
+    features = corrector.features(vectors, answers)
+    loss: Tensor = _FrozenWordBCE.apply(features, bias, corrector.inside, words, where)
+    return loss
+
 
 _LISTED = 100
 _BLOCK = 256
@@ -49,16 +189,12 @@ class Ranked:
     @classmethod
     def join(cls, parts: Sequence[Ranked]) -> Ranked:
         """Concatenate the rankings of several blocks of vectors."""
-        return cls(
-            np.concatenate([p.words for p in parts]),
-            np.concatenate([p.likely for p in parts]),
-            np.concatenate([p.counts for p in parts]),
-            np.concatenate([p.mass for p in parts]),
-        )
+        names = ("words", "likely", "counts", "mass")
+        return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
 
     @property
     def lists(self) -> list[NDArray[np.int64]]:
-        """The answered words of each vector."""
+        """The answered words of each vector, as positions in V, likeliest first."""
         return [w[:k] for w, k in zip(self.words, self.counts, strict=True)]
 
 
@@ -105,12 +241,9 @@ class Corrections:
 
     def first(self, vectors: Vectors) -> Ranked:
         """Return the uncorrected ranking of the classifier."""
-        return Ranked.join(
-            [
-                Ranked.of(self.base.probabilities(vectors[i : i + _BLOCK]), self.size_factor)
-                for i in range(0, len(vectors), _BLOCK)
-            ]
-        )
+        starts = range(0, len(vectors), _BLOCK)
+        blocks = (self.base.probabilities(vectors[i : i + _BLOCK]) for i in starts)
+        return Ranked.join([Ranked.of(block, self.size_factor) for block in blocks])
 
     def rank(self, encoder: Encoder, vectors: Vectors) -> Ranked:
         """Return the ranking after all rounds of correction."""
@@ -128,15 +261,9 @@ class Corrections:
         lists: list[NDArray[Any]],
     ) -> Ranked:
         """Rank the words of vectors by one corrector, given the encoded answers, in blocks."""
-        blocks = [slice(i, i + _BLOCK) for i in range(0, len(vectors), _BLOCK)]
-        return Ranked.join(
-            [
-                Ranked.of(
-                    corrector.probabilities(vectors[s], answers[s], lists[s]), self.size_factor
-                )
-                for s in blocks
-            ]
-        )
+        parts = (slice(i, i + _BLOCK) for i in range(0, len(vectors), _BLOCK))
+        blocks = (corrector.probabilities(vectors[s], answers[s], lists[s]) for s in parts)
+        return Ranked.join([Ranked.of(block, self.size_factor) for block in blocks])
 
     def fit(
         self,
@@ -167,11 +294,9 @@ class Corrections:
         facts = {"encoder": encoder.fingerprint, "n": len(rows)}
         self.correctors = []
         for number in range(plan.n_rounds):
-
-            def progress(f: float, m: str, number: int = number) -> None:
-                on_progress((number + f) / plan.n_rounds, m)
-
-            answers = encoder.encode(self.texts(ranked), lambda f, m: progress(0.4 * f, m))
+            ends = (number / plan.n_rounds, (number + 1) / plan.n_rounds)
+            progress = part_progress(on_progress, *ends)
+            answers = encoder.encode(self.texts(ranked), part_progress(progress, 0.0, 0.4))
             torch.manual_seed(plan.seed + number)
             corrector = AnswerCorrector(self.base, hidden=plan.hidden).to(self.base.words.device)
             if number < len(start):
@@ -179,9 +304,8 @@ class Corrections:
             pairs = _Pairs(vectors, answers, ranked.lists, rows)
             loop = plan.loop(number, pairs.n_trained, facts, folder)
             loop.counts_start = number < len(start)
-            self._train(
-                corrector, pairs, loop, plan.learning_rate, lambda f, m: progress(0.4 + 0.6 * f, m)
-            )
+            report = part_progress(progress, 0.4, 1.0)
+            self._train(corrector, pairs, loop, plan.learning_rate, report)
             self.correctors.append(corrector)
             ranked = self._correct(corrector, vectors, answers, ranked.lists)
         return self
@@ -210,26 +334,13 @@ class Corrections:
                 corrector, x[rows].to(device), h[rows].to(device), lists, targets, words
             )
 
-        train(
-            corrector,
-            optimizer,
-            loss_of,
-            lambda: self._validate(corrector, pairs),
-            loop,
-            on_progress,
-        )
-
-    def _validate(self, corrector: AnswerCorrector, pairs: _Pairs) -> float:
-        """Return a corrector's mean F1 (×100) on the validation texts."""
         held = slice(pairs.n_trained, None)
-        found = self._correct(
-            corrector, pairs.vectors[held], pairs.answers[held], pairs.lists[held]
-        )
-        scores = [
-            2 * np.isin(answer, true).sum() / (len(answer) + len(true))
-            for answer, true in zip(found.lists, pairs.rows[held], strict=True)
-        ]
-        return 100 * float(np.mean(scores))
+
+        def validate() -> float:
+            given = (pairs.vectors[held], pairs.answers[held], pairs.lists[held])
+            return mean_f1(self._correct(corrector, *given).lists, pairs.rows[held])
+
+        train(corrector, optimizer, loss_of, validate, loop, on_progress)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the weights of all correctors in float16, for storage."""
@@ -242,14 +353,8 @@ class Corrections:
     def load(self, arrays: dict[str, NDArray[Any]]) -> Self:
         """Restore the correctors from what `arrays` returned."""
         self.correctors = []
-        while (name := f"correctors.{len(self.correctors)}.") and any(
-            key.startswith(name) for key in arrays
-        ):
-            tensors = {
-                key.removeprefix(name): torch.from_numpy(np.asarray(a, np.float32))
-                for key, a in arrays.items()
-                if key.startswith(name)
-            }
+        while part := arrays_of_part(arrays, f"correctors.{len(self.correctors)}."):
+            tensors = {k: torch.from_numpy(np.asarray(a, np.float32)) for k, a in part.items()}
             corrector = AnswerCorrector(self.base, hidden=len(tensors["residual.0.bias"]))
             corrector.load_state_dict(tensors)
             self.correctors.append(corrector.eval())

@@ -48,7 +48,7 @@ class BagMap:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> BagMap:
-        """Build the map from what `arrays` returned."""
+        """Build the map from the arrays that `arrays` returned."""
         return cls(
             np.asarray(arrays["bag_map.weight"], np.float32),
             np.asarray(arrays["bag_map.intercept"], np.float32),

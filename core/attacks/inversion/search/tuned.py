@@ -10,8 +10,8 @@ from leakscope.core.attacks.inversion.augmentation import substitute_words
 from leakscope.core.attacks.inversion.classifiers.probe_mlc import ProbeMLCAttack
 from leakscope.core.attacks.inversion.search.attack import SearchAttack
 from leakscope.core.attacks.inversion.search.correction import CorrectionPlan, Corrections
-from leakscope.core.protocols import Encoder, OnProgress, no_progress
-from leakscope.core.specs import settings_of
+from leakscope.core.protocols import Encoder, OnProgress, no_progress, part_progress
+from leakscope.core.specs import setting_values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +61,7 @@ def tune_search(
     """
     queried, attacked = encoders
     known, held = texts
-    settings = {name: getattr(search, name) for name in settings_of(type(search))}
-    tuned = SearchAttack(**settings)
+    tuned = SearchAttack(**setting_values(search))
     bind(tuned, queried, base.vocabulary_)
     tuned.base_ = base
     corrections = getattr(search, "corrections_", None)
@@ -72,25 +71,16 @@ def tune_search(
         changed = substitute_words(
             known[: plan.n_corrected], base.vocabulary_, seed=plan.seed + 101
         )
-        width = start[0].residual[0].out_features
-        tuned.corrections_.fit(
-            queried,
-            changed,
-            attacked.encode(changed),
-            CorrectionPlan(
-                n_rounds=len(start),
-                hidden=width,
-                epochs=plan.epochs,
-                learning_rate=plan.learning_rate,
-                seed=plan.seed,
-            ),
-            start=start,
-            on_progress=lambda f, m: on_progress(0.5 * f, m),
+        training = CorrectionPlan(
+            n_rounds=len(start),
+            hidden=start[0].residual[0].out_features,
+            epochs=plan.epochs,
+            learning_rate=plan.learning_rate,
+            seed=plan.seed,
         )
-    return tuned.fit_judgement(
-        queried,
-        held[: plan.n_calibration],
-        known[: plan.n_mapped],
-        lambda f, m: on_progress(0.5 + 0.5 * f, m),
-        attacked=attacked,
-    )
+        report = part_progress(on_progress, 0.0, 0.5)
+        vectors = attacked.encode(changed)
+        tuned.corrections_.fit(queried, changed, vectors, training, start=start, on_progress=report)
+    report = part_progress(on_progress, 0.5, 1.0)
+    texts_of_judges = held[: plan.n_calibration], known[: plan.n_mapped]
+    return tuned.fit_judgement(queried, *texts_of_judges, report, attacked=attacked)

@@ -9,14 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.attacks.fitted import (
-    bind,
-    bound_meta,
-    check_fitted,
-    check_shapes,
-    check_vectors,
-    rebind,
-)
+from leakscope.core.attacks import fitted
 from leakscope.core.attacks.inversion.linear_map import LinearMap
 from leakscope.core.attacks.inversion.released_tokens.token_words import (
     regular_token_ids,
@@ -115,7 +108,7 @@ class SparseCodingAttack:
         """
         open_encoder = require_white_box(encoder, "SparseCodingAttack")
         if vectors is not None:
-            vectors = check_vectors(vectors, encoder.dimension, len(texts))
+            vectors = fitted.check_vectors(vectors, encoder.dimension, len(texts))
         held_texts, held_vectors = texts[:0], vectors
         if self.n_tuning:  # else nothing is copied: the vectors may be gigabytes
             known, held = self._split(len(texts))
@@ -133,7 +126,7 @@ class SparseCodingAttack:
             checkpoint_dir=checkpoint_dir,
         )
         self.chosen_ = None
-        bind(self, encoder)
+        fitted.bind(self, encoder)
         if held_texts:
             self.chosen_ = tune_penalty(
                 self, encoder, held_texts, held_vectors, on_progress=on_progress
@@ -153,7 +146,7 @@ class SparseCodingAttack:
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
         """Return the words of each vector, largest coefficient first."""
-        vectors = check_fitted(self, encoder, vectors)
+        vectors = fitted.check_fitted(self, encoder, vectors)
         open_encoder = require_white_box(encoder, "SparseCodingAttack")
         names = self.answerable_words(open_encoder)
         threshold = self.chosen_["threshold"] if self.chosen_ else self.threshold
@@ -186,12 +179,12 @@ class SparseCodingAttack:
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the map M, λ and τ if they were chosen on texts, and the encoder."""
         chosen = {"chosen": self.chosen_} if self.chosen_ else {}
-        return self.map_.arrays(), {**bound_meta(self), "map": self.map_.meta(), **chosen}
+        return self.map_.arrays(), {**fitted.bound_meta(self), "map": self.map_.meta(), **chosen}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
-        rebind(self, meta)
-        check_shapes(self, arrays, {"map_weight": "d h", "map_intercept": "h"})
+        """Restore the fitted attack from the arrays and metadata that `state` returned."""
+        fitted.rebind(self, meta)
+        fitted.check_shapes(self, arrays, {"map_weight": "d h", "map_intercept": "h"})
         self.map_ = LinearMap.from_arrays(arrays, meta["map"])
         self.chosen_ = meta.get("chosen")
         return self
