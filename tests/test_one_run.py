@@ -7,10 +7,13 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.optimize import brentq
+from scipy.stats import binom, norm
 
 from leakscope.core.attacks.membership.memorisation.one_run import (
     audit,
+    gaussian_delta,
+    gaussian_lower_bound,
     guess,
     lower_bound,
     p_value,
@@ -58,6 +61,33 @@ def test_theorem_5_2_is_the_worst_law_of_what_delta_gives_away() -> None:
         passed = chance * binom.sf(v - i - 1, r, share) + (1 - chance) * binom.sf(v - 1, r, share)
         worst = max(worst, float(passed))
     assert p_value(epsilon, v, r, m, delta) == pytest.approx(worst)
+
+
+def test_one_guess_refutes_the_gaussian_mechanisms_that_the_best_test_does_not_reach() -> None:
+    # The best test of one canary is right with probability Φ(μ/2): 0.9 at μ = 2 Φ⁻¹(0.9).
+    mu = 2 * norm.ppf(0.9)
+    found = gaussian_lower_bound(1, 1, 1, 1e-5, alpha=0.9)
+    assert gaussian_delta(found, mu) == pytest.approx(1e-5, rel=1e-4)
+    # Corollary 2.13 at ε = 0 is the total variation distance, 2 Φ(μ/2) − 1.
+    assert gaussian_delta(0.0, mu) == pytest.approx(2 * 0.9 - 1)
+
+
+def test_a_gaussian_mechanism_shows_more_of_its_epsilon_and_no_more_than_it() -> None:
+    n, n_guesses, mu = 5_000, 200, 0.925
+    epsilon = brentq(lambda e: gaussian_delta(e, mu) - 1e-5, 0, 20)
+    rng = np.random.default_rng(5)
+    found, general = [], []
+    for _ in range(100):
+        is_in = rng.random(n) < 0.5
+        made = audit(mu * is_in + rng.standard_normal(n), is_in, n_guesses, delta=1e-5)
+        found.append(gaussian_lower_bound(made.n_right, n_guesses, n, 1e-5))
+        general.append(made.epsilon)
+    assert epsilon == pytest.approx(4.0, abs=0.02)
+    assert np.mean(np.array(found) <= epsilon) >= 0.95
+    assert np.mean(found) >= 0.6 * epsilon > 0.5 * epsilon >= np.mean(general)
+    assert gaussian_lower_bound(100, 200, n, 1e-5) == 0.0, "guesses at random"
+    with pytest.raises(InvalidInputError, match="delta and alpha"):
+        gaussian_lower_bound(1, 1, 1, 0.0)
 
 
 def test_delta_lowers_the_bound_and_nothing_stands_below_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
 import streamlit as st
@@ -140,6 +141,7 @@ def _audit_row(each: ModelAudit) -> dict[str, Any]:
         "lower bound of ε, median": f"{each.median:.2f}",
         "from": f"{min(each.bounds):.2f}",
         "to": f"{max(each.bounds):.2f}",
+        "median, if a Gaussian mechanism": f"{median(each.gaussian):.2f}" if each.gaussian else "–",
         "above the accountant's ε": "–" if each.accountant is None else each.n_above,
         "control above 0": sum(bound > 0 for bound in each.shuffled),
         "highest possible bound": f"{each.most:.2f}",

@@ -13,6 +13,7 @@ from leakscope.core.attacks.membership.memorisation.exposure import (
     mean_chance_exposure,
 )
 from leakscope.core.attacks.membership.memorisation.memorise import mean_over_seeds
+from leakscope.core.attacks.membership.memorisation.one_run import gaussian_lower_bound
 from leakscope.core.errors import ArtifactError
 from leakscope.core.results import Score
 from leakscope.core.results.provenance import Provenance
@@ -80,6 +81,9 @@ class ModelAudit:
         The bound of each audit, and its control with re-randomised inclusion.
     most : float
         The largest ε that an audit of so many guesses could show.
+    gaussian : tuple of float
+        The larger bound of each audit, under the assumption that the training is a Gaussian
+        mechanism; empty without DP.
     """
 
     access: str
@@ -88,6 +92,7 @@ class ModelAudit:
     bounds: tuple[float, ...]
     shuffled: tuple[float, ...]
     most: float
+    gaussian: tuple[float, ...] = ()
 
     @property
     def median(self) -> float:
@@ -200,6 +205,20 @@ def _group_audits(rows: ResultTable) -> tuple[ModelAudit, ...]:
             tuple(same.values("epsilon_bound")),
             tuple(same.values("epsilon_bound_shuffled")),
             float(same[0]["most_epsilon"]),
+            gaussian_bounds(same),
         )
         for (access, target), same in sorted(found.items())
+    )
+
+
+def gaussian_bounds(audits: ResultTable) -> tuple[float, ...]:
+    """Return the lower bound of ε of each audit if its training is a Gaussian mechanism.
+
+    Empty without DP: such a training has no δ.
+    """
+    if audits[0]["accountant_epsilon"] is None:
+        return ()
+    return tuple(
+        gaussian_lower_bound(r["n_right"], r["n_guesses"], r["n_canaries"], r["delta"], r["alpha"])
+        for r in audits
     )

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrc
+from scipy.optimize import brentq
+from scipy.special import bdtr, bdtrc, ndtr, ndtri
 
 from leakscope.core.errors import InvalidInputError
 
 ALPHA = 0.05
 _STEP, _MOST = 0.05, 40.0
+_MOST_MU = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +110,73 @@ def lower_bound(
         middle = (low + high) / 2
         low, high = (middle, high) if is_refuted(middle) else (low, middle)
     return min(low, _MOST)
+
+
+def gaussian_lower_bound(
+    n_right: int, n_guesses: int, n_canaries: int, delta: float, alpha: float = ALPHA
+) -> float:
+    """Return the lower bound of ε at level 1 − α if the training is a Gaussian mechanism.
+
+    Implements Mahloujifar, Melis & Chaudhuri (2025), the audit of f-differential privacy in one
+    run, for f = G_μ of Dong, Roth & Su (2022): the largest μ that the guesses refute, as the ε at
+    which a μ-Gaussian mechanism has this δ. Private training is close to such a mechanism: a
+    composition of many subsampled Gaussian steps tends to one. `lower_bound` holds for every
+    mechanism, and is smaller: its worst case is randomised response.
+
+    Parameters
+    ----------
+    n_right, n_guesses, n_canaries : int
+        v, r and m.
+    delta : float
+        In (0, 1).
+
+    Raises
+    ------
+    InvalidInputError
+        Numbers that do not fit together, or δ or α outside (0, 1).
+    """
+    _check_counts(n_right, n_guesses, n_canaries)
+    if not (0 < delta < 1 and 0 < alpha < 1):
+        raise InvalidInputError(f"delta and alpha must lie in (0, 1), got {delta}, {alpha}.")
+    low, high = 0.0, _MOST_MU
+    for _ in range(40):
+        mu = (low + high) / 2
+        is_refuted = _refutes_gaussian(mu, n_right, n_guesses, n_canaries, alpha)
+        low, high = (mu, high) if is_refuted else (low, mu)
+    if low == 0.0 or gaussian_delta(0.0, low) <= delta:
+        return 0.0
+    return float(brentq(lambda epsilon: gaussian_delta(epsilon, low) - delta, 0.0, 1_000.0))
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """Return δ(ε) of a μ-Gaussian mechanism (Dong, Roth & Su 2022, Corollary 2.13).
+
+    Examples
+    --------
+    >>> round(gaussian_delta(1.0, 1.0), 4)
+    0.1269
+    """
+    above, below = -epsilon / mu + mu / 2, -epsilon / mu - mu / 2
+    return float(ndtr(above) - math.exp(min(epsilon + math.log(max(ndtr(below), 1e-300)), 0.0)))
+
+
+def _refutes_gaussian(mu: float, n_right: int, n_guesses: int, n_canaries: int, a: float) -> bool:
+    """Return whether so many right guesses have a probability below a under μ-Gaussian DP.
+
+    Let right_i and wrong_i be the expected shares of canaries that are guessed right and wrong in
+    the event of at least i right guesses. Changing one canary turns a right guess into a wrong one,
+    so that wrong_i ≥ Φ(Φ⁻¹(right_{i+1}) − μ), and an event of exactly i right guesses has i of them
+    to r − i wrong ones. From probability a at i = v, the smallest shares at i = 0 would exceed the
+    share r/m of canaries that are guessed at all.
+    """
+    right, wrong = a * n_right / n_canaries, a * (n_guesses - n_right) / n_canaries
+    for i in range(n_right - 1, -1, -1):
+        grown = max(wrong, float(ndtr(ndtri(min(right, 1.0)) - mu)))
+        if grown == wrong:
+            break
+        right += i / (n_guesses - i) * (grown - wrong)
+        wrong = grown
+    return right + wrong > n_guesses / n_canaries
 
 
 def guess(scores: NDArray[np.float64], n_guesses: int) -> NDArray[np.int64]:
