@@ -33,20 +33,21 @@ class Measurement:
     at_most: InitVar[float | None] = None
 
     def __post_init__(self, at_most: float | None) -> None:
+        """Set `at_most`, if given, as the goal and mark the goal as an upper bound."""
         if at_most is not None:
             object.__setattr__(self, "goal", at_most)
             object.__setattr__(self, "is_upper_bound", True)
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the goal is met; None if there is none."""
+        """Whether the value reaches its goal; None if the measurement has no goal."""
         if self.goal is None:
             return None
         return self.value <= self.goal if self.is_upper_bound else self.value >= self.goal
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return the seconds that a call takes."""
+    """Call a function once and return the seconds that it took."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
@@ -55,7 +56,7 @@ def seconds_of(work: Callable[[], object]) -> float:
 def interleaved_medians(
     tasks: Mapping[str, Callable[[int], object]], *, repeats: int
 ) -> dict[str, float]:
-    """Return the median seconds of each task, run in turns so that load affects all alike.
+    """Time the tasks in turns, so that load affects all alike; return median seconds by task.
 
     Every task is called with the number of the turn; the first tenth warms up and is not counted.
     """
@@ -70,7 +71,7 @@ def interleaved_medians(
 
 
 def benchmark_modules() -> dict[str, str]:
-    """Return each benchmark's module by name: every module with a function `measure`."""
+    """Find every module with a function `measure`; return module paths by benchmark name."""
     root = Path(__file__).parent
     files = [path for path in root.rglob("*.py") if "\ndef measure(" in path.read_text("utf-8")]
     return {

@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def run(name: str) -> dict[str, Any]:
-    """Run one benchmark, print its rows and return them with date, hardware and versions."""
+    """Run the named benchmark, print its rows, and return them with date, hardware and versions."""
     module = import_module(benchmark_modules()[name])
     print(f"\n{(module.__doc__ or name).splitlines()[0]}", flush=True)
     start = time.perf_counter()

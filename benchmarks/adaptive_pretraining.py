@@ -102,7 +102,7 @@ class PlainMaskedLM(nn.Module):
         predictions.decoder.bias.copy_(head.bias)
 
     def logits(self, received: Received) -> Tensor:
-        """Return the (texts, length, |V|) logits of received vectors."""
+        """Run the model on token vectors; return (texts, length, |V|) logits."""
         with autocast(pick_device(), self.precision):
             found: Tensor = self.model(
                 inputs_embeds=received.vectors, attention_mask=received.is_there.long()
@@ -110,7 +110,7 @@ class PlainMaskedLM(nn.Module):
         return found.float()
 
     def forward(self, received: Received, places: Tensor) -> Tensor:
-        """Return the logits at the positions to predict."""
+        """Run the model on token vectors; return the logits at the given positions only."""
         found = self.logits(received)
         return found.reshape(-1, found.shape[-1])[places]
 
@@ -118,7 +118,7 @@ class PlainMaskedLM(nn.Module):
 def train_plain_loop(
     ours: AdaptivePretraining, encoder: WhiteBoxEncoder, texts: list[str], precision: str
 ) -> tuple[float, float]:
-    """Train with a plain loop; return tokens per second and the held-out loss."""
+    """Train the baseline model with a plain loop; return tokens per second and held-out loss."""
     split = ours.split(encoder, texts)
     pieces, held = split.pieces, split.held
     side, rng = UserSide(encoder, ours.mechanism, ETA), np.random.default_rng(ours.seed)
@@ -148,7 +148,7 @@ def step_loss(
     rows: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> Tensor:
-    """Return the masked-language-model loss of a batch of rows."""
+    """Mask tokens of a batch of texts and return the loss of predicting them."""
     batch = pieces.batch(rows)
     task = Masking("denoising").task(batch, side, pieces.marks, rng)
     labels = torch.full((batch.ids.size,), -100)

@@ -33,7 +33,7 @@ N_READ = 500
 
 
 def secret_rotation(d: int, seed: int) -> NDArray[np.float32]:
-    """Return a uniformly random orthogonal (d, d) matrix (Mezzadri 2007)."""
+    """Draw a uniformly random orthogonal (d, d) matrix from a seed (Mezzadri 2007)."""
     q, r = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))
     return np.asarray(q * np.sign(np.diag(r)), dtype=np.float32)
 
@@ -48,7 +48,7 @@ def domain_distance(first: Vectors, second: Vectors) -> float:
 def _known_and_other_vectors(
     texts: Sequence[str], foreign: Sequence[str] | None, seed: int
 ) -> tuple[Vectors, Vectors]:
-    """Return known vectors, and other clear vectors: held-out texts, or foreign ones."""
+    """Encode texts; return the known vectors and, for the attack, held-out or foreign ones."""
     encoder = CachedEncoder(load_minilm())
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(texts))
@@ -62,7 +62,7 @@ def _known_and_other_vectors(
 
 
 def _cosine_score(mapped: Vectors, clear: Vectors, seed: int) -> Score:
-    """Return the mean cosine between mapped and clear vectors, with its interval."""
+    """Return the mean cosine between mapped vectors and their originals, with its interval."""
     cosines = (mapped * clear).sum(axis=1).astype(np.float64)
     interval = bootstrap_interval(cosines, bounds=(-1.0, 1.0), seed=seed)
     return Score(float(cosines.mean()), interval, len(cosines), 0.0)
@@ -71,7 +71,7 @@ def _cosine_score(mapped: Vectors, clear: Vectors, seed: int) -> Score:
 def measure_across(
     texts: Sequence[str], foreign: Sequence[str], seeds: Sequence[int] = (0, 1, 2)
 ) -> list[Measurement]:
-    """Measure alignment without pairs to texts of another domain, per seed."""
+    """Undo a rotation by vectors of another domain, without pairs; measure the cosine per seed."""
     texts, foreign = list(dict.fromkeys(texts)), list(dict.fromkeys(foreign))
     rows = []
     for seed in seeds:
@@ -103,7 +103,7 @@ def measure_pairs(
     foreign: Sequence[str] | None = None,
     seeds: Sequence[int] = (0, 1, 2),
 ) -> list[Measurement]:
-    """Measure alignment with k pairs plus unpaired vectors, per k and seed."""
+    """Undo a rotation given k pairs and unpaired vectors; measure the cosine per k and seed."""
     texts = list(dict.fromkeys(texts))
     foreign = None if foreign is None else list(dict.fromkeys(foreign))
     rows = []
@@ -138,7 +138,7 @@ def measure_pairs(
 
 
 def measure(texts: Sequence[str] | None = None, seeds: Sequence[int] = (0,)) -> list[Measurement]:
-    """Measure alignment without pairs, and the attack's F1 loss, per seed."""
+    """Undo a secret rotation without pairs; measure the mean cosine and the F1 lost, per seed."""
     texts = list(dict.fromkeys(bundled_sentences() if texts is None else texts))
     encoder = load_minilm()
     n_theirs = min(N_THEIRS, len(texts) // 2)
@@ -183,7 +183,7 @@ def measure(texts: Sequence[str] | None = None, seeds: Sequence[int] = (0,)) -> 
 
 
 def main() -> None:
-    """Print the measurements for the user's corpus."""
+    """Run the alignment benchmark on the user's corpus and print its measurements."""
     from benchmarks.__main__ import describe
 
     parser = argparse.ArgumentParser(description=__doc__)

@@ -39,8 +39,8 @@ SPREAD = 8.0
 RECIPE = Recipe()
 
 
-def synthetic_features() -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
-    """Return synthetic features, and the labelled and target rows of each class."""
+def draw_features() -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
+    """Draw synthetic features; return them with the labelled and target row numbers per class."""
     rng = np.random.default_rng(0)
     centres = rng.standard_normal((N_CLASSES, 1, DIMENSION)) / np.sqrt(DIMENSION)
     noise = rng.standard_normal((N_CLASSES, N_KNOWN + N_TARGETS, DIMENSION)) / np.sqrt(DIMENSION)
@@ -49,8 +49,8 @@ def synthetic_features() -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
     return found, rows[:, :N_KNOWN], rows[:, N_KNOWN:]
 
 
-def problems_of(known: NDArray[np.int64]) -> list[Problem]:
-    """Return the classification problems of every size and seed."""
+def draw_problems(known: NDArray[np.int64]) -> list[Problem]:
+    """Draw from labelled rows one classification problem per number of labels, size and seed."""
     found = []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
@@ -63,8 +63,8 @@ def problems_of(known: NDArray[np.int64]) -> list[Problem]:
     return found
 
 
-def with_network(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[np.int64]]:
-    """Fit scikit-learn's network without a hidden layer to one problem."""
+def fit_with_network(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[np.int64]]:
+    """Fit scikit-learn's network without a hidden layer to one problem; return its predictor."""
     from sklearn.neural_network import MLPClassifier
 
     fitted = MLPClassifier(
@@ -80,16 +80,18 @@ def with_network(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArra
     return lambda targets: np.asarray(fitted.predict(targets))
 
 
-def with_regression(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[np.int64]]:
-    """Fit scikit-learn's logistic regression with default settings."""
+def fit_with_regression(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[np.int64]]:
+    """Fit scikit-learn's logistic regression to one problem; return its predictor."""
     from sklearn.linear_model import LogisticRegression
 
     fitted = LogisticRegression().fit(vectors, problem.labels)
     return lambda targets: np.asarray(fitted.predict(targets))
 
 
-def with_discriminant(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[np.int64]]:
-    """Fit scikit-learn's linear discriminant with shrinkage."""
+def fit_with_discriminant(
+    vectors: Floats, problem: Problem
+) -> Callable[[Floats], NDArray[np.int64]]:
+    """Fit scikit-learn's shrinkage linear discriminant to one problem; return its predictor."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     fitted = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(
@@ -98,8 +100,8 @@ def with_discriminant(vectors: Floats, problem: Problem) -> Callable[[Floats], N
     return lambda targets: np.asarray(fitted.predict(targets))
 
 
-def with_layer(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[np.int64]]:
-    """Fit PyTorch's linear layer with a standard training loop."""
+def fit_with_layer(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[np.int64]]:
+    """Fit PyTorch's linear layer to one problem by a standard loop; return its predictor."""
     torch.manual_seed(problem.seed)
     data = torch.utils.data.TensorDataset(
         torch.from_numpy(vectors), torch.from_numpy(problem.labels)
@@ -115,7 +117,7 @@ def with_layer(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[
             optimizer.step()
 
     def predict(targets: Floats) -> NDArray[np.int64]:
-        """Return the classes that the layer predicts for target features."""
+        """Return the class number that the layer predicts for each row of features."""
         with torch.no_grad():
             return np.asarray(layer(torch.from_numpy(targets)).argmax(1).numpy())
 
@@ -123,17 +125,17 @@ def with_layer(vectors: Floats, problem: Problem) -> Callable[[Floats], NDArray[
 
 
 PEERS: dict[str, Fit] = {
-    "scikit-learn's logistic regression": with_regression,
-    "scikit-learn's discriminant": with_discriminant,
-    "the same steps by scikit-learn's network": with_network,
-    "the same steps by PyTorch's layer": with_layer,
+    "scikit-learn's logistic regression": fit_with_regression,
+    "scikit-learn's discriminant": fit_with_discriminant,
+    "the same steps by scikit-learn's network": fit_with_network,
+    "the same steps by PyTorch's layer": fit_with_layer,
 }
 
 
 def fit_separately(
     fit: Fit, features: Floats, problems: Sequence[Problem], targets: Sequence[NDArray[np.int64]]
 ) -> tuple[float, float]:
-    """Fit each problem separately; return seconds and mean accuracy."""
+    """Fit each problem by itself; return total seconds and mean accuracy on the targets."""
     seconds, right = 0.0, []
     for problem, tested in zip(problems, targets, strict=True):
         start = time.perf_counter()
@@ -153,7 +155,7 @@ def fit_jointly(
     targets: Sequence[NDArray[np.int64]],
     learn: Callable[[Floats, Sequence[Problem]], Sequence[Linear]],
 ) -> tuple[float, float]:
-    """Fit all problems over shared features; return seconds and mean accuracy."""
+    """Fit all problems in one call of `learn`; return seconds and mean accuracy on the targets."""
     start = time.perf_counter()
     fitted = learn(features, problems)
     seconds, right = time.perf_counter() - start, []
@@ -171,10 +173,10 @@ OURS: dict[str, tuple[Callable[[Floats, Sequence[Problem]], Sequence[Linear]], f
 
 
 def measure() -> list[Measurement]:
-    """Compare our sweep with each peer's one-by-one fits."""
+    """Compare the time of our joint fits of all probes with each peer's one-by-one fits."""
     warnings.simplefilter("ignore")  # thirty epochs are no convergence, and shall not be
-    features, known, held = synthetic_features()
-    problems = problems_of(known)
+    features, known, held = draw_features()
+    problems = draw_problems(known)
     targets = [
         held[np.random.default_rng(p.seed).permutation(N_CLASSES)[: p.n_labels]] for p in problems
     ]

@@ -16,7 +16,7 @@ REPEATS = 5
 
 
 def measure() -> list[Measurement]:
-    """Compare encoding from the cache with encoding."""
+    """Compare the time to read vectors from the cache with the time to encode the texts."""
     encoder = load_encoder("minilm")
     texts = list(dict.fromkeys(bundled_sentences()))[:N_TEXTS]
     encoder.encode(texts[:64])

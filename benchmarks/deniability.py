@@ -17,7 +17,7 @@ N_QUERIES = 2048
 
 
 def measure() -> list[Measurement]:
-    """Compare our deniability engine with faiss and with a numpy loop."""
+    """Compare the seconds of our deniability engine with faiss and with a numpy loop."""
     import faiss
 
     from leakscope.core.defences.deniability.engine import DeniabilityEngine
@@ -36,19 +36,19 @@ def measure() -> list[Measurement]:
     engine.envelopes(tokens[:8])  # compiled before the clock runs
 
     def queries() -> np.ndarray:
-        """Noisy vectors of random tokens, draws and η, as the peer would search them."""
+        """Return noisy vectors of random tokens, draws and η: queries for the search."""
         token = rng.integers(0, len(known), N_QUERIES)
         draw = rng.integers(0, N_DRAWS, N_QUERIES)
         eta = rng.choice(ETAS, N_QUERIES).astype(np.float32)
         return known[token] + engine.draws[draw] / eta[:, None]
 
     def faiss_seconds() -> float:
-        """Return the seconds that exact faiss search would take for all queries, extrapolated."""
+        """Time exact faiss search on some queries; return the seconds extrapolated to all."""
         asked = queries()
         return seconds_of(lambda: index.search(asked, 1)) / len(asked) * n_queries
 
     def loop_seconds(n: int = 40) -> float:
-        """One token at a time: subtract, square, add up, take the least."""
+        """Time plain numpy search on some queries; return the seconds extrapolated to all."""
         asked = queries()[:n]
         start = time.perf_counter()
         for query in asked:
@@ -61,7 +61,7 @@ def measure() -> list[Measurement]:
         loops.append(loop_seconds())
         ours.append(seconds_of(lambda: measure_vocabulary(encoder, etas=ETAS, n_draws=N_DRAWS)))
         peers.append(faiss_seconds())
-        stars.append(seconds_of(lambda: _all_eta_star(vectors, tokens)))
+        stars.append(seconds_of(lambda: _compute_all_eta_star(vectors, tokens)))
     peer, loop = float(np.median(peers)), float(np.median(loops))
     own, star = float(np.median(ours)), float(np.median(stars))
     sampled = f"extrapolated from {len(peers)} interleaved samples of {N_QUERIES:,} queries"
@@ -100,8 +100,8 @@ def measure() -> list[Measurement]:
     ]
 
 
-def _all_eta_star(vectors: np.ndarray, tokens: np.ndarray) -> None:
-    """Compute η* of every token and draw."""
+def _compute_all_eta_star(vectors: np.ndarray, tokens: np.ndarray) -> None:
+    """Compute η* of every token and draw, for timing; return nothing."""
     from leakscope.core.defences.deniability.engine import DeniabilityEngine
 
     engine = DeniabilityEngine(vectors, tokens, n_draws=N_DRAWS, eta_min=float(ETAS[0]))
@@ -110,7 +110,7 @@ def _all_eta_star(vectors: np.ndarray, tokens: np.ndarray) -> None:
 
 
 def _peak_gigabytes() -> float:
-    """Return the peak memory of a process that measures the vocabulary."""
+    """Run the vocabulary measurement in a new process; return its peak memory in GB."""
     code = (
         "import numpy as np\n"
         "from leakscope.core.defences.deniability.vocabulary import measure_vocabulary\n"

@@ -17,7 +17,7 @@ SENTENCES = (
 
 
 def measure() -> list[Measurement]:
-    """Measure slider moves and new sentences on the deniability engine."""
+    """Measure the deniability engine's response time to slider moves and to new sentences."""
     import numpy as np
 
     from leakscope.core.defences.deniability.engine import DeniabilityEngine

@@ -51,7 +51,7 @@ def measure() -> list[Measurement]:
         name: KnownSpace.measure(name, "", encoder.encode(sentences[:N_REFERENCE]))
         for name, encoder in encoders.items()
     }
-    corpora = targets()
+    corpora = load_targets()
     n_right = n_rotated = n_unseen = 0
     rotation = np.linalg.qr(np.random.default_rng(1).standard_normal((WIDTH, WIDTH)))[0]
     for seed, texts in enumerate(corpora.values()):
@@ -74,7 +74,7 @@ def measure() -> list[Measurement]:
 def share(
     name: str, hits: int, n: int, note: str, *, goal: float, is_upper_bound: bool = False
 ) -> Measurement:
-    """Return a share of hits as a measurement with an exact interval."""
+    """Build the measurement of a share of hits in per cent, with an exact interval."""
     interval = clopper_pearson(hits, n)
     return Measurement(
         name=name,
@@ -88,7 +88,7 @@ def share(
 
 
 def reference_encoders(texts: list[str]) -> dict[str, Encoder]:
-    """Return MiniLM, three of its layers, and encoders fitted on texts."""
+    """Load MiniLM and three of its layers, and fit more encoders on texts; return all by name."""
     found: dict[str, Encoder] = {"minilm": load_minilm(device="cpu")}
     for layer in LAYERS:
         lower = load_minilm(layer=layer, device="cpu")
@@ -100,8 +100,8 @@ def reference_encoders(texts: list[str]) -> dict[str, Encoder]:
     return found
 
 
-def targets() -> dict[str, list[str]]:
-    """Return texts of other genres than the reference, by corpus.
+def load_targets() -> dict[str, list[str]]:
+    """Load texts of other genres than the reference; return a sample by corpus name.
 
     Two corpora ship: without NLTK's data the texts are news and encyclopaedia, and not independent
     of the spaces.

@@ -33,12 +33,12 @@ _Batch = tuple[torch.Tensor, list[NDArray[np.int32]]]
 
 
 def measure() -> list[Measurement]:
-    """Measure training speed and F1 of multi-set prediction."""
+    """Compare our training of multi-set prediction with a plain loop: speed and F1."""
     return [speed(), quality()]
 
 
 def speed() -> Measurement:
-    """Compare training speed with a plain loop."""
+    """Measure how many times faster our training step is than the plain one."""
     batches = problems(seed=0)
     tasks = {"ours": our_step(), "plain": plain_step(new_network(), STEPS)}
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
@@ -62,7 +62,7 @@ def speed() -> Measurement:
 
 
 def quality() -> Measurement:
-    """Compare the validation F1 of both loops after the same epochs."""
+    """Train with both loops for the same epochs and compare their validation F1."""
     encoder = CachedEncoder(load_encoder("minilm"))
     texts = bundled_sentences()[:SMALL_N]
     settings: dict[str, Any] = {
@@ -95,7 +95,7 @@ def quality() -> Measurement:
 
 
 def train_plain_loop(attack: MSPAttack, pairs: TrainingPairs) -> float:
-    """Train with the plain loop; return the best validation F1."""
+    """Train the attack's network with the plain loop; return the best epoch's validation F1."""
     step = plain_step(attack.network_, attack.n_steps_)
     x = torch.from_numpy(pairs.vectors)
     scores = []
@@ -111,7 +111,7 @@ def train_plain_loop(attack: MSPAttack, pairs: TrainingPairs) -> float:
 
 
 def problems(seed: int) -> list[_Batch]:
-    """Return random batches with Zipf-distributed word sets of about STEPS words."""
+    """Draw random batches of vectors, each with Zipf-distributed word sets of about STEPS words."""
     rng = np.random.default_rng(seed)
     weights = 1 / np.arange(1, V + 1)
     weights /= weights.sum()
@@ -128,14 +128,14 @@ def problems(seed: int) -> list[_Batch]:
 
 
 def new_network() -> MSPNetwork:
-    """Return a new network of benchmark size."""
+    """Build an untrained network of the benchmark's size."""
     torch.manual_seed(0)
     table = np.random.default_rng(0).normal(0, H**-0.5, (V, H)).astype(np.float32)
     return MSPNetwork(D, table, np.zeros(V, np.float32), dropout=0.2)
 
 
 def our_step() -> Callable[[torch.Tensor, list[NDArray[np.int32]]], None]:
-    """Return our training step."""
+    """Build a network and return a function that trains it on one batch, as this project does."""
     network = new_network()
     optimizer = torch.optim.AdamW(network.parameters(), lr=4e-4, weight_decay=1e-4, fused=True)
     rng = np.random.default_rng(0)
@@ -153,7 +153,7 @@ def our_step() -> Callable[[torch.Tensor, list[NDArray[np.int32]]], None]:
 def plain_step(
     network: MSPNetwork, n_steps: int
 ) -> Callable[[torch.Tensor, list[NDArray[np.int32]]], None]:
-    """Return a training step of Algorithm 1 of Corò (2022), with a full softmax."""
+    """Return a function that trains a network on one batch by Algorithm 1 of Corò (2022)."""
     size = len(network.words)
     optimizer = torch.optim.Adam(network.parameters(), lr=4e-4, weight_decay=1e-4)
 

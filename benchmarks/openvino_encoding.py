@@ -19,7 +19,7 @@ REPEATS = 5
 
 
 def measure() -> list[Measurement]:
-    """Compare OpenVINO's encoding speed with PyTorch's in each precision."""
+    """Compare texts encoded per second by OpenVINO and by PyTorch, in each precision."""
     if not is_installed():
         return []
     name, precisions = processor()
@@ -57,6 +57,6 @@ def measure() -> list[Measurement]:
 
 
 def _lowest_cosine(a: Vectors, b: Vectors) -> float:
-    """Return the lowest cosine between corresponding rows."""
+    """Return the lowest cosine between row i of `a` and row i of `b`, over all i."""
     norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return float(((a * b).sum(1) / norms).min())

@@ -39,7 +39,7 @@ def compare_attackers(
     sizes: Sequence[int] = SIZES,
     seed: int = 0,
 ) -> Iterator[tuple[str, int, dict[str, Score]]]:
-    """Yield, per text set and number of pairs, the F1 of each attacker.
+    """Train each attacker on k pairs; yield text set, k, and every attacker's F1 by name.
 
     `direct` reads true vectors of the known encoder; `map` reads vectors that a map fitted on the
     pairs brought there; `simulated` was trained on simulated vectors.
@@ -57,7 +57,7 @@ def compare_attackers(
     shipped = open_attack("probe_mlc", encoder)
 
     def f1(attack: Any, rows: Vectors, name: str) -> Score:
-        """Return an attack's token-set F1 on the vectors of a set of texts."""
+        """Invert the vectors of a set of texts with an attack; return the token-set F1."""
         answers = attack.invert(encoder, rows)
         result = score_answers(attack, encoder, sets[name], answers, seconds=1.0, seed=seed)
         return result.scores.score("token_set_f1", result.baseline.token_set_f1)
@@ -80,7 +80,7 @@ def compare_attackers(
 
 
 def main() -> None:
-    """Print the F1 of each attacker."""
+    """Run the comparison of attackers on the user's files and print the F1 of each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("texts", type=Path, help="a JSON object of lists of texts, pairs first")
     parser.add_argument("vectors", type=Path, help="a .npy file of their foreign vectors")

@@ -31,7 +31,7 @@ SEED = 1
 
 
 def measure() -> list[Measurement]:
-    """Measure detection, calibration and confirmation of personal data."""
+    """Measure detection, calibration and confirmation of synthetic personal data."""
     encoder = load_encoder(EncoderSpec(name="minilm"))
     # Every 40th sentence from the 20th on: the confidence was fitted on every 40th from the first.
     carriers = [text for text in bundled_sentences()[20::40] if len(text) <= 90]
@@ -49,7 +49,7 @@ def measure() -> list[Measurement]:
 
 
 def detection(carriers: Sequence[str]) -> list[Measurement]:
-    """Measure the share of identifiers detected with the right kind and span."""
+    """Search synthetic texts for personal data; measure the share found with kind and span."""
     rows = []
     for kind, entry in KINDS.items():
         hits = 0
@@ -73,7 +73,7 @@ def detection(carriers: Sequence[str]) -> list[Measurement]:
 
 
 def calibration(lists: Sequence[CalibrationList]) -> list[Measurement]:
-    """Measure how often the top candidate is right at each stated confidence."""
+    """Measure how often the top candidate is right among lists with similar stated confidence."""
     calibrated = Confidence.load()
     stated = np.array([calibrated.of(each.evidence) for each in lists])
     right = np.array([each.is_right for each in lists])
@@ -92,7 +92,7 @@ def calibration(lists: Sequence[CalibrationList]) -> list[Measurement]:
         by: NDArray[np.float64] = stated,
         goal: float | None = None,
     ) -> Measurement:
-        """Return the share of hits among some lists, with its interval over texts."""
+        """Measure the share of hits among the selected lists, with an interval over texts."""
         score = rate_by_document(hits[among], texts[among].tolist())
         mean = f"{100 * by[among].mean():.1f} % stated on average" if score.n else ""
         note = f"{score.format()}, {score.n:,} lists of {len(set(texts[among]))} texts; {mean}"
@@ -118,7 +118,7 @@ def calibration(lists: Sequence[CalibrationList]) -> list[Measurement]:
 
 
 def confirmation(encoder: Encoder, carriers: Sequence[str]) -> list[Measurement]:
-    """Measure how often the true identifier ranks first of 1,000 candidates."""
+    """Rank 1,000 candidates per vector; measure how often the true identifier is first."""
     rows = []
     rng = np.random.default_rng(SEED)
     for kind, entry in KINDS.items():
@@ -149,6 +149,6 @@ def confirmation(encoder: Encoder, carriers: Sequence[str]) -> list[Measurement]
 
 
 def interval(found: int, n: int) -> str:
-    """Return the exact 95 % interval of a share in per cent, and n."""
+    """Format the exact 95 % interval of `found` of n trials, in per cent, with n."""
     ends = clopper_pearson(found, n)
     return f"[{100 * ends.low:.1f}, {100 * ends.high:.1f}], n {n:,}"

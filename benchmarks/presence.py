@@ -31,7 +31,7 @@ _VECTORS = IndexAccess.VECTORS
 
 
 def measure() -> list[Measurement]:
-    """Measure presence tests on every available corpus."""
+    """Measure how well presence attacks detect deleted texts, on every available corpus."""
     encoder = CachingEncoder(load_encoder("minilm"))
     rows: list[Measurement] = []
     for name, texts in corpora().items():
@@ -43,7 +43,7 @@ def measure() -> list[Measurement]:
 
 
 def corpora() -> dict[str, list[str]]:
-    """Return each corpus's distinct texts in random order."""
+    """Load each available corpus; return its distinct texts in random order, by corpus name."""
     from leakscope.core.corpora import bundled_sentences
 
     found = {"bundled": bundled_sentences()}
@@ -59,7 +59,7 @@ def corpora() -> dict[str, list[str]]:
 
 
 def _read(file: str, *columns: str) -> list[tuple[str, ...]]:
-    """Return columns of a data file as strings; none if the file is missing."""
+    """Read columns of a data file as tuples of strings, one per row; empty if there is no file."""
     folder = os.environ.get(FILES)
     path = next(Path(folder).rglob(file), None) if folder else None
     if path is None:
@@ -71,7 +71,7 @@ def _read(file: str, *columns: str) -> list[tuple[str, ...]]:
 
 
 def measure_corpus(name: str, texts: Sequence[str], encoder: Encoder) -> list[Measurement]:
-    """Delete texts of a corpus, with or without a remaining near-duplicate; measure presence."""
+    """Delete texts, leaving no copy or an edited copy of each; measure the presence attacks."""
     drawn, rest = texts[:1000], list(texts[1000 : 1000 + N_ROWS])
     repeating = near_duplicates(drawn, rest)
     clean = [text for i, text in enumerate(drawn) if i not in repeating]
@@ -85,21 +85,25 @@ def measure_corpus(name: str, texts: Sequence[str], encoder: Encoder) -> list[Me
     left["any"] = [left[kinds[i % len(kinds)]][i] for i in range(len(deleted))]
     rows = []
     for kind, stayed in left.items():
-        rows += _rows(name, kind, deleted, others, rest + stayed, rest[:N_PRESENT], encoder)
+        rows += _measure_deletion(
+            name, kind, deleted, others, rest + stayed, rest[:N_PRESENT], encoder
+        )
     return rows
 
 
 def measure_paraphrases(pairs: Sequence[tuple[str, str]], encoder: Encoder) -> list[Measurement]:
-    """Delete sentences whose paraphrases remain, and measure presence."""
+    """Delete sentences, leaving a paraphrase of each in the index; measure presence attacks."""
     order = np.random.default_rng(2).permutation(len(pairs))
     drawn = [pairs[i] for i in order]
     deleted, stayed = (list(part) for part in zip(*drawn[:N_DELETED], strict=True))
     others = [one for one, _ in drawn[N_DELETED : N_DELETED + N_REFERENCES]]
     rest = [two for _, two in drawn[N_DELETED + N_REFERENCES :]]
-    return _rows("pairs", "paraphrase", deleted, others, rest + stayed, rest[:N_PRESENT], encoder)
+    return _measure_deletion(
+        "pairs", "paraphrase", deleted, others, rest + stayed, rest[:N_PRESENT], encoder
+    )
 
 
-def _rows(
+def _measure_deletion(
     name: str,
     kind: str,
     deleted: list[str],
@@ -108,7 +112,7 @@ def _rows(
     present: list[str],
     encoder: Encoder,
 ) -> list[Measurement]:
-    """Return the AUC of each attack on one deletion scenario."""
+    """Run each presence attack on one deletion scenario; return the AUCs as measurements."""
     report = check_deletion(
         Texts(index, encoder),
         deleted,
@@ -121,7 +125,7 @@ def _rows(
     for attack in found.attacks:
         is_gone, is_strongest = kind == "nothing", attack.access is _VECTORS
         rows.append(
-            _row(
+            _auc_measurement(
                 f"{name}, {kind} stayed, {attack.access.value}",
                 attack.auc,
                 (0.55 if is_gone else 0.9) if is_strongest else None,
@@ -133,7 +137,7 @@ def _rows(
         if is_gone:
             control = found.controls[attack.access]
             rows.append(
-                _row(
+                _auc_measurement(
                     f"{name}, members, {attack.access.value}",
                     control,
                     None,
@@ -143,10 +147,10 @@ def _rows(
     return rows
 
 
-def _row(
+def _auc_measurement(
     name: str, auc: Score, goal: float | None, *, note: str, is_upper_bound: bool = False
 ) -> Measurement:
-    """Return an AUC as a measurement."""
+    """Convert an AUC to a measurement with its goal and note."""
     return Measurement(
         name=name,
         value=auc.value,
@@ -158,8 +162,8 @@ def _row(
     )
 
 
-def _other_sentence(text: str, donor: str, rng: np.random.Generator) -> str:
-    """Return a text with a sentence replaced by one of another text."""
+def _replace_sentence(text: str, donor: str, rng: np.random.Generator) -> str:
+    """Replace one sentence of a text by a sentence of the donor text."""
     sentences = split_sentences(text)
     if len(sentences) > 1:
         sentences[int(rng.integers(len(sentences)))] = split_sentences(donor)[0]
@@ -169,29 +173,29 @@ def _other_sentence(text: str, donor: str, rng: np.random.Generator) -> str:
     return " ".join(words[:kept] + donor.split()[: len(words) - kept])
 
 
-def _quoted(text: str, donor: str, rng: np.random.Generator) -> str:
-    """Return a reply that quotes a text."""
+def _quote_in_reply(text: str, donor: str, rng: np.random.Generator) -> str:
+    """Quote a text in a reply; donor and generator are unused."""
     return f"Thanks, I will look into it tomorrow. > {text}"
 
 
-def _other_date(text: str, donor: str, rng: np.random.Generator) -> str:
-    """Return a text with its digits changed, or a date appended."""
+def _change_digits(text: str, donor: str, rng: np.random.Generator) -> str:
+    """Change the digits of a text at random, or append a date if it has none."""
     changed = re.sub(r"\d", lambda _: str(rng.integers(10)), text)
     return changed if changed != text else f"{text} Monday, 3 May."
 
 
-def _summary(text: str, donor: str, rng: np.random.Generator) -> str:
-    """Return a text's first sentence, or the first half of a single one."""
+def _summarise(text: str, donor: str, rng: np.random.Generator) -> str:
+    """Return a text's first sentence, or the first half of a one-sentence text."""
     sentences = split_sentences(text)
     words = text.split()
     return sentences[0] if len(sentences) > 1 else " ".join(words[: max(5, len(words) // 2)])
 
 
 EDITS: dict[str, Callable[[str, str, np.random.Generator], str]] = {
-    "changed sentence": _other_sentence,
-    "quoted reply": _quoted,
-    "changed date": _other_date,
-    "summary": _summary,
+    "changed sentence": _replace_sentence,
+    "quoted reply": _quote_in_reply,
+    "changed date": _change_digits,
+    "summary": _summarise,
 }
 
 
@@ -206,7 +210,7 @@ class Texts:
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
-        """Yield all rows as one batch."""
+        """Yield an iterator over one batch with all vectors, ids and texts."""
         ids = [str(i) for i in range(len(self.texts))]
         yield iter([Batch(self.vectors, ids, self.texts)])
 
@@ -219,7 +223,7 @@ class CachingEncoder:
         self.name, self.dimension, self.fingerprint = base.name, base.dimension, base.fingerprint
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the texts' vectors, encoding only new texts."""
+        """Encode texts not seen before; return the vectors of all given texts, one row each."""
         new = list(dict.fromkeys(text for text in texts if text not in self.known))
         if new:
             self.known.update(zip(new, self.base.encode(new, on_progress), strict=True))

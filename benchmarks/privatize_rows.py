@@ -25,7 +25,7 @@ BEFORE = 263.0
 
 
 def measure() -> list[Measurement]:
-    """Measure rows per second and memory of `leakscope privatize`."""
+    """Run `leakscope privatize` on a file; measure rows per second and memory."""
     import pandas as pd
 
     from leakscope.core.corpora import bundled_sentences
@@ -56,7 +56,7 @@ def measure() -> list[Measurement]:
         again = _block_seconds(known)
         multiplied = {name: min(least, again[name]) for name, least in multiplied.items()}
     peak = int(done.stdout.split()[-1]) / 1e9
-    ours, peer = N_ROWS / seconds, _word_by_word(encoder, known, rows[:20], rng)
+    ours, peer = N_ROWS / seconds, _privatise_token_by_token(encoder, known, rows[:20], rng)
     return [
         Measurement(
             name=f"text to text, {N_ROWS:,} rows of Parquet",
@@ -85,7 +85,7 @@ def measure() -> list[Measurement]:
 
 
 def _block_seconds(known: Vectors) -> dict[str, float]:
-    """Return the best time to multiply a block of tokens by all candidates, by number format.
+    """Time the product of a token block with all candidates; return seconds by number format.
 
     By number format: the floating one that the machine multiplies fastest, and int8 where it has
     that; the best of 20.
@@ -101,7 +101,7 @@ def _block_seconds(known: Vectors) -> dict[str, float]:
 
 
 def _best_seconds(work: Callable[[], object]) -> float:
-    """Return the shortest of 20 runs, in seconds."""
+    """Call a function 20 times and return the shortest run in seconds."""
     return min(seconds_of(work) for _ in range(20))
 
 
@@ -112,7 +112,7 @@ def _ratio_to_products(
     seconds: float,
     multiplied: dict[str, float],
 ) -> list[Measurement]:
-    """Compare the time taken with the bare matrix products.
+    """Compare the seconds of privatising with those of its matrix products alone.
 
     Every token with every candidate, once: a block is timed before and after, and counted for all.
     The goal is set for numbers of floating point; ours multiplies in int8 where the machine has it.
@@ -132,10 +132,10 @@ def _ratio_to_products(
     ]
 
 
-def _word_by_word(
+def _privatise_token_by_token(
     encoder: WhiteBoxEncoder, known: Vectors, rows: list[str], rng: np.random.Generator
 ) -> float:
-    """Return rows per second of a straightforward token-by-token implementation."""
+    """Privatise rows token by token in plain numpy, as the baseline; return rows per second."""
     start = time.perf_counter()
     for ids in encoder.token_ids(rows):
         for token in ids:

@@ -36,13 +36,13 @@ class RecordingEncoder:
         self.calls: list[list[str]] = []
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Record the texts and encode them."""
+        """Record the texts and return their vectors from the wrapped encoder."""
         self.calls.append(list(texts))
         return self._encoder.encode(texts, on_progress)
 
 
 def measure() -> list[Measurement]:
-    """Compare reconstruction with encoding the same texts."""
+    """Compare the time of reconstructing sentences with the time of encoding the same texts."""
     encoder = load_encoder("minilm")
     assert isinstance(encoder, TransformerEncoder)
     quick = encoder.quick()

@@ -29,7 +29,7 @@ Ids = NDArray[np.int64]
 
 
 def measure() -> list[Measurement]:
-    """Compare joint solving with one-by-one fits: speed and accuracy."""
+    """Compare fitting many shadow classifiers jointly and one by one: speed and accuracy."""
     texts, labels = sentences()
     vectors = CachedEncoder(load_encoder("minilm")).encode(texts)
     held = np.random.default_rng(0).permutation(len(texts)) < len(texts) // 4
@@ -69,7 +69,7 @@ def measure() -> list[Measurement]:
 
 
 def sentences() -> tuple[list[str], Ids]:
-    """Return sentences of the longest bundled articles, labelled by article."""
+    """Load sentences of the longest bundled articles; return them with their article numbers."""
     found = load_corpus("wikipedia").sentences()
     longest = [name for name, _ in Counter(found.document_ids).most_common(N_CLASSES)]
     texts, labels = [], []
@@ -83,7 +83,7 @@ def sentences() -> tuple[list[str], Ids]:
 def joint_accuracy(
     vectors: Floats, labels: Ids, trained: NDArray[np.bool_], held: NDArray[np.bool_]
 ) -> float:
-    """Return the held-out accuracy of jointly solved classifiers, in per cent."""
+    """Fit all classifiers jointly; return their mean held-out accuracy in per cent."""
     nothing = np.zeros_like(trained)
     heads = fit_heads(vectors, labels, N_CLASSES, trained, nothing, Solving(c=C, patience=0))
     said = heads.probabilities(vectors[held]).argmax(2)
@@ -93,7 +93,7 @@ def joint_accuracy(
 def separate_accuracy(
     vectors: Floats, labels: Ids, trained: NDArray[np.bool_], held: NDArray[np.bool_]
 ) -> float:
-    """Return the held-out accuracy of scikit-learn's logistic regressions, in per cent."""
+    """Fit scikit-learn regressions one by one; return held-out accuracy in per cent."""
     from sklearn.linear_model import LogisticRegression
 
     right = [

@@ -28,7 +28,7 @@ KIND = LSTMs(epochs=EPOCHS, patience=0)
 
 
 def measure() -> list[Measurement]:
-    """Compare training 16 shadow LSTMs with training one."""
+    """Compare the time of training 16 shadow LSTMs together with that of training one."""
     texts, labels = sentences()
     trained = random_halves(range(len(texts)), N_MODELS, 0)
     held = np.zeros_like(trained)
@@ -73,7 +73,7 @@ def all_processors() -> Iterator[None]:
 
 
 def train_plain_loop(lesson: TrainingBatch) -> None:
-    """Train one LSTM with a plain loop and predict all texts."""
+    """Train one LSTM with a plain loop and predict all texts, for timing; return nothing."""
     rows, n_tokens = token_rows(
         lesson.texts, KIND.tokenisation, KIND.vocabulary_size, KIND.max_length
     )

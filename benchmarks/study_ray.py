@@ -18,13 +18,13 @@ N_CELLS = 8
 
 
 def measure() -> list[Measurement]:
-    """Compare two Ray workers with one on the same cells."""
+    """Compare the time of the same study cells on two Ray workers and on one."""
     if find_spec("ray") is None:
         return []
     seconds: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(REPEATS):
         for n_workers, found in seconds.items():
-            found.append(_seconds(n_workers))
+            found.append(_time_cells(n_workers))
     one, two = (statistics.median(found) for found in seconds.values())
     return [
         Measurement(
@@ -39,7 +39,7 @@ def measure() -> list[Measurement]:
 
 
 def _cells(seeds: range) -> list[dict[str, object]]:
-    """Return study cells of equal work: a classifier trained on 2,000 sentences."""
+    """Build the study cells, one per seed: each trains a classifier on 2,000 sentences."""
     return encoders.EncoderStudy(
         target="lee",
         other="lee",
@@ -53,8 +53,8 @@ def _cells(seeds: range) -> list[dict[str, object]]:
     ).cells()
 
 
-def _seconds(n_workers: int) -> float:
-    """Return the seconds of the cells on n_workers Ray workers."""
+def _time_cells(n_workers: int) -> float:
+    """Run the study cells on n_workers Ray workers and return the seconds."""
     from leakscope.core.studies.cluster import ray_workers
 
     with tempfile.TemporaryDirectory() as folder, ray_workers("local", n_workers) as n_jobs:

@@ -27,7 +27,7 @@ def measure() -> list[Measurement]:
     cells = STUDY.cells()
 
     def bare(_: int) -> None:
-        """Measure all cells without the runner."""
+        """Measure all cells directly, without the runner, as the baseline."""
         with tempfile.TemporaryDirectory() as folder:
             for cell in cells:
                 encoders.measure(cell, Path(folder))

@@ -25,7 +25,7 @@ SENTENCES = [
 
 
 def measure() -> list[Measurement]:
-    """Compare attack latency with encoding latency."""
+    """Compare the latency of encoding and attacking a typed sentence with encoding alone."""
     encoder = load_encoder("minilm")
     tasks: dict[str, Callable[[int], object]] = {"encoding": lambda i: encode(encoder, i)}
     for name in GOALS:
@@ -50,10 +50,10 @@ def measure() -> list[Measurement]:
 
 
 def answer(attack: InversionAttack, encoder: Encoder, turn: int) -> object:
-    """Encode a sentence and run the attack."""
+    """Encode the sentence of this turn, invert its vector and return the recovery."""
     return attack.invert(encoder, encode(encoder, turn))
 
 
 def encode(encoder: Encoder, turn: int) -> Vectors:
-    """Encode the turn's sentence."""
+    """Encode the sentence of this turn and return its vector."""
     return encoder.encode([SENTENCES[turn % len(SENTENCES)]])

@@ -16,7 +16,7 @@ SEED = 0
 
 
 def measure() -> list[Measurement]:
-    """Compare our UMAP with umap-learn: time, trustworthiness and new vectors."""
+    """Compare our UMAP with umap-learn: fitting time, trustworthiness and placing new vectors."""
     import numpy as np
     from umap import UMAP
 
@@ -27,15 +27,15 @@ def measure() -> list[Measurement]:
     everything = unit(sentence_vectors(max(SIZES) + N_NEW))
     fresh = everything[-N_NEW:]
     project(everything[:500], ProjectionSpec())  # compiles before the clock runs
-    plain(UMAP, everything[:5000], SEED, n_epochs=5)
+    fit_umap_learn(UMAP, everything[:5000], SEED, n_epochs=5)
     rows = []
     for n in SIZES:
         vectors = everything[:n]
         start = time.perf_counter()
         layout = project(vectors, ProjectionSpec(seed=SEED))
         whole = time.perf_counter() - start
-        seconds, model = plain(UMAP, vectors, SEED)
-        unseeded, _ = plain(UMAP, vectors, None)
+        seconds, model = fit_umap_learn(UMAP, vectors, SEED)
+        unseeded, _ = fit_umap_learn(UMAP, vectors, None)
         theirs = trustworthiness(vectors, np.ascontiguousarray(model.embedding_), seed=SEED).score
         ours = layout.trustworthiness.score
         rows += [
@@ -56,13 +56,13 @@ def measure() -> list[Measurement]:
                 n=ours.n,
                 note=f"{ours.format(4)} against {theirs.format(4)}",
             ),
-            *new_vectors(n, layout, model, fresh),
+            *measure_placing(n, layout, model, fresh),
         ]
     return rows
 
 
 def sentence_vectors(n: int) -> Any:
-    """Return n MiniLM vectors of sentences, mixing pairs if there are too few."""
+    """Encode n sentences by MiniLM; average pairs of vectors if there are too few."""
     import numpy as np
 
     from leakscope.core.corpora import bundled_sentences
@@ -81,8 +81,8 @@ def sentence_vectors(n: int) -> Any:
     return np.concatenate([vectors, mixed])[rng.permutation(n)]
 
 
-def plain(kind: Any, vectors: Any, seed: int | None, **settings: Any) -> tuple[float, Any]:
-    """Run umap-learn with defaults; return seconds and the model."""
+def fit_umap_learn(kind: Any, vectors: Any, seed: int | None, **settings: Any) -> tuple[float, Any]:
+    """Fit umap-learn's model, with defaults unless set; return seconds and the fitted model."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = time.perf_counter()
@@ -90,8 +90,8 @@ def plain(kind: Any, vectors: Any, seed: int | None, **settings: Any) -> tuple[f
         return time.perf_counter() - start, model
 
 
-def new_vectors(n: int, layout: Any, model: Any, fresh: Any) -> list[Measurement]:
-    """Measure placing a new vector, and its distance from umap-learn's placement.
+def measure_placing(n: int, layout: Any, model: Any, fresh: Any) -> list[Measurement]:
+    """Time placing a new vector on a map; measure the distance from umap-learn's placement.
 
     Both start from the weighted mean of the neighbours' places; umap-learn then moves the point.
     """

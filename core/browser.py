@@ -75,7 +75,7 @@ def has_browser() -> bool:
 
 
 def print_document(document: str) -> bytes:
-    """Print an HTML document as PDF (A4 landscape) with its figures drawn.
+    """Render an HTML document in Chromium; return it as PDF bytes (A4 landscape), figures drawn.
 
     Raises
     ------
@@ -84,6 +84,7 @@ def print_document(document: str) -> bytes:
     """
 
     async def work(tab: Any) -> bytes:
+        """Draw the figures in the tab and print it; return the PDF's bytes."""
         await _evaluate(tab, "leakscope.ready.then(() => leakscope.forPrint())")
         asked = {
             "printBackground": True,
@@ -99,7 +100,7 @@ def print_document(document: str) -> bytes:
 
 
 def draw_pictures(document: str, width: int, height: int, scale: float) -> dict[int, bytes]:
-    """Draw the figures of an HTML document as PNG, keyed by slide number.
+    """Render the figures of an HTML document; return PNG bytes by slide number.
 
     Raises
     ------
@@ -108,6 +109,7 @@ def draw_pictures(document: str, width: int, height: int, scale: float) -> dict[
     """
 
     async def work(tab: Any) -> dict[int, bytes]:
+        """Draw the figures in the tab and return their PNG bytes by slide number."""
         asked = f"leakscope.ready.then(() => leakscope.pictures({width}, {height}, {scale}))"
         found = json.loads(await _evaluate(tab, f"{asked}.then(JSON.stringify)"))
         return {int(i): base64.b64decode(told.partition(",")[2]) for i, told in found.items()}
@@ -116,7 +118,7 @@ def draw_pictures(document: str, width: int, height: int, scale: float) -> dict[
 
 
 def draw_svg(figure: Mapping[str, Any], width: int, height: int) -> str:
-    """Draw a Plotly figure, given as plain data, as SVG.
+    """Draw a Plotly figure, given as plain data, in Chromium; return it as SVG text.
 
     Raises
     ------
@@ -128,6 +130,7 @@ def draw_svg(figure: Mapping[str, Any], width: int, height: int) -> str:
     size = json.dumps({"format": "svg", "width": width, "height": height})
 
     async def work(tab: Any) -> str:
+        """Draw the figure in the tab and return its SVG text."""
         told = await _evaluate(tab, f"Plotly.toImage({json.dumps(figure)}, {size})")
         return unquote(str(told).partition(",")[2])
 
@@ -135,7 +138,7 @@ def draw_svg(figure: Mapping[str, Any], width: int, height: int) -> str:
 
 
 def _in_browser(document: str, work: Callable[[Any], Awaitable[_T]]) -> _T:
-    """Load an HTML document in Chromium and return the result of `work` on its tab.
+    """Load an HTML document in Chromium, call `work` with its tab, and return what it returns.
 
     A separate thread runs it, since the caller may already have an event loop.
     """
@@ -198,7 +201,7 @@ def _sandbox_prefix() -> tuple[str, ...]:
 
 
 def _can_run(words: Sequence[str]) -> bool:
-    """Return whether a command prefix can run `true`."""
+    """Return whether the program `true` succeeds when started with a command prefix."""
     try:
         done = subprocess.run([*words, "true"], capture_output=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -215,6 +218,7 @@ def _sandboxed_chromium(folder: Path) -> type[Chromium]:
         """The given folder in the place of choreographer's temporary one."""
 
         def __init__(self) -> None:
+            """Set the path to the given folder instead of creating one."""
             self.path = folder
 
         def clean(self) -> None:

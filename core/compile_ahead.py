@@ -23,7 +23,7 @@ def _compile_deniability() -> None:
 
 
 def _compile_language_model() -> None:
-    """Compile the scores that a reconstruction asks of its language model."""
+    """Compile the loops that score words by the language model in reconstruction."""
     import numpy as np
 
     from leakscope.core.attacks.inversion.reconstruct.language_model import LanguageModel
@@ -39,7 +39,7 @@ def _compile_language_model() -> None:
 
 
 def _compile_map() -> None:
-    """Compile the rounds that place the points of a map."""
+    """Compile the loops that move the points of a map."""
     import numpy as np
 
     from leakscope.core.projection.layout import project
@@ -57,7 +57,7 @@ LOOPS = {
 
 
 def compile_loops(*names: str) -> None:
-    """Compile the numba loops of the given names in `LOOPS`, of all by default."""
+    """Compile the numba loops of the named groups in `LOOPS`; all groups if none is named."""
     for name in names or LOOPS:
         LOOPS[name]()
 

@@ -30,7 +30,7 @@ _MARK = b"from leakscope.core.compiled import"
 
 
 def machine_code_folder() -> Path:
-    """Return the folder of compiled machine code, named by a hash of the compiled sources."""
+    """Return the folder for numba's compiled code, named by a hash of the compiled sources."""
     digest = hashlib.sha256()
     for path in sorted(_CORE.rglob("*.py")):
         source = path.read_bytes()
@@ -40,7 +40,7 @@ def machine_code_folder() -> Path:
 
 
 def safe_folder(given: str) -> Path:
-    """Return a machine-code folder that only the user can write to, or a new temporary one.
+    """Return the given or default code folder, or a temporary one if others can write to it.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ class StoppedSearch(StoppedError):
 
 
 def similar(word: str, known: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" for the known word closest to a misspelt one, or "".
+    """Return " Did you mean 'x'?" for the known word closest to a word, or "" if none is close.
 
     Examples
     --------

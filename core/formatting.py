@@ -40,7 +40,7 @@ def format_out_of_ten(recall: float) -> str:
 
 
 def describe_leak(score: Score, recall: float | None = None, *, is_bold: bool = False) -> str:
-    """Return a mean leak in words: words recovered out of ten, then the F1 with its interval.
+    """Describe a mean leak: about how many of ten words were recovered, and the F1 with interval.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def describe_leak(score: Score, recall: float | None = None, *, is_bold: bool = 
 
 
 def format_recall(score: Score, recall: float | None) -> str:
-    """Return the leak in a few words, for a title or a list, without an interval.
+    """Format the leak in a few words without an interval: the recall or, if None, the F1.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def format_guess(f1: float) -> str:
 
 
 def format_f1_change(own: Score, base: Score) -> str:
-    """Return an F1 beside the F1 it replaces.
+    """Format two F1 scores, the new one beside the one it replaces: "23 instead of 65".
 
     Examples
     --------
@@ -100,7 +100,7 @@ def format_f1_change(own: Score, base: Score) -> str:
 
 
 def format_auc(auc: Score, decimals: int = 1, *, is_bold: bool = False) -> str:
-    """Return an AUC and its interval, scaled from [0, 1] to 0–100.
+    """Format an AUC in [0, 1] and its interval as numbers from 0 to 100.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def format_percent(share: float, decimals: int = 0) -> str:
 def format_rate(
     rate: Score, of: str = "", *, decimals: int = 0, count: int | None = None, is_bold: bool = False
 ) -> str:
-    """Return how often something happened: count, per cent and 95 % CI.
+    """Format a rate in per cent as text: the count, the per cent and the 95 % interval.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def power_of_ten(exponent: int) -> str:
-    """Typeset a power of ten.
+    """Format a power of ten with superscript digits: "10³¹".
 
     Examples
     --------

@@ -16,7 +16,7 @@ from leakscope.core.units import TextUnit, cluster_ids, effective_size
 
 
 def clopper_pearson(found: int, n: int, *, level: float = 0.95) -> Interval:
-    """Return the exact (Clopper–Pearson) interval of a share of n trials, in [0, 1].
+    """Return the exact (Clopper–Pearson) interval, in [0, 1], of `found` successes in n trials.
 
     Clopper & Pearson (1934): the ends are quantiles of Beta(k, n − k + 1) and Beta(k + 1, n − k).
 
@@ -94,7 +94,7 @@ def ratio_interval(
     n_resamples: int = 2000,
     level: float = 0.95,
 ) -> Interval:
-    """Return the bootstrap interval of Σ values / Σ over, resampling both together.
+    """Return the bootstrap interval of Σ values / Σ over, resampling the samples of both together.
 
     As `bootstrap_interval`, which is that of the ratio to as many ones; draws in which the sum
     below is not above 0 are left out.
@@ -138,7 +138,7 @@ def ratio_interval(
 def percent_interval(
     values: NDArray[np.float64], *, groups: Sequence[Hashable] | None = None, seed: int = 0
 ) -> Interval:
-    """Return the bootstrap interval of the mean of percentages, clipped to [0, 100]."""
+    """Return the bootstrap interval of the mean of per-sample percentages, within [0, 100]."""
     return bootstrap_interval(values, groups=groups, bounds=(0.0, 100.0), seed=seed)
 
 
@@ -151,7 +151,7 @@ def balanced_interval(
     n_resamples: int = 2000,
     level: float = 0.95,
 ) -> Interval:
-    """Return the bootstrap interval of a balanced accuracy (mean of the labels' hit rates).
+    """Return the bootstrap interval of balanced accuracy, from each sample's hit and label.
 
     As `bootstrap_interval`, but units are drawn among those of the same labels, so that no label
     loses its last unit. Where all samples are hits, or none is, it is `constant_interval` for as
@@ -260,13 +260,13 @@ def student_interval(
 
 
 def _percentiles(found: NDArray[np.float64], level: float) -> NDArray[np.float64]:
-    """Return the two ends of the central `level` share of bootstrap draws."""
+    """Return the two percentiles that enclose the central `level` share of bootstrap draws."""
     ends: NDArray[np.float64] = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
     return ends
 
 
 def _are_copies(groups: Sequence[Hashable] | None) -> bool:
-    """Return whether the samples of each group are copies of one text."""
+    """Return whether each group is a `TextUnit`: its samples are copies of one text."""
     return groups is not None and all(isinstance(unit, TextUnit) for unit in groups)
 
 
@@ -280,7 +280,7 @@ def _few_groups_factor(n_groups: int, level: float) -> float:
 def _group_sums(
     values: NDArray[np.float64], groups: Sequence[Hashable] | None
 ) -> NDArray[np.float64]:
-    """Return the sum of the values in each group."""
+    """Return the sum of the samples' values in each group; the values themselves without groups."""
     if groups is None:
         return values
     if len(groups) != len(values):
@@ -290,7 +290,7 @@ def _group_sums(
 
 
 def wilson_interval(found: float, n: float, *, level: float = 0.95) -> Interval:
-    """Return Wilson's score interval of a share of n independent trials, in per cent.
+    """Return Wilson's interval, in per cent, of `found` successes in n independent trials.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def wilson_interval(found: float, n: float, *, level: float = 0.95) -> Interval:
 
 
 def rate_of(found: int, n: int) -> Score:
-    """Return the share of n independent trials that succeeded, in per cent, with Wilson's interval.
+    """Return `found` successes in n independent trials as a Score: per cent and Wilson interval.
 
     With Wilson's interval. With no trial, value and interval are NaN and [0, 100].
     """
@@ -329,7 +329,7 @@ def rate_of(found: int, n: int) -> Score:
 def rate_by_document(
     hits: NDArray[np.bool_], documents: Sequence[Hashable] | None, *, seed: int = 0
 ) -> Score:
-    """Return the share of hits in per cent; the interval resamples whole documents.
+    """Return the share of hits as a Score in per cent; its interval resamples whole documents.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ def mean_rate(
     n_trials: int | None = None,
     seed: int = 0,
 ) -> Score:
-    """Return the mean of per-sample shares in [0, 1], in per cent, with a bootstrap interval.
+    """Return the mean of per-sample shares in [0, 1] as a Score in per cent, by bootstrap.
 
     Trials within a sample depend on each other, so the samples are resampled (bootstrap), and by
     whole documents where these are given; n counts samples. NaN shares, of samples without a

@@ -61,7 +61,7 @@ class LanguageEvidence:
 
     @property
     def log_odds(self) -> float:
-        """Log-odds against English, taking words as independent."""
+        """Log-odds that the text is not English, taking words as independent."""
         return sum(n * weight for n, weight in zip(self._counts, _WEIGHTS, strict=True))
 
     @property
@@ -81,7 +81,7 @@ class LanguageEvidence:
 
 
 def language_evidence(text: str) -> LanguageEvidence:
-    """Count English stop words, frequent words and other words in a text, to detect its language.
+    """Count a text's English stop words, frequent words and other words, for language detection.
 
     Names, numbers, addresses and links are not counted, for they are of no language: words with a
     capital (but for the first of the text, and texts in capitals throughout), with a digit, and

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 def lookup_sorted(
     ids: NDArray[np.integer], asked: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the index of each asked id in a sorted array, and whether the array contains it.
+    """Look up ids in a sorted array; return their positions, and whether each one is present.
 
     Parameters
     ----------

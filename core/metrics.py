@@ -26,7 +26,7 @@ def token_set_scores(
     answered: AbstractSet[str],
     weight: Callable[[str], float] = lambda _: 1.0,
 ) -> tuple[float, float, float]:
-    """Return (precision, recall, F1) of one answered word set, each in [0, 1].
+    """Compare one answered word set with the true one; return precision, recall and F1 in [0, 1].
 
     Implements Eq. 4.6 of Corò (2022) and, with weights, Eq. 4.7: sums of α_w over the words
     answered correctly, over those answered (precision) and over those true (recall).
@@ -47,7 +47,7 @@ def token_set_scores(
 
 
 def idf_weights(targets: Sequence[AbstractSet[str]]) -> dict[str, float]:
-    """Return the inverse-document-frequency weight of each target word (Corò 2022, Eq. 4.8).
+    """Compute from word sets each word's inverse document frequency (Corò 2022, Eq. 4.8).
 
     Words that no target holds weigh log(|D|+1): look them up with that default.
     """
@@ -57,7 +57,7 @@ def idf_weights(targets: Sequence[AbstractSet[str]]) -> dict[str, float]:
 
 
 def mean_over_seeds(scores: Sequence[Score], *, is_same_sample: bool = False) -> Score:
-    """Average the scores of runs that differ only in their seed, with an interval.
+    """Average scores of runs that differ only in their seed; return a Score with an interval.
 
     The squared standard error is the greater of the mean squared error within seeds and the
     variance between them, over their number; where the latter decides, Student's t stands in for
@@ -100,7 +100,7 @@ def mean_over_seeds(scores: Sequence[Score], *, is_same_sample: bool = False) ->
 def simultaneous_intervals(
     runs: Sequence[Sequence[Score]], n_compared: int, *, is_same_sample: bool = False
 ) -> list[Interval]:
-    """Return Bonferroni-corrected intervals of several settings' means over seeds.
+    """Return an interval of each setting's mean over seeds, Bonferroni-corrected for n compared.
 
     Bonferroni: each end is at 1 - 0.025 / n_compared, so that the upper end of a setting chosen as
     the least of `n_compared` still holds in 97.5 of 100, whatever the choice looked at and however
@@ -186,7 +186,7 @@ def score_words(
     groups: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> Scores:
-    """Score an attack's answered word sets against the true ones: precision, recall, F1, intervals.
+    """Score answered word sets against true ones: mean precision, recall and F1 with intervals.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def _subset_recalls(
     revealing: Sequence[AbstractSet[str]] | None,
     rare: AbstractSet[str],
 ) -> dict[str, Any]:
-    """Return the recall of names and numbers, of numbers only, and of rare words."""
+    """Compute the recalls of names and numbers, of numbers only, and of rare words, by name."""
     revealing = [frozenset()] * len(targets) if revealing is None else revealing
     each = list(zip(revealing, targets, answers, strict=True))
     names = [(mine & target, answer) for mine, target, answer in each]
@@ -282,7 +282,7 @@ def _subset_recalls(
 
 
 def _pooled_recall(pairs: Sequence[tuple[AbstractSet[str], AbstractSet[str]]]) -> tuple[int, float]:
-    """Return the number of sought words, and the per cent of them found, pooled over all pairs."""
+    """Pool (sought, answered) word sets; return the number sought and the per cent recovered."""
     n = sum(len(sought) for sought, _ in pairs)
     n_found = sum(len(sought & answer) for sought, answer in pairs)
     return n, 100 * n_found / n if n else float("nan")

@@ -30,11 +30,11 @@ OnProgress = Callable[[float, str], None]
 
 
 def no_progress(fraction: float, message: str) -> None:
-    """Ignore progress: the default of every ``on_progress`` argument."""
+    """Do nothing: the default of every `on_progress` argument."""
 
 
 def part_progress(on_progress: OnProgress, low: float, high: float) -> OnProgress:
-    """Return a progress callback for one part of the work, from `low` to `high` of the whole.
+    """Return a callback that maps progress in [0, 1] of one step to [low, high] of the whole.
 
     Examples
     --------
@@ -44,6 +44,7 @@ def part_progress(on_progress: OnProgress, low: float, high: float) -> OnProgres
     """
 
     def report(fraction: float, message: str) -> None:
+        """Report the fraction of this step as a fraction of the whole."""
         on_progress(low + (high - low) * min(fraction, 1.0), message)
 
     return report
@@ -64,7 +65,7 @@ def monotonic_progress(on_progress: OnProgress) -> OnProgress:
     reached = 0.0
 
     def report(fraction: float, message: str) -> None:
-        """Report the largest fraction so far."""
+        """Report the largest fraction so far with the latest message."""
         nonlocal reached
         reached = max(reached, min(fraction, 1.0))
         on_progress(reached, message)
@@ -96,7 +97,7 @@ class Restorable(Protocol):
     """An object whose state can be saved without pickle, and restored."""
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return its arrays and its JSON-serialisable metadata."""
+        """Return the object's arrays, and its other data for JSON."""
         ...
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
@@ -113,7 +114,7 @@ class Encoder(Protocol):
     fingerprint: str
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the (n, dimension) float32 embeddings of n texts, in their order."""
+        """Encode n texts as (n, dimension) float32 vectors, in their order."""
         ...
 
 
@@ -131,7 +132,7 @@ class FittedEncoder(Encoder, Restorable, Protocol):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Learn from texts, in document order where the order matters."""
+        """Train the encoder on texts, in document order where that matters; return it."""
         ...
 
 
@@ -157,7 +158,7 @@ class WhiteBoxEncoder(Encoder, Protocol):
         ...
 
     def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
-        """Return each text's token ids without special tokens, truncated unless `is_whole`.
+        """Tokenise texts; return each one's ids without special tokens, cut unless `is_whole`.
 
         Truncation is at the encoder's maximum length.
 
@@ -166,13 +167,13 @@ class WhiteBoxEncoder(Encoder, Protocol):
         ...
 
     def text_of(self, token_ids: Sequence[int]) -> str:
-        """Return the text of token ids, word pieces joined."""
+        """Convert token ids to a text, word pieces joined."""
         ...
 
     def encode_layer(
         self, texts: Sequence[str], layer: int, on_progress: OnProgress = no_progress
     ) -> Vectors:
-        """Return mean-pooled hidden states of a layer, 0 being the mean of token vectors."""
+        """Encode texts as mean hidden states of a layer; layer 0 is the mean of token vectors."""
         ...
 
     def embed_token_vectors(self, vectors: torch.Tensor, layer: int | None = None) -> torch.Tensor:
@@ -193,13 +194,13 @@ class InversionAttack(Protocol):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train on auxiliary texts; `vectors` are their embeddings, if already computed."""
+        """Train on auxiliary texts and their vectors, encoding the texts if vectors are None."""
         ...
 
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return one Recovery (ranked words) per vector."""
+        """Recover words from each vector; return one Recovery (ranked words) per vector."""
         ...
 
 
@@ -213,7 +214,7 @@ class Defence(Protocol):
     """Wraps an encoder and is an encoder, so that every attack and every task runs on it."""
 
     def protect(self, encoder: Encoder) -> Encoder:
-        """Return the defended encoder."""
+        """Wrap an encoder; return the encoder whose vectors are defended."""
         ...
 
 
@@ -235,7 +236,7 @@ class TrainedDefence(Defence, Restorable, Protocol):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train on texts; `vectors` are their (n, dimension) embeddings, if already computed.
+        """Train on texts and their (n, dimension) vectors, encoding the texts if vectors are None.
 
         With `checkpoint_dir`, a killed run resumes and gives the same result.
         """

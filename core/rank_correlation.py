@@ -18,7 +18,7 @@ def spearman_correlation(
     groups: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> tuple[float, Interval]:
-    """Return Spearman's correlation in [-1, 1] and its 95 % bootstrap interval over the pairs.
+    """Return Spearman's correlation of two value arrays with its 95 % bootstrap interval.
 
     Parameters
     ----------
@@ -31,6 +31,7 @@ def spearman_correlation(
     """
 
     def correlations(rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the correlation of each resample, given as row numbers."""
         return _correlations(one[rows], two[rows])
 
     return _with_interval(correlations, len(one), groups, seed)
@@ -44,13 +45,14 @@ def spearman_difference(
     groups: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> tuple[float, Interval]:
-    """Return how much better `one` than `other` correlates with `truth`, with its 95 % interval.
+    """Return the correlation of `one` with `truth` minus that of `other`, with its 95 % interval.
 
     The difference of the two correlations, and its 95 % interval by a bootstrap that draws the
     same pairs for both, 1,000 times.
     """
 
     def correlations(rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the difference of correlations of each resample, given as row numbers."""
         return _correlations(one[rows], truth[rows]) - _correlations(other[rows], truth[rows])
 
     return _with_interval(correlations, len(truth), groups, seed)
@@ -62,7 +64,7 @@ def _with_interval(
     groups: Sequence[Hashable] | None,
     seed: int,
 ) -> tuple[float, Interval]:
-    """Return a correlation over n pairs with its bootstrap interval (1,000 resamples of units)."""
+    """Bootstrap a correlation function over n pairs; return its value and 95 % interval."""
     value = float(correlations(np.arange(n)[None])[0])
     if len(set(cluster_ids(groups, n))) < 2:
         return value, NO_INTERVAL
@@ -76,7 +78,7 @@ def _with_interval(
 
 
 def _correlations(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Spearman's correlation of each row pair: Pearson's of the ranks."""
+    """Return Spearman's correlation of row i of `one` with row i of `two`, for each i."""
     from scipy.stats import rankdata
 
     ranks = [rankdata(side, axis=1) for side in (one, two)]

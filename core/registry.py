@@ -113,20 +113,23 @@ class FilteredRegistry(Mapping[str, AnEntry]):
         self._whole, self._holds = whole, holds
 
     def __getitem__(self, name: str) -> AnEntry:
+        """Return the entry of a name; raise KeyError if the view does not contain it."""
         entry: AnEntry = self._whole[name]
         if not self._holds(entry):
             raise KeyError(name)
         return entry
 
     def __iter__(self) -> Iterator[str]:
+        """Yield the names of the entries that satisfy the predicate."""
         return (name for name, entry in self._whole.items() if self._holds(entry))
 
     def __len__(self) -> int:
+        """Return the number of entries that satisfy the predicate."""
         return sum(1 for _ in self)
 
 
 def marker_styles(registry: Mapping[str, Entry]) -> dict[str, Look]:
-    """Assign each entry of a registry a distinct colour and symbol.
+    """Assign each entry of a registry a distinct colour and symbol; return them by name.
 
     An entry that leaves its colour or symbol open gets, in the order of the registry, the first
     that no other entry has; when all are taken, the first pair of both that none has.
@@ -151,7 +154,7 @@ def marker_styles(registry: Mapping[str, Entry]) -> dict[str, Look]:
 
 
 def marker_style(registry: Mapping[str, Entry], name: str) -> Look:
-    """Return the colour and symbol of a registry entry.
+    """Return the colour and symbol in figures of one registry entry.
 
     Examples
     --------

@@ -74,7 +74,7 @@ def setting(
 
 
 def settings_of(kind: type) -> dict[str, dataclasses.Field[Any]]:
-    """Return the declared settings of a class by name."""
+    """Return the dataclass fields of a class that are declared settings, by name."""
     return {f.name: f for f in dataclasses.fields(kind) if "help" in f.metadata}
 
 
@@ -84,24 +84,24 @@ def setting_values(instance: Any) -> dict[str, Any]:
 
 
 def inference_settings(kind: type) -> dict[str, dataclasses.Field[Any]]:
-    """Return the settings that act at inference time; the others belong to training."""
+    """Return a class's settings that act after training, at inference, by name."""
     return {k: f for k, f in settings_of(kind).items() if f.metadata["at"] == "answer"}
 
 
 def search_space(kind: type) -> dict[str, Range]:
-    """Return the search range of each setting that a hyperparameter search varies."""
+    """Return the search range, by name, of each setting that a hyperparameter search varies."""
     found = {k: f.metadata["search"] for k, f in settings_of(kind).items()}
     return {k: v for k, v in found.items() if isinstance(v, Range)}
 
 
 def fixed_search_settings(kind: type) -> dict[str, Any]:
-    """Return the fixed values that every trial of a hyperparameter search uses."""
+    """Return the settings, by name, that have one fixed value in a hyperparameter search."""
     found = {k: f.metadata["search"] for k, f in settings_of(kind).items()}
     return {k: v.value for k, v in found.items() if isinstance(v, Fixed)}
 
 
 def strength_setting(kind: type) -> tuple[str, Strength] | None:
-    """Return the name and `Strength` of the setting that is a defence's strength, or None."""
+    """Return the name and `Strength` of a defence's strength setting; None if it has none."""
     found = ((k, f.metadata["strength"]) for k, f in settings_of(kind).items())
     return next(((k, v) for k, v in found if v is not None), None)
 

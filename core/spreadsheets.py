@@ -18,7 +18,7 @@ _ENDS = re.compile(r"([;|\t\r\n])")
 
 
 def neutral_cell(value: Any) -> Any:
-    """Return a cell that no spreadsheet reads as a formula: an apostrophe is put before one.
+    """Return a cell, with an apostrophe before it if a spreadsheet would run it as a formula.
 
     The same holds after a list separator within the text, which may start a new cell in locales
     that use it. Numbers stay numbers, even if written as text.
@@ -35,18 +35,18 @@ def neutral_cell(value: Any) -> Any:
     parts = _ENDS.split(value)
     is_blank = len(parts) > 1 and not parts[0].strip() and parts[1] in "\t\r\n"
     # Programs that drop blanks at the start find the formula after them.
-    return "'" * is_blank + "".join(map(_neutral, parts))
+    return "'" * is_blank + "".join(map(_neutral_piece, parts))
 
 
-def _neutral(part: str) -> str:
-    """Return one part of a cell, with an apostrophe before a formula."""
+def _neutral_piece(part: str) -> str:
+    """Return a piece of a cell's text, with an apostrophe before it if it is a formula."""
     if not part.lstrip(" ").startswith(_FORMULA_STARTS) or _ENDS.fullmatch(part):
         return part
     return part if _NUMBERS.fullmatch(part) else f"'{part}"
 
 
 def rows_to_csv(rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as CSV text without formulas; the first row names the columns."""
+    """Write rows as CSV text in which no cell is a formula; the first row names the columns."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerows([neutral_cell(cell) for cell in row] for row in rows)
@@ -54,6 +54,6 @@ def rows_to_csv(rows: Iterable[Sequence[Any]]) -> str:
 
 
 def table_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return row mappings as CSV text with a header, without formulas."""
+    """Write dictionaries, one per row, as CSV text with a header, in which no cell is a formula."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     return rows_to_csv([names, *([row.get(name, "") for name in names] for row in rows)])

@@ -40,7 +40,7 @@ STOP_WORDS: frozenset[str] = read_words(ASSETS / "stop_words_en.txt")
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in order, lower-cased, with repetitions.
+    """Split a text into its words, lower-cased, in order and with repetitions.
 
     Examples
     --------
@@ -51,12 +51,12 @@ def words(text: str) -> list[str]:
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Return W(x), the set of words of a text."""
+    """Split a text into words and return the set W(x) of them."""
     return frozenset(words(text))
 
 
 def revealing_words(text: str) -> frozenset[str]:
-    """Return the words that look like names or numbers: capitalised or with a digit.
+    """Find the words of a text that look like names or numbers: capitalised or with a digit.
 
     The first word of a text does not count as capitalised unless it has a second capital.
     """
@@ -105,7 +105,7 @@ def mark_words(text: str) -> list[tuple[str, str | None]]:
 
 
 def check_text(text: str, *, name: str = "text") -> str:
-    """Return the text, or raise InvalidInputError saying why it cannot be encoded.
+    """Return a text unchanged, or raise InvalidInputError saying why it cannot be encoded.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def check_text(text: str, *, name: str = "text") -> str:
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:
-    """Check each text; raise InvalidInputError naming the first invalid row (from 1)."""
+    """Return texts as a list, or raise InvalidInputError naming the first invalid row (from 1)."""
     if isinstance(texts, str):
         raise InvalidInputError("texts must be a list of strings, got one string: wrap it in [].")
     return [check_text(text, name=f"text {i}") for i, text in enumerate(texts, 1)]
@@ -189,12 +189,12 @@ class Vocabulary:
         return cls(tuple(w for w, _ in top), tuple(c for _, c in top), n_texts, stop_words)
 
     def __len__(self) -> int:
-        """Return |V|."""
+        """Return the number |V| of words."""
         return len(self.words)
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Word → position in the vocabulary."""
+        """The position in the vocabulary of each word, by word."""
         return {w: i for i, w in enumerate(self.words)}
 
     @cached_property
@@ -204,7 +204,7 @@ class Vocabulary:
         return np.log(share / (1 - share)).astype(np.float32)
 
     def targets(self, text: str) -> frozenset[str]:
-        """Return W(x) ∩ V: the vocabulary words of a text."""
+        """Return the set W(x) ∩ V: the words of a text that are in the vocabulary."""
         return word_set(text) & self.index.keys()
 
     def rows(self, texts: Iterable[str]) -> list[NDArray[np.int32]]:
@@ -224,7 +224,7 @@ class Vocabulary:
         return sparse.csr_array((data, indices, indptr), shape=(len(rows), len(self)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the vocabulary as JSON-serialisable data."""
+        """Return the vocabulary as a dictionary for JSON."""
         return {
             "words": list(self.words),
             "document_frequency": list(self.document_frequency),

@@ -73,7 +73,7 @@ def units_of(texts: Sequence[str], documents: Sequence[Hashable] | None = None) 
 def units_or_none(
     texts: Sequence[str], documents: Sequence[Hashable] | None = None
 ) -> tuple[Hashable, ...] | None:
-    """Return `units_of`; None if no documents are given and all texts are distinct.
+    """Return `units_of` as a tuple; None if no documents are given and all texts are distinct.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def units_of_vectors(vectors: NDArray[np.float32]) -> list[Hashable]:
 
 
 def effective_size(units: Sequence[Hashable]) -> float:
-    """Return Kish's effective sample size of samples grouped into units.
+    """Return Kish's effective sample size, given each sample's unit.
 
     Implements Kish (1965, §8.2): (Σ m)² / Σ m² for units of m samples each, all of a unit alike.
     Differs from the book: nothing.
@@ -115,7 +115,7 @@ def effective_size(units: Sequence[Hashable]) -> float:
 def resampled_rows(
     units: Sequence[Hashable] | None, n: int, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the row indices of each bootstrap resample, drawing whole units."""
+    """Draw bootstrap resamples of whole units; yield the row numbers of each resample."""
     rows = cluster_ids(units, n)
     n_units = int(rows.max()) + 1
     drawn = rng.integers(0, n_units, (n_resamples, n_units))
@@ -128,7 +128,7 @@ def resampled_rows(
 
 
 def cluster_ids(units: Iterable[Hashable] | None, n: int) -> NDArray[np.int64]:
-    """Return the number of each sample's unit, in order of first appearance.
+    """Assign numbers to units in order of first appearance; return each sample's unit number.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def cluster_ids(units: Iterable[Hashable] | None, n: int) -> NDArray[np.int64]:
 
 
 def next_distinct_row(units: Sequence[Hashable], row: int) -> int:
-    """Return the next row (wrapping around) that has a different text; the row itself if none.
+    """Return the next row, wrapping around, of another unit than this row's; else the row itself.
 
     Examples
     --------

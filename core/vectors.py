@@ -20,12 +20,12 @@ def is_sparse(vectors: Any) -> bool:
 
 
 def n_rows(vectors: Any) -> int:
-    """Return the number of vectors, dense or sparse (`len` fails on sparse ones)."""
+    """Return the number of rows of dense or sparse vectors (`len` fails on sparse ones)."""
     return int(vectors.shape[0])
 
 
 def stack(parts: Sequence[Any]) -> Any:
-    """Concatenate embedding matrices row-wise, sparse if any part is sparse."""
+    """Concatenate matrices of vectors row-wise; the result is sparse if any of them is."""
     if any(is_sparse(part) for part in parts):
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
     return np.concatenate(parts)
@@ -47,7 +47,7 @@ def mean_norm(vectors: Any) -> float:
 
 
 def unit(vectors: Any) -> Any:
-    """Normalise each row to unit Euclidean norm; zero rows stay zero.
+    """Return the vectors with each row scaled to unit Euclidean norm; zero rows stay zero.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def dot(left: Any, right: Any) -> NDArray[np.float32]:
 
 
 def sparse_parts(rows: Any) -> dict[str, NDArray[Any]]:
-    """Return the data, column and row-start arrays of a sparse matrix, for storage."""
+    """Return the data, column and row-start arrays of a sparse matrix, by name, for storage."""
     return {"data": rows.data, "columns": rows.indices, "starts": rows.indptr}
 
 

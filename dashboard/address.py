@@ -34,6 +34,7 @@ class NotOffered(ValueError):
     """Raised for a query value that does not exist; `instead` is the nearest that does, if any."""
 
     def __init__(self, instead: Any = None) -> None:
+        """Remember the nearest value that exists; None if there is none."""
         super().__init__("not offered")
         self.instead = instead
 
@@ -76,7 +77,7 @@ class Parameter:
     hint: str = ""
 
     def parse(self, values: Sequence[str]) -> tuple[Any, list[str]]:
-        """Parse query values; return the parsed value (None for none) and the refused texts."""
+        """Parse the query's texts; return the value (None for none) and a list of refused texts."""
         if self.is_many:
             named = [n.strip() for value in values for n in value.split(",") if n.strip()]
             found = [option for option in self.options or () if str(option) in named]
@@ -88,7 +89,7 @@ class Parameter:
             return getattr(refused, "instead", None), [values[-1]]
 
     def _parse_one(self, value: str) -> Any:
-        """Parse one query value; raise ValueError if it is not an option."""
+        """Parse one text of the query; raise ValueError if it is not an option."""
         if self.read is not None:
             return self.read(value)
         if self.options is None:
@@ -99,7 +100,7 @@ class Parameter:
         raise NotOffered
 
     def describe_options(self) -> str:
-        """Describe the allowed values in Markdown; empty if there are too many to list."""
+        """Describe the allowed values in Markdown; "" if there are too many to list."""
         options = self.options or ()
         if self.hint or not 0 < len(options) <= _MOST_OFFERED:
             return self.hint
@@ -111,13 +112,13 @@ class Parameter:
         return self.options is None and self.read is None
 
     def session_value(self) -> Any:
-        """Return the parameter's value in the session; for a list, as a frozenset."""
+        """Return the parameter's value in the session; a list of values as a frozenset."""
         value = st.session_state.get(self.key)
         return frozenset(value) if self.is_many and value is not None else value
 
 
 def resent_texts() -> dict[str, str]:
-    """Return the typed texts that a reconnecting browser sends again, by widget key.
+    """Read the typed texts that a reconnecting browser sends again; return them by widget key.
 
     A restarted server has no session for a page that stayed open. Streamlit hands out the text
     that the page sends only when the control is drawn, after the session got its values.
@@ -158,7 +159,7 @@ class Address:
     parameters: tuple[Parameter, ...]
 
     def adopt(self) -> set[str]:
-        """Set the session from the URL query, once per query; return the parameter names set.
+        """Copy the URL query to the session, once per query; return the names that were set.
 
         To be called at the top of a page. Clears the query if a control no longer matches it.
         """
@@ -180,14 +181,14 @@ class Address:
         return set()
 
     def _resent(self) -> dict[str, str]:
-        """Return texts typed before the server restarted, by session key."""
+        """Return typed texts that the browser sent again after a server restart, by session key."""
         new = [p for p in self.parameters if p.is_typed and p.key not in st.session_state]
         sent = resent_texts() if new else {}
         typed = {p.key: sent[key] for p in new for key in (*p.typed_in, p.key) if key in sent}
         return {key: _LONE_SURROGATES.sub("\ufffd", text) for key, text in typed.items()}
 
     def _requested(self) -> dict[str, list[str]]:
-        """Return the values in the URL query by parameter name, with lone surrogates replaced."""
+        """Read the URL query; return lists of values by parameter name, fit to be encoded."""
         names = [p.name for p in self.parameters if p.name in st.query_params]
         # A lone surrogate cannot be encoded, and so not be shown.
         return {
@@ -196,7 +197,7 @@ class Address:
         }
 
     def _take_over(self, asked: dict[str, list[str]], resent: dict[str, str]) -> set[str]:
-        """Set the session from the requested values, except resent texts; return the names set."""
+        """Copy the query's valid values to the session, except resent texts; return names set."""
         here = [parameter for parameter in self.parameters if parameter.name in asked]
         names, refused = set(), list[tuple[str, str]]()
         for parameter in here:
@@ -210,25 +211,25 @@ class Address:
         return names
 
     def _clear(self, asked: dict[str, list[str]]) -> None:
-        """Remove the parameters and `present` from the URL query, and remember the old query."""
+        """Remove this page's parameters from the URL, and remember the old query."""
         for name in (*asked, "present"):
             st.query_params.pop(name, None)
         self._remember(_AdoptedQuery(cleared=asked))
 
     def requests(self, name: str, value: str) -> bool:
-        """Return whether the adopted URL query requests this value."""
+        """Return whether the adopted URL query gives a parameter this value."""
         return self._adopted.asked.get(name, [])[-1:] == [value]
 
     @property
     def refused(self) -> tuple[tuple[str, str], ...]:
-        """The (name, value) pairs in the adopted URL query that do not exist."""
+        """The (name, value) pairs of the adopted URL query whose value does not exist."""
         return self._adopted.refused
 
     def warn_of_refused(self, *beside: str) -> None:
-        """Draw a warning that lists the refused query values and the allowed ones."""
+        """Draw a warning that lists refused query values and allowed ones; nothing for none."""
         if not self.refused:
             return
-        listed = [_clipped(f"{name}={value}") for name, value in self.refused[:_MOST_REFUSED]]
+        listed = [_clip(f"{name}={value}") for name, value in self.refused[:_MOST_REFUSED]]
         if len(self.refused) > _MOST_REFUSED:
             listed.append(f"and {len(self.refused) - _MOST_REFUSED} more")
         wrong = {name for name, _ in self.refused}
@@ -241,16 +242,16 @@ class Address:
         st.warning(" ".join([asked, *hints, *beside]), icon=":material/link_off:")
 
     def query(self) -> Query:
-        """Return the (name, value) pairs of a query that opens the current view."""
+        """Return the session's values as (name, value) pairs of a query that opens this view."""
         return [
             (parameter.name, text)
             for parameter in self.parameters
-            for value in _values(parameter)
+            for value in _session_values(parameter)
             if (text := parameter.write(value)) is not None
         ]
 
     def show_link(self, besides: Iterable[tuple[str, str]] = ()) -> None:
-        """Draw the URL of the current view, ready to copy."""
+        """Draw the full URL of the current view, ready to copy."""
         here = urlsplit(st.context.url or "")
         origin = f"{here.scheme}://{here.netloc}" if here.netloc else ""
         query = urlencode([*self.query(), *besides])
@@ -272,12 +273,12 @@ class Address:
         st.session_state[f"_address_{self.page}"] = adopted
 
 
-def _values(parameter: Parameter) -> list[Any]:
-    """Return the parameter's values in the session as a list."""
+def _session_values(parameter: Parameter) -> list[Any]:
+    """Return a parameter's values in the session as a list."""
     value = st.session_state.get(parameter.key)
     return list(value or ()) if parameter.is_many else [value]
 
 
-def _clipped(text: str) -> str:
-    """Shorten a text to _MOST_CHARACTERS characters."""
+def _clip(text: str) -> str:
+    """Cut a text to _MOST_CHARACTERS characters."""
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"

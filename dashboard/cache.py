@@ -35,7 +35,7 @@ _LOADING = threading.RLock()
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def encoder(spec: EncoderSpec) -> Encoder:
-    """Load an encoder that the server's policy lets visitors load.
+    """Load an encoder by its spec, cached; raise if the server's policy forbids it to visitors.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def _freeze_garbage_collector() -> None:
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def open_attack_once(name: str, on: EncoderSpec) -> InversionAttack:
-    """Open an attack on an encoder with its default settings, once for all sessions."""
+    """Load an attack on an encoder with default settings, cached for all sessions."""
     from leakscope.core.attacks.inversion import open_attack
 
     ready = open_attack(name, encoder(on))
@@ -74,7 +74,7 @@ def open_attack_once(name: str, on: EncoderSpec) -> InversionAttack:
 
 
 def attack(spec: AttackSpec, on: EncoderSpec) -> InversionAttack:
-    """Return an attack with the settings of a spec; its arrays are shared, not copied.
+    """Return a loaded attack with a spec's settings; its arrays are shared with the cached one.
 
     Raises
     ------
@@ -98,18 +98,18 @@ def opens_fast(name: str, on: EncoderSpec) -> bool:
 
 @st.cache_resource(show_spinner=False)
 def opened_attacks() -> set[tuple[str, EncoderSpec]]:
-    """Return the set of (attack, encoder) pairs that are open."""
+    """Return the shared set of (attack name, encoder) pairs that are loaded; callers add to it."""
     return set()
 
 
 def is_open(on: EncoderSpec) -> bool:
-    """Return whether any attack on an encoder is open."""
+    """Return whether any attack on an encoder is loaded."""
     return any(own == on for _, own in opened_attacks())
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
 def prior_answer(name: str, on: EncoderSpec, stop_words: bool) -> frozenset[str]:
-    """Return the words that the prior-only baseline of an attack answers."""
+    """Return the words that an attack's prior-only baseline (no vector) answers, cached."""
     from leakscope.core.attacks.inversion.reading import prior_words
 
     return prior_words(encoder(on), open_attack_once(name, on), stop_words)
@@ -117,14 +117,14 @@ def prior_answer(name: str, on: EncoderSpec, stop_words: bool) -> frozenset[str]
 
 @st.cache_data(show_spinner=False, max_entries=1)
 def samples() -> list[dict[str, str]]:
-    """Return the invented sample sentences as dictionaries (id, title, icon, text)."""
+    """Read the invented sample sentences as dictionaries (id, title, icon, text), cached."""
     text = (ASSETS / "samples" / "samples.json").read_text(encoding="utf-8")
     return list(json.loads(text))
 
 
 @st.cache_data(show_spinner=False, max_entries=1)
 def name_samples() -> dict[str, list[str]]:
-    """Return invented sample names and sentences that contain names."""
+    """Read the invented names, and sentences that contain them, as lists by key; cached."""
     text = (ASSETS / "samples" / "names.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
@@ -147,7 +147,7 @@ def attribute_rows() -> list[Row]:
 
 @st.cache_data(show_spinner=False, max_entries=1)
 def attribute_corpora() -> list[str]:
-    """Return the names of the available corpora that are labelled with an attribute."""
+    """Return the names of corpora on this computer that have an attribute label."""
     from leakscope.core.attacks.attributes.sources import ATTRIBUTE_CORPORA, is_available
 
     return [name for name in ATTRIBUTE_CORPORA if is_available(name)]
@@ -155,7 +155,7 @@ def attribute_corpora() -> list[str]:
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def corpus_sentences(name: str) -> tuple[str, ...]:
-    """Return the sentences of an available corpus."""
+    """Read the sentences of a named corpus that is on this computer, cached."""
     from leakscope.core.corpora import load_corpus
 
     with _LOADING:
@@ -181,7 +181,7 @@ def shipped_records(on: EncoderSpec) -> dict[str, dict[str, Any]]:
 
 @st.cache_data(show_spinner=False, max_entries=32)
 def shipped_settings(attack: str, on: EncoderSpec) -> dict[str, Any]:
-    """Return the settings stored with an attack's shipped weights; empty if none ship."""
+    """Read the settings stored with an attack's shipped weights; {} if none ship."""
     from leakscope.core.storage.artifacts import read_record
 
     path = _shipped_meta(attack, on)
@@ -197,7 +197,7 @@ def _shipped_meta(attack: str, on: EncoderSpec) -> Path:
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def deniability_engine(on: EncoderSpec) -> DeniabilityEngine:
-    """Draw the noise samples on which all deniability statistics are computed; about 300 MB."""
+    """Sample the noise for all deniability statistics of an encoder; cached, about 300 MB."""
     from leakscope.core.defences.deniability.engine import DeniabilityEngine
     from leakscope.core.defences.metric_dp.candidates import candidate_ids
     from leakscope.core.defences.metric_dp.eta_grid import eta_grid
@@ -213,7 +213,7 @@ def deniability_engine(on: EncoderSpec) -> DeniabilityEngine:
 
 
 def token_statistics(on: EncoderSpec) -> tuple[VocabularyDeniability, Geometry] | None:
-    """Return the deniability statistics and distances of all tokens; None if not measured yet."""
+    """Load the deniability statistics and distances of all tokens; None if not measured yet."""
     from leakscope.core.defences.deniability.measured import find_statistics
     from leakscope.core.encoders.white_box import require_white_box
 
@@ -243,7 +243,7 @@ def membership() -> list[Measured]:
 
 @st.cache_resource(show_spinner=False, max_entries=1)
 def representations() -> Representations:
-    """Load the shipped results of the encoder study: utility and leakage."""
+    """Load the shipped results of the encoder comparison: utility and leakage."""
     from leakscope.core.studies.inversion import representation_summary
 
     return representation_summary.load_representations(representation_summary.SHIPPED)
@@ -283,7 +283,7 @@ def recall_under_noise() -> dict[tuple[str, float], Score]:
 
 @st.cache_data(show_spinner=False, max_entries=8)
 def token_counts(corpus: str, on: EncoderSpec) -> dict[int, int]:
-    """Count the tokens of an available corpus."""
+    """Count each token of a named corpus with an encoder's tokenizer; return counts by token id."""
     from leakscope.core.defences.deniability.eta_choice import corpus_counts
     from leakscope.core.encoders.white_box import require_white_box
 
@@ -292,5 +292,5 @@ def token_counts(corpus: str, on: EncoderSpec) -> dict[int, int]:
 
 @st.cache_resource(show_spinner=False)
 def jobs() -> Jobs:
-    """Return the queue of background jobs, one for the whole server."""
+    """Return the queue of background jobs that the whole server shares."""
     return Jobs()

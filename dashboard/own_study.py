@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 def upload_study(
     key: str, about: str, made_of: Callable[[list[Mapping[str, Any]]], _T]
 ) -> _T | None:
-    """Draw the upload of a study's files; return `made_of` of their content, None without files.
+    """Draw the upload of a study's files; parse them and return `made_of(parsed)`, or None.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def upload_study(
 
 
 def _read_object(name: str, content: bytes) -> Mapping[str, Any]:
-    """Parse a file's JSON object.
+    """Parse a file's JSON; raise ArtifactError if it is not an object.
 
     Raises
     ------

@@ -32,10 +32,11 @@ class InjectServerAddress:
     """
 
     def __init__(self, app: ASGIApp) -> None:
+        """Wrap an ASGI application."""
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward a request; for an HTML page, ask for it uncompressed and add the script."""
+        """Forward a request; an HTML page is fetched uncompressed and gets the script added."""
         if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
             await self.app(scope, receive, send)
             return
@@ -50,12 +51,13 @@ class _Document:
     """Buffers an HTML answer until it is complete; forwards every other answer."""
 
     def __init__(self, send: Send) -> None:
+        """Start without a buffered page; `send` is where answers go."""
         self.send = send
         self.start: Message | None = None
         self.body = b""
 
     async def receive(self, message: Message) -> None:
-        """Buffer an HTML message, or forward another; send the document once it is complete."""
+        """Buffer a message of an HTML page and send the page once complete; forward any other."""
         if message["type"] == "http.response.start":
             if "text/html" in Headers(raw=message["headers"]).get("content-type", ""):
                 self.start = message
@@ -68,7 +70,7 @@ class _Document:
         await self.send(message)
 
     async def _send_document(self, start: Message) -> None:
-        """Send the document with the script, its new length and its content security policy."""
+        """Send the buffered page with the script, its new length and content security policy."""
         script = _SCRIPT % f"'/{base_path()}'".encode()
         body = self.body.replace(_HEAD, _HEAD + script, 1)
         headers = MutableHeaders(raw=list(start["headers"]))
@@ -81,14 +83,14 @@ class _Document:
 
 
 def _on_script_error(fault: Exception) -> bool:
-    """Show an apology instead of Streamlit's message for an error in a callback."""
+    """Log an error of a page's script and show an apology; return True for "handled"."""
     apologise(fault)
     return True
 
 
 @asynccontextmanager
 async def _lifespan(server: Any) -> AsyncIterator[None]:
-    """Print the server's address at its start, after everything else that it prints."""
+    """Run the compiling process, and print the server's address once the server has started."""
     async with compiling.lifespan(server):
         address = server_util.get_url(config.get_option("browser.serverAddress"))
         print(f"Leakscope is running at {address} (Ctrl-C stops it).", flush=True)

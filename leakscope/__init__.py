@@ -54,7 +54,7 @@ def audit(
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> AuditReport:
-    """Measure what an attacker recovers from your own vectors.
+    """Attack your own vectors and return an AuditReport on what an attacker recovers from them.
 
     Parameters
     ----------
@@ -103,13 +103,13 @@ def audit(
         encoder=encoder,
         candidates=tuple(candidates),
         attack=attack,
-        defence=_defence_of(defence, seed),
+        defence=_read_defence_spec(defence, seed),
         n_identifiers=n_identifiers,
     )
     return run_audit(
-        _source_of(source),
+        _open_source(source),
         spec,
-        texts=None if texts is None else _texts_of(texts),
+        texts=None if texts is None else _load_texts(texts),
         on_progress=on_progress or no_progress,
     )
 
@@ -122,7 +122,7 @@ def invert(
     defence: str | DefenceSpec | None = None,
     on_progress: OnProgress | None = None,
 ) -> list[Recovery]:
-    """Recover the words of texts from their vectors alone.
+    """Recover words from vectors; texts are encoded first. Return one Recovery per text or vector.
 
     Parameters
     ----------
@@ -155,9 +155,11 @@ def invert(
     progress = on_progress or no_progress
     given: Any = [texts_or_vectors] if isinstance(texts_or_vectors, str) else texts_or_vectors
     is_text = isinstance(given, Sequence) and any(isinstance(text, str) for text in given)
-    known = check_texts(given) if is_text else _vectors_of(given)
+    known = check_texts(given) if is_text else _check_vectors(given)
     opened = _encoder_of(encoder)
-    ready, changed = _open_adapted_attack(opened, attack, _defence_of(defence, None), progress)
+    ready, changed = _open_adapted_attack(
+        opened, attack, _read_defence_spec(defence, None), progress
+    )
     vectors = changed.encode(known, progress) if isinstance(known, list) else known
     return ready.invert(changed, vectors, progress)
 
@@ -172,7 +174,7 @@ def evaluate(
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> EvaluationResult:
-    """Score an attack on unseen texts, with the score of guessing.
+    """Attack the vectors of unseen texts; return the attack's scores beside those of guessing.
 
     Parameters
     ----------
@@ -203,15 +205,17 @@ def evaluate(
     from leakscope.core.specs import AttackSpec
 
     progress = on_progress or no_progress
-    given = _texts_of(texts)
+    given = _load_texts(texts)
     opened = _encoder_of(encoder)
-    ready, changed = _open_adapted_attack(opened, attack, _defence_of(defence, seed), progress)
+    ready, changed = _open_adapted_attack(
+        opened, attack, _read_defence_spec(defence, seed), progress
+    )
     name = texts.name if isinstance(texts, Path) else "texts"
     if not isinstance(ready, LiftedAttack):
         return score(ready, changed, given, limit=limit, seed=seed, name=name, on_progress=progress)
     ready.vocabulary_ = attack_vocabulary(ready.attack, opened)
     found = score(ready, changed, given, limit=limit, seed=seed, name=name, on_progress=progress)
-    return relabel_result(found, ready, opened, AttackSpec.of(_attack_of(attack, opened)))
+    return relabel_result(found, ready, opened, AttackSpec.of(_attack_name(attack, opened)))
 
 
 def protect(
@@ -222,7 +226,7 @@ def protect(
     seed: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Vectors:
-    """Return the defended vectors of texts, to store or share instead of the plain ones.
+    """Encode texts with a defence; return the defended vectors, to store instead of plain ones.
 
     Parameters
     ----------
@@ -250,13 +254,13 @@ def protect(
     from leakscope.core.protocols import no_progress
     from leakscope.core.text import check_texts
 
-    spec = _defence_of(defence, seed)
+    spec = _read_defence_spec(defence, seed)
     checked = check_texts([texts] if isinstance(texts, str) else texts)
     changed = defended_encoder(_encoder_of(encoder), spec)
     return changed.encode(checked, on_progress or no_progress)
 
 
-def _source_of(source: Any) -> VectorSource:
+def _open_source(source: Any) -> VectorSource:
     """Open a path or store as a vector source, wrap an array in one, or return a given source."""
     if isinstance(source, str | Path):
         from leakscope.core.audit.sources import open_source
@@ -270,8 +274,8 @@ def _source_of(source: Any) -> VectorSource:
     return ArraySource(source)
 
 
-def _texts_of(texts: Sequence[str] | Path) -> Sequence[str]:
-    """Return the texts, read from the file if a Path is given."""
+def _load_texts(texts: Sequence[str] | Path) -> Sequence[str]:
+    """Read texts from a file if a Path is given; return a sequence of texts unchanged."""
     if isinstance(texts, str):  # its letters would be taken for texts
         raise InvalidInputError(
             "texts must be a list of texts or a pathlib.Path, got one string. Give [text], or "
@@ -284,8 +288,8 @@ def _texts_of(texts: Sequence[str] | Path) -> Sequence[str]:
     return texts
 
 
-def _vectors_of(vectors: Any) -> Vectors:
-    """Return the vectors as a checked float32 array (n, d)."""
+def _check_vectors(vectors: Any) -> Vectors:
+    """Check vectors and return them as an (n, d) float32 array."""
     import numpy as np
 
     from leakscope.core.audit.sources.arrays import ArraySource
@@ -301,8 +305,8 @@ def _encoder_of(encoder: str | EncoderSpec | Encoder) -> Encoder:
     return load_encoder(encoder) if isinstance(encoder, str | EncoderSpec) else encoder
 
 
-def _attack_of(attack: str | None, encoder: Encoder) -> str:
-    """Return the attack's name; by default the strongest that needs no training."""
+def _attack_name(attack: str | None, encoder: Encoder) -> str:
+    """Return the name of the attack; if None, of the strongest that needs no training."""
     from leakscope.core.audit.leakage import strongest_attack
 
     return attack or strongest_attack(encoder)
@@ -311,12 +315,12 @@ def _attack_of(attack: str | None, encoder: Encoder) -> str:
 def _open_adapted_attack(
     encoder: Encoder, attack: str | None, defence: DefenceSpec | None, on_progress: OnProgress
 ) -> tuple[InversionAttack, Encoder]:
-    """Open an attack, adapted to the defence; return it with the (defended) encoder."""
+    """Open an attack and adapt it to the defence; return it with the (defended) encoder."""
     from leakscope.core.attacks.inversion import open_attack
     from leakscope.core.defences.adaptive_attack import adapt_to_defence
     from leakscope.core.specs import AttackSpec
 
-    name = _attack_of(attack, encoder)
+    name = _attack_name(attack, encoder)
     ready = open_attack(name, encoder, on_progress)
     if defence is None:
         return ready, encoder
@@ -324,8 +328,8 @@ def _open_adapted_attack(
     return lifted, lifted.changed
 
 
-def _defence_of(defence: str | DefenceSpec | None, seed: int | None) -> DefenceSpec | None:
-    """Return the spec of a defence with the seed of its noise; None if nothing is changed."""
+def _read_defence_spec(defence: str | DefenceSpec | None, seed: int | None) -> DefenceSpec | None:
+    """Return the spec of a defence, its noise seeded; None if the defence changes nothing."""
     if defence is None:
         return None
     from leakscope.core.defences.registry import entry_of

@@ -9,7 +9,7 @@ from leakscope.dashboard.server import command
 
 
 def main() -> int:
-    """Run one command, `serve` or one of the engine, and return its exit status."""
+    """Run the command that the command line names and return its exit status."""
     return cli.main(more={"serve": command})
 
 

@@ -58,7 +58,7 @@ stage = st.container(key="stage" if is_presenting() else "bench")
 
 
 def show_link() -> None:
-    """Draw the address of the view, which keeps the noise to itself."""
+    """Draw the URL of the view, which does not contain the noise."""
     address.show_link(encoder_choice.address().query())
     st.caption("Each opening draws noise of its own.")
 

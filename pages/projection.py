@@ -46,7 +46,7 @@ def offer_view() -> None:
 
 
 def stop_without_map() -> NoReturn:
-    """Draw the headline and the toolbar, and stop the page without a map."""
+    """Draw the headline and the toolbar, and stop the page's script: there is no map."""
     headline.title(QUESTION, anchor=False)
     offer_view()
     st.stop()

@@ -10,7 +10,7 @@ from leakscope.dashboard.ui.toolbar import link_popover
 
 
 def show_link() -> None:
-    """Draw the address of this page, which does not contain the story."""
+    """Draw the URL of this page, which does not contain the story."""
     st.caption("This link opens the page without your story. To share a story, save it as a file.")
     Address("story", ()).show_link()
 

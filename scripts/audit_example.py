@@ -28,12 +28,12 @@ class EncodedTexts:
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
-        """Yield all rows as one batch."""
+        """Yield an iterator of one batch that holds all rows."""
         yield iter([Batch(self._vectors, row_numbers(0, len(self._texts)), list(self._texts))])
 
 
 def main() -> None:
-    """Encode sentences of the bundled news, audit them and write the report."""
+    """Draw sentences of the bundled news, encode and audit them, and write the report as JSON."""
     parser = argparse.ArgumentParser(prog="python -m scripts.audit_example", description=__doc__)
     parser.add_argument("--n", type=int, default=500, help="sentences (default: 500)")
     parser.add_argument("--seed", type=int, default=0)

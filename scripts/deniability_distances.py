@@ -24,7 +24,7 @@ from leakscope.core.storage.artifacts import write_json
 
 
 def measure_distances(encoder: Encoder) -> ShippedDistances:
-    """Measure the distances among an encoder's tokens and among bundled sentences."""
+    """Measure the distances among an encoder's tokens and among bundled sentences' vectors."""
     tokens = measured_distances(encoder, "text_to_text")
     assert isinstance(tokens, TokenDistances)
     return ShippedDistances(encoder.name, encoder.fingerprint, tokens, bundled_distances(encoder))

@@ -17,7 +17,7 @@ from leakscope.core.storage.artifacts import write_json
 
 
 def main() -> None:
-    """Measure the distances among an encoder's tokens and write them as JSON."""
+    """Measure the distances among the named encoder's tokens and write them as JSON."""
     parser = argparse.ArgumentParser(
         prog="python -m scripts.deniability_geometry", description=__doc__
     )

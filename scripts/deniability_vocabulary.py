@@ -14,7 +14,7 @@ from leakscope.core.encoders import load_encoder
 
 
 def main() -> None:
-    """Measure the deniability of an encoder's tokens and write it as an artifact."""
+    """Measure the deniability of every token of an encoder and write it as an artifact."""
     parser = argparse.ArgumentParser(
         prog="python -m scripts.deniability_vocabulary", description=__doc__
     )

@@ -25,7 +25,7 @@ from leakscope.core.storage.artifacts import read_json, write_json
 
 
 def measure(name: str, reference: str, n: int, seed: int, attack: str) -> dict[str, Any]:
-    """Return a corpus's row: the attack's expected F1 and its true F1."""
+    """Attack n texts of a corpus; return a row of the attack's expected F1 and its true F1."""
     file, column = split_reference(reference)
     column_of_file = pd.read_parquet(file, columns=[column])[column].dropna()
     found = [text for text in column_of_file if len(text) > 8]
@@ -48,7 +48,7 @@ def measure(name: str, reference: str, n: int, seed: int, attack: str) -> dict[s
 
 
 def main() -> None:
-    """Measure the named corpora, writing the file after each."""
+    """Measure the corpora named on the command line; write the JSON file after each."""
     parser = argparse.ArgumentParser(prog="python -m scripts.expected_f1", description=__doc__)
     parser.add_argument("corpora", nargs="+", metavar="NAME=FILE#COLUMN")
     parser.add_argument("--attack", default="search")

@@ -57,17 +57,17 @@ class Source:
 
     @property
     def archive(self) -> str:
-        """The file name of the repository's archive at the commit."""
+        """The file name of the archive of the repository at the commit."""
         return f"{self.repository.partition('/')[2]}-{self.commit}.tar.gz"
 
     @property
     def url(self) -> str:
-        """Where GitHub serves the archive."""
+        """The address at which GitHub serves the archive."""
         return f"https://codeload.github.com/{self.repository}/tar.gz/{self.commit}"
 
 
 def banking77(files: Files) -> pd.DataFrame:
-    """Return questions of bank customers with their intent and their split."""
+    """Build a table of bank customers' questions, intents and splits from the archive's files."""
     parts = [
         pd.read_csv(
             io.BytesIO(files[PurePosixPath(f"banking_data/{split}.csv")]),
@@ -82,7 +82,7 @@ def banking77(files: Files) -> pd.DataFrame:
 
 
 def web_treebank(files: Files) -> pd.DataFrame:
-    """Return sentences in their order in each document; of repeats in a genre the first is kept."""
+    """Build a table of sentences from the archive's files, without repeats within a genre."""
     rows = []
     for path in sorted(files):
         lines = files[path].decode("utf-8").splitlines()
@@ -121,7 +121,7 @@ class FetchError(Exception):
 
 
 def read_archive(archive: bytes, pattern: str) -> Files:
-    """Return the files of a gzipped tar archive that match, by their path in the repository.
+    """Read a gzipped tar archive; return the contents of files that match a pattern, by path.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def read_archive(archive: bytes, pattern: str) -> Files:
 
 
 def download(url: str) -> bytes:
-    """Return what an address serves.
+    """Fetch an address and return the bytes that it serves.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def download(url: str) -> bytes:
 
 
 def build(name: str, archive: bytes) -> bytes:
-    """Return a collection as Parquet, made from the archive of its repository.
+    """Build a collection as Parquet bytes from an archive; raise if its checksum is unexpected.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def build(name: str, archive: bytes) -> bytes:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fetch collections, and print the command that repeats a table of each."""
+    """Fetch and write collections, and print the commands that repeat the tables made from them."""
     parser = argparse.ArgumentParser(prog="python -m scripts.fetch_data", description=__doc__)
     parser.add_argument("folder", type=Path, help="where the collections are written")
     parser.add_argument(

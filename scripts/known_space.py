@@ -9,7 +9,7 @@ from leakscope.core.encoders import load_encoder
 
 
 def main() -> None:
-    """Measure the shape of MiniLM's vectors and write it where audits read it."""
+    """Measure the shape of MiniLM's vectors and write it to where audits read it."""
     argparse.ArgumentParser(prog="python -m scripts.known_space", description=__doc__).parse_args()
     encoder = load_encoder("minilm")
     space = measured_space(encoder)

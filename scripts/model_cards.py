@@ -22,7 +22,7 @@ _DATA = (
 
 
 def model_card(folder: Path) -> str:
-    """Return an attack's model card as Markdown."""
+    """Write the model card of the attack in a folder, as Markdown text."""
     meta = read_json(folder / "model.json")
     name, record = meta["attack"], meta["training"]
     entry = INVERSION_ATTACKS[name]
@@ -36,8 +36,8 @@ def model_card(folder: Path) -> str:
         *_defence_line(record),
         f"- **Data**: {_DATA} Used here: {record['n_texts']:,} sentences.",
         f"- **Seed**: {record['seed']}. **Seconds**: {record['seconds']:,.0f} on "
-        f"{_hardware(record['hardware'])}, vectors computed before in bfloat16.",
-        f"- **Settings**: {_settings(meta['settings'])}",
+        f"{_format_hardware(record['hardware'])}, vectors computed before in bfloat16.",
+        f"- **Settings**: {_format_settings(meta['settings'])}",
         f"- **Held-out scores**: {_scores(record.get('held_out'), name)}",
         *_confidence_line(record),
         "- **Rebuild**: see [assets/weights/README.md](../../README.md).",
@@ -49,7 +49,7 @@ def model_card(folder: Path) -> str:
 
 
 def _confidence_line(record: dict[str, Any]) -> list[str]:
-    """Return the card's line on confidence, if it was learned."""
+    """Return the card's line on calibrated confidence in a list; empty if it has none."""
     if (learned := record.get("confidence")) is None:
         return []
     return [
@@ -60,7 +60,7 @@ def _confidence_line(record: dict[str, Any]) -> list[str]:
 
 
 def _defence_line(record: dict[str, Any]) -> list[str]:
-    """Return the card's line on the defence, if there is one."""
+    """Return the card's line on the defence trained against in a list; empty if none."""
     if "defence" not in record:
         return []
     return [
@@ -69,18 +69,18 @@ def _defence_line(record: dict[str, Any]) -> list[str]:
     ]
 
 
-def _hardware(hardware: dict[str, Any]) -> str:
-    """Return the training hardware in words."""
+def _format_hardware(hardware: dict[str, Any]) -> str:
+    """Format the training hardware in words."""
     return f"{hardware['n_cpus']} {hardware['chip']} cores ({hardware['device']})"
 
 
-def _settings(settings: dict[str, Any]) -> str:
-    """Return the settings in words."""
+def _format_settings(settings: dict[str, Any]) -> str:
+    """Format an attack's settings as a list of `name=value`."""
     return ", ".join(f"`{key}={value}`" for key, value in sorted(settings.items()))
 
 
 def _scores(held_out: dict[str, Any] | None, name: str = "") -> str:
-    """Return the held-out scores in words."""
+    """Format the held-out scores in words; name the table to see if there are none."""
     if held_out is None:
         table = "reconstruct-wikipedia" if name == "reconstruct" else "inversion-bbc"
         return f"none in training; see results/{table}.md."
@@ -94,7 +94,7 @@ def _scores(held_out: dict[str, Any] | None, name: str = "") -> str:
 
 
 def _subset_recalls(held_out: dict[str, Any]) -> str:
-    """Return the recall of names, numbers and rare words in words, if recorded."""
+    """Format the recall of names, numbers and rare words in words; empty if not recorded."""
     if "rare_recall" not in held_out:
         return ""
     recalls = [
@@ -114,7 +114,7 @@ def _subset_recalls(held_out: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Write the card of every shipped attack."""
+    """Write the README.md of every shipped attack: its model card."""
     argparse.ArgumentParser(prog="python -m scripts.model_cards", description=__doc__).parse_args()
     for meta in sorted(WEIGHTS.glob("*/*/model.json")):
         (meta.parent / "README.md").write_text(model_card(meta.parent), encoding="utf-8")

@@ -24,7 +24,7 @@ COUNTS = ("n_names", "n_numbers", "n_rare")
 
 
 def collect(results: Path, encoder: str = "minilm") -> list[Row]:
-    """Return the rows of attacks with shipped weights, with the number of training texts.
+    """Read a study's rows; return those of shipped attacks, with their number of training texts.
 
     Cross-domain, that is what the shipped weights say; in-domain, the row itself. An attack
     without shipped weights learns nothing and is left out.
@@ -43,10 +43,10 @@ def collect(results: Path, encoder: str = "minilm") -> list[Row]:
     """
     try:
         measured = [row for row in read_rows(results, "attacks") if not row.error]
-        rows = [row for row in measured if _meta(encoder, row["attack"]).exists()]
+        rows = [row for row in measured if _metadata_path(encoder, row["attack"]).exists()]
         if not rows:
             raise KeyError("no row of an attack with weights that ship")
-        return [_row(encoder, row) for row in rows]
+        return [_with_training_count(encoder, row) for row in rows]
     except (KeyError, TypeError, ArtifactError) as error:
         raise ArtifactError(
             f"{results} does not hold rows of the study of attacks ({error}). Make it: "
@@ -54,9 +54,11 @@ def collect(results: Path, encoder: str = "minilm") -> list[Row]:
         ) from error
 
 
-def _row(encoder: str, row: Row) -> Row:
-    """Return an attack's row with its number of training texts."""
-    n_texts = row["n_auxiliary"] or shipped.n_training_texts(_meta(encoder, row["attack"]).parent)
+def _with_training_count(encoder: str, row: Row) -> Row:
+    """Return an attack's row with the number of texts that it was trained on added."""
+    n_texts = row["n_auxiliary"] or shipped.n_training_texts(
+        _metadata_path(encoder, row["attack"]).parent
+    )
     facts = {
         "attack": row["attack"],
         "encoder": encoder,
@@ -71,13 +73,13 @@ def _row(encoder: str, row: Row) -> Row:
     return Row(scores=scores, facts=facts, provenance=row.provenance)
 
 
-def _meta(encoder: str, attack: str) -> Path:
-    """Return the path of an attack's metadata."""
+def _metadata_path(encoder: str, attack: str) -> Path:
+    """Return the path of the metadata file of an encoder's shipped attack."""
     return Path(shipped.WEIGHTS) / encoder / attack / META
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the scores of shipped attacks, which the representations page reads."""
+    """Collect the scores of shipped attacks and write them for the representations page."""
     parser = argparse.ArgumentParser(
         prog="python -m scripts.more_texts", description="What trained attacks that ship recover."
     )

@@ -20,7 +20,7 @@ from leakscope.core.storage.artifacts import read_json, save_artifact
 
 
 def packed(found: NameExperiment) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return a names experiment as arrays and JSON-serialisable metadata."""
+    """Convert a names experiment to arrays and JSON-serialisable metadata, to store."""
     matrix = found.substitution
     arrays: dict[str, NDArray[Any]] = {"said": matrix.is_answered.astype(np.uint8)}
     for knows, probe in found.probes.items():
@@ -29,22 +29,22 @@ def packed(found: NameExperiment) -> tuple[dict[str, NDArray[Any]], dict[str, An
         "sentences": [[s.text, s.name.surname, s.name.first] for s in matrix.sentences],
         "names": [[name.surname, name.first] for name in matrix.names],
         "texts": matrix.texts,
-        "answers": [[_describe(answer) for answer in row] for row in matrix.answers],
+        "answers": [[_answer_to_dict(answer) for answer in row] for row in matrix.answers],
         "training_counts": list(found.training_counts),
         "probed": [list(pair) for pair in found.probed],
         "probes": list(found.probes),
     }
 
 
-def _describe(answer: Recovery) -> dict[str, Any]:
-    """Return a Recovery as JSON-serialisable data."""
+def _answer_to_dict(answer: Recovery) -> dict[str, Any]:
+    """Convert an attack's answer to a JSON-serialisable dict."""
     parts = {"words": answer.words, "runners_up": answer.runners_up}
     words = {name: [[w.word, w.score] for w in part] for name, part in parts.items()}
     return {**words, "n_queries": answer.n_queries}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the names experiment on the samples and write it as an artifact."""
+    """Run the names experiment on the bundled samples and save it as an artifact."""
     parser = argparse.ArgumentParser(prog="python -m scripts.names_example", description=__doc__)
     parser.parse_args(arguments)
     encoder = load_encoder("minilm")

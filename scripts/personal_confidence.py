@@ -30,7 +30,7 @@ from leakscope.core.storage.artifacts import write_json
 
 
 def carriers(part: int, *, most: int = 90) -> list[str]:
-    """Return every 40th bundled sentence of up to `most` characters, starting at `part`."""
+    """Return every 40th bundled sentence from number `part` on, if of up to `most` characters."""
     return [text for text in bundled_sentences()[part::40] if len(text) <= most]
 
 
@@ -65,7 +65,7 @@ def fit(lists: Sequence[CalibrationList], encoder: Encoder) -> Confidence:
 
 
 def main() -> None:
-    """Fit the confidence for MiniLM and write it."""
+    """Fit the confidence of personal-data confirmation for MiniLM and write it as JSON."""
     parser = argparse.ArgumentParser(
         prog="python -m scripts.personal_confidence", description=__doc__
     )

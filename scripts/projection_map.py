@@ -17,7 +17,7 @@ from leakscope.core.storage.artifacts import save_artifact
 
 
 def main() -> None:
-    """Draw the map of float16-rounded vectors, and write map and vectors."""
+    """Encode texts, draw the map of their float16-rounded vectors, and write map and vectors."""
     parser = argparse.ArgumentParser(prog="python -m scripts.projection_map", description=__doc__)
     parser.parse_args()
     encoder, points = load_encoder("minilm"), corpus_points(CORPUS, N_POINTS)

@@ -35,7 +35,7 @@ SOURCES = ("wikipedia", "novels_other_books", "tatoeba_tanaka")
 
 
 def training_texts(rows: Sequence[tuple[str, str]], held_out: frozenset[str]) -> list[str]:
-    """Return the texts that the weights may be trained on: licensed and not held out."""
+    """Return the texts of (text, source) rows to train on: those licensed and not held out."""
     return [text for text, source in rows if source in SOURCES and text_mark(text) not in held_out]
 
 
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     n = len(texts) if given.epochs else min(given.effects, len(texts))
 
     def say(fraction: float, message: str) -> None:
-        """Print progress on one line."""
+        """Print the progress over the previous line."""
         print(f"{fraction:.1%} {message}", end="\r", flush=True)
 
     vectors = CachedEncoder(encoder.quick(), given.work / "embeddings").encode(texts[:n], say)

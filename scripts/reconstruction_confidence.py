@@ -36,7 +36,7 @@ _BLOCK = 16
 
 
 def drawn(rows: Sequence[tuple[str, str]], n: int, seed: int = 7) -> list[str]:
-    """Return n texts of (text, source) rows, equally many per length class.
+    """Choose n texts of (text, source) rows, equally many of each class of length.
 
     Of each length those of the first of `SOURCES`, then of the next, each in an order by digest,
     which other rows leave as it is. The first is the hardest: what was learned of the easier ones
@@ -57,7 +57,7 @@ def drawn(rows: Sequence[tuple[str, str]], n: int, seed: int = 7) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Calibrate the confidence of the shipped reconstruction attack and store it."""
+    """Reconstruct held-out texts, calibrate the shipped attack's confidence and store it."""
     parser = argparse.ArgumentParser(
         prog="python -m scripts.reconstruction_confidence", description=__doc__
     )
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     attack = open_attack(AttackSpec.of("reconstruct", {"n_queries": given.queries}), encoder)
     assert isinstance(attack, ReconstructAttack)
     texts = drawn(_held_out_rows(given.texts, encoder), given.n)
-    attack.calibrate(encoder, texts, _read(attack, encoder, texts, given.work))
+    attack.calibrate(encoder, texts, _invert_resumably(attack, encoder, texts, given.work))
     assert attack.confidence_ is not None
     path = shipped_folder(encoder, "reconstruct") / "model.json"
     meta = read_json(path)
@@ -81,10 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _held_out_rows(texts: str, encoder: TransformerEncoder) -> list[tuple[str, str]]:
-    """Return held-out rows that repeat no training text and are in no table."""
+    """Return the held-out (text, source) rows of a table, without those that a study attacks."""
 
     def held_out(source: str, n: int) -> list[str]:
-        """Return up to n held-out texts of a source."""
+        """Return up to n held-out texts of one source."""
         study = ReconstructStudy(target=texts, auxiliary="held-out", where=f"source={source}", n=n)
         cells = study.cells()
         return [text for cell in cells for text in sentences_of(cell, encoder).sentences.texts]
@@ -94,10 +94,10 @@ def _held_out_rows(texts: str, encoder: TransformerEncoder) -> list[tuple[str, s
     return [row for row in every if row[0] not in attacked]
 
 
-def _read(
+def _invert_resumably(
     attack: ReconstructAttack, encoder: TransformerEncoder, texts: Sequence[str], work: Path
 ) -> list[Recovery]:
-    """Return the attack's answers to the texts, resuming from the file `work`."""
+    """Invert the texts' vectors and return the answers, resuming from the file `work`."""
     lines = work.read_text(encoding="utf-8").splitlines() if work.exists() else []
     whole = [line for line in lines if line.endswith("}")]  # the last may have been cut off
     known = {told["text"]: told for told in map(json.loads, whole)}
@@ -118,7 +118,7 @@ def _read(
 
 
 def _recovery_from_steps(n: int, steps: Sequence[tuple[int, str, float]]) -> Recovery:
-    """Rebuild a Recovery from stored steps."""
+    """Rebuild an answer from its number of queries and its stored search steps."""
     found = tuple(SentenceStep(*step) for step in steps)
     return Recovery((), n, sentence=Sentence(found[-1].text, found[-1].cosine, steps=found))
 

@@ -31,7 +31,7 @@ from leakscope.core.storage.atomic_files import atomic_write
 
 
 def held_out_of(texts: Iterable[str], marks: frozenset[str], *, near: float = THRESHOLD) -> HeldOut:
-    """Return the held-out texts (by mark) that nearly repeat none of the others.
+    """Return the texts held out (by mark) from training that nearly repeat no training text.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def held_out_of(texts: Iterable[str], marks: frozenset[str], *, near: float = TH
 def rescore(
     folder: Path, encoder: Encoder, held_out: HeldOut, on_progress: OnProgress = no_progress
 ) -> None:
-    """Score an attack on held-out texts and update its record.
+    """Score the attack in a folder on held-out texts and write the scores to its record.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def rescore(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Rescore every shipped attack that has held-out scores."""
+    """Rescore every shipped attack whose record has held-out scores."""
     parser = argparse.ArgumentParser(prog="python -m scripts.rescore", description=__doc__)
     parser.add_argument("--texts", type=Path, required=True, help="what they were drawn from")
     parser.add_argument("--text-column", default="text")

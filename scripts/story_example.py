@@ -21,7 +21,7 @@ from leakscope.core.storage.artifacts import write_sealed
 
 
 def packed(reading: Reading, encoder: Encoder) -> dict[str, Any]:
-    """Return a reading as JSON-serialisable data, with what it depends on."""
+    """Convert a reading to JSON-serialisable data, with what it depends on."""
     return {
         "of": {
             "text": reading.text,
@@ -44,7 +44,7 @@ def packed(reading: Reading, encoder: Encoder) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Attack the sentence's vector and write what was recovered."""
+    """Attack the vector of the story's example sentence and write the recovered words."""
     parser = argparse.ArgumentParser(prog="python -m scripts.story_example", description=__doc__)
     parser.parse_args(arguments)
     watch = Stopwatch()

@@ -197,7 +197,7 @@ def test_a_fault_of_ours_is_one_line_too(core: Any, monkeypatch: pytest.MonkeyPa
     def fail(*_: object) -> None:
         raise ZeroDivisionError("a\nb")
 
-    monkeypatch.setattr("leakscope.core.cli.listing._encoder_list", fail)
+    monkeypatch.setattr("leakscope.core.cli.listing._list_encoders", fail)
     assert "ZeroDivisionError: a b. This is a bug in Leakscope" in core("list").refusal()
     monkeypatch.setenv("LEAKSCOPE_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
@@ -210,7 +210,7 @@ def test_stopped_work_exits_with_130(core: Any, monkeypatch: pytest.MonkeyPatch)
         def stop(*_: object, kind: type[BaseException] = kind) -> None:
             raise kind
 
-        monkeypatch.setattr("leakscope.core.cli.listing._encoder_list", stop)
+        monkeypatch.setattr("leakscope.core.cli.listing._list_encoders", stop)
         outcome = core("list")
         assert (outcome.status, outcome.out) == (130, "")
         assert outcome.err == "error: Stopped. Nothing was written.\n"

@@ -172,7 +172,7 @@ def write_texts(scene: Scene, more: str) -> None:
         membership_classifiers.content_of,
         membership_halves.open_documents,
         membership_words._numbered_documents,
-        tradeoff_texts._sentences,
+        tradeoff_texts._read_sentences,
         tradeoff_texts.auxiliary_texts,
         tradeoff_texts.auxiliary_documents,
         named_texts._open_task,

@@ -140,13 +140,13 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
     texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured: list[int] = []
-    original = experiment._ExposureMeter.measured
+    original = experiment._ExposureMeter.measure_exposures
 
     def counted(self: Any, network: Any) -> dict[str, Any]:
         measured.append(1)
         return original(self, network)
 
-    monkeypatch.setattr(experiment._ExposureMeter, "measured", counted)
+    monkeypatch.setattr(experiment._ExposureMeter, "measure_exposures", counted)
     settings = replace(SMALL, n_generated=20)
     whole = run(texts, settings)
     assert len(measured) == 4
@@ -313,7 +313,7 @@ def test_gradients_are_put_in_before_the_noise_and_read_after_it() -> None:
     put = torch.cat([weight.summed_grad.view(-1) for weight in weights]).numpy() - 7.0
     assert np.flatnonzero(put).tolist() == sorted(canaries.places[[0, 3]])
     assert put.sum() == 4.0
-    canaries.read(weights)
+    canaries.update_scores(weights)
     assert canaries.scores.tolist() == [0.5] * 10 and len(canaries) == 5
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from leakscope.core.cli.defend import _nearest_kept, _print_result
+from leakscope.core.cli.defend import _measure_preserved_neighbours, _print_result
 from leakscope.core.defences.trained.neighbour_preservation import preserved_neighbours
 from leakscope.core.errors import InvalidInputError
 from leakscope.core.intervals import Interval
@@ -67,9 +67,9 @@ def test_texts_that_are_repeated_count_once_and_any_order_will_do() -> None:
     encoder = Lengths()
     defence = SimpleNamespace(protect=lambda own: own)
     texts = [letter * n for letter in "ab" for n in range(1, 9)]
-    found = _nearest_kept(encoder, defence, [*texts, *texts, *texts])
+    found = _measure_preserved_neighbours(encoder, defence, [*texts, *texts, *texts])
     assert (found.n, found.value) == (16, 100.0)
-    again = _nearest_kept(encoder, defence, texts[::-1] * 2)
+    again = _measure_preserved_neighbours(encoder, defence, texts[::-1] * 2)
     assert again.n == 16
-    few = _nearest_kept(encoder, defence, ["a", "b", "a"])
+    few = _measure_preserved_neighbours(encoder, defence, ["a", "b", "a"])
     assert few.n == 0 and np.isnan(few.value), "too few to tell anything"

@@ -17,7 +17,7 @@ from leakscope.core.defences.metric_dp.audit.mechanism import MakeDefence, defen
 from leakscope.core.defences.metric_dp.exponential_guarantee import shipped_guarantees
 from leakscope.core.defences.registry import DEFENCES
 from leakscope.core.errors import InvalidInputError
-from leakscope.core.findings.deniability import _verdict, privatised_sentence
+from leakscope.core.findings.deniability import _title_and_body, privatised_sentence
 from leakscope.core.jobs import JobState
 from leakscope.core.pages import PAGES
 from leakscope.core.results import Interval, Score
@@ -107,7 +107,7 @@ def sentence_of(value: float) -> Any:
     ],
 )
 def test_the_verdict_changes_with_eta(eta: float, value: float, verdict: str, told: str) -> None:
-    title, beside = _verdict(sentence_of(value), eta, shipped_tradeoff())
+    title, beside = _title_and_body(sentence_of(value), eta, shipped_tradeoff())
     assert title.startswith(f"At η = {eta}, {verdict}") and told in beside
     assert ("What that costs" in beside) is (value <= 10)
     assert ("This protects almost nothing" in beside) is (value >= 95)
@@ -116,9 +116,9 @@ def test_the_verdict_changes_with_eta(eta: float, value: float, verdict: str, to
 
 
 def test_a_verdict_without_measured_costs_says_so() -> None:
-    _, beside = _verdict(sentence_of(1), 20, None)
+    _, beside = _title_and_body(sentence_of(1), 20, None)
     assert "was not measured for this encoder" in beside
-    assert "**Leakage**" not in _verdict(sentence_of(99), 200, None)[1]
+    assert "**Leakage**" not in _title_and_body(sentence_of(99), 200, None)[1]
 
 
 def test_a_finding_without_its_text_names_no_token_of_it() -> None:
@@ -141,7 +141,7 @@ def test_a_finding_without_its_text_names_no_token_of_it() -> None:
 
 @pytest.mark.parametrize("value", [0.02, 0.2, 3.4, 99.4, 99.96, 100.0])
 def test_the_share_of_a_verdict_lies_within_its_interval(value: float) -> None:
-    title, beside = _verdict(sentence_of(value), 75, None)
+    title, beside = _title_and_body(sentence_of(value), 75, None)
     shown = re.search(r"([\d.]+) % of", title)
     ends = re.search(r"95 % CI ([\d.]+)–([\d.]+) %", beside)
     assert shown and ends and float(ends[1]) <= float(shown[1]) <= float(ends[2]), title

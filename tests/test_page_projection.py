@@ -138,9 +138,9 @@ def test_what_is_picked_on_an_earlier_map_is_no_selection(monkeypatch: pytest.Mo
     picked = SimpleNamespace(picked={"key": "first", "bits": bits_of([2, 9], 12)})
     monkeypatch.setattr(map_views.st, "session_state", {"map": picked})
     found: list[list[int]] = []
-    map_views._pick("map", "second", 12, found.append)
+    map_views._forward_selection("map", "second", 12, found.append)
     assert found == []
-    map_views._pick("map", "first", 12, found.append)
+    map_views._forward_selection("map", "first", 12, found.append)
     assert found == [[2, 9]]
 
 

@@ -105,23 +105,26 @@ def test_an_audit_with_pairs_trains_its_attack_and_recovers_more(
 ) -> None:
     texts = [text for text in dict.fromkeys(bundled) if 8 <= len(words(text)) <= 16][::7][:700]
     read, paired, corpus = texts[:100], texts[100:300], texts[300:]
-    monkeypatch.setattr(
-        "leakscope.core.audit.aligned.bundled_sentences", lambda: corpus + paired + read[:9]
-    )
+    bundle, own = corpus[:200] + paired + read[:9], corpus[200:] + read[9:12]
+    monkeypatch.setattr("leakscope.core.audit.aligned.bundled_sentences", lambda: bundle)
     turned = np.random.default_rng(0).standard_normal((384, 128)) / 128**0.5
     vectors = minilm.encode(texts[:300])
     theirs = (vectors - vectors.mean(axis=0)) @ turned + 0.6 * foreign(texts[:300], 128)
     source = open_source(str(write_jsonl(tmp_path / "read.jsonl", read, theirs[:100])))
     pairs = open_source(str(write_jsonl(tmp_path / "pairs.jsonl", paired, theirs[100:])))
     plain = audit(source, AuditSpec(attack="probe_mlc"), pairs=pairs)
-    trained = audit(source, AuditSpec(), pairs=pairs)
+    trained = audit(source, AuditSpec(), pairs=pairs, like=own)
     assert plain.alignment is not None and trained.alignment is not None
     assert plain.alignment.method == "ridge" and trained.alignment.method == "simulation"
     assert plain.leakage is not None and trained.leakage is not None
     assert trained.leakage.f1.value > 1.1 * plain.leakage.f1.value
     reason = f"trained on {len(corpus)} simulated vectors"
     assert reason in trained.identification.reason, "attacked texts are not in the corpus"
-    assert trained.to_dict()["alignment"]["method"] == "simulation"
+    told = trained.to_dict()["alignment"]
+    assert told["method"] == "simulation"
+    curve = {each["n_pairs"]: each["agreement"]["value"] for each in told["learning_curve"]}
+    assert list(curve) == [10, 30, 100] and curve[10] < curve[100]
+    assert f"{curve[100]:.2f} with 100" in trained.identification.reason
 
 
 def test_pairs_that_cannot_train_are_told(minilm: TransformerEncoder) -> None:

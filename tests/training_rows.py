@@ -286,7 +286,7 @@ def private_rows(*, target: str = "letters.txt", **more: Any) -> list[Row]:
         "_open_task": lambda *given: (task, np.zeros((2000, 4), np.float32), labels),
         "fit_head": head,
         "_ridge_hits": lambda *given: ridge,
-        "_membership": fake_attacks,
+        "_attack_head": fake_attacks,
         "run_private": fake_training,
         "check_contents": lambda cell: None,
         "load_corpus": lambda *given, **more: None,

@@ -28,26 +28,26 @@ class TryLog(Generic[_T]):
 
     def __init__(self, path: Path, kind: type[_T], code: Iterable[Path]) -> None:
         self._path = path
-        begun = json.dumps({"code": _digest(code)})
+        begun = json.dumps({"code": _digest_code(code)})
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        self.known = tuple(_read(lines[1:], kind)) if lines[:1] == [begun] else ()
+        self.known = tuple(_parse_outcomes(lines[1:], kind)) if lines[:1] == [begun] else ()
         path.write_text(begun + "\n", encoding="utf-8")
         for each in self.known:
             self.add(each)
 
     def add(self, outcome: _T) -> None:
-        """Append one outcome."""
+        """Append one outcome to the file."""
         told: Any = outcome
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(told)) + "\n")
 
     def remove(self) -> None:
-        """Delete the checkpoint file once the table is written."""
+        """Delete the file, once the table of all outcomes is written."""
         self._path.unlink()
 
 
-def _digest(folders: Iterable[Path]) -> str:
-    """Return a digest of all files of the folders, without __pycache__."""
+def _digest_code(folders: Iterable[Path]) -> str:
+    """Return a SHA-256 of the contents of all files below the folders, without __pycache__."""
     files = {path for folder in folders for path in folder.rglob("*") if path.is_file()}
     whole = hashlib.sha256()
     for path in sorted(path for path in files if "__pycache__" not in path.parts):
@@ -55,8 +55,8 @@ def _digest(folders: Iterable[Path]) -> str:
     return whole.hexdigest()
 
 
-def _read(lines: Sequence[str], kind: type[_T]) -> Iterator[_T]:
-    """Parse outcomes from JSON lines, up to a torn last line."""
+def _parse_outcomes(lines: Sequence[str], kind: type[_T]) -> Iterator[_T]:
+    """Yield the outcomes parsed from JSON lines, up to a torn last line."""
     for line in lines:
         try:
             yield kind(**json.loads(line))

@@ -66,17 +66,17 @@ your machine.
 
 
 def load_facts() -> list[dict[str, Any]]:
-    """Read docs/data.json."""
+    """Read docs/data.json: one dict of facts per data file."""
     found: list[dict[str, Any]] = json.loads(FACTS.read_text(encoding="utf-8"))
     return found
 
 
 def tables_by_file() -> dict[str, list[str]]:
-    """Return, per data file, the result tables whose specifications read it."""
+    """Read all tables' specifications; return the tables that read each data file, by file."""
     found: dict[str, list[str]] = {}
     for path in sorted((DOCS.parent / "results").glob("*.spec.json")):
-        for word in _words(json.loads(path.read_text(encoding="utf-8"))):
-            name = next((part for part in _parts(word) if part.endswith(".parquet")), "")
+        for word in _collect_strings(json.loads(path.read_text(encoding="utf-8"))):
+            name = next((part for part in _split_reference(word) if part.endswith(".parquet")), "")
             if name:
                 table = path.name.removesuffix(".spec.json")
                 known = found.setdefault(PARTS.get(name, name), [])
@@ -84,17 +84,17 @@ def tables_by_file() -> dict[str, list[str]]:
     return found
 
 
-def _parts(word: str) -> list[str]:
-    """Split a reference such as `NAME=FILE:COLUMN=VALUE` into its parts."""
+def _split_reference(word: str) -> list[str]:
+    """Split a specification's reference such as `NAME=FILE:COLUMN=VALUE` into its parts."""
     return word.replace("=", ":").replace("#", ":").split(":")
 
 
-def _words(entry: Any) -> list[str]:
-    """Return all strings in nested JSON data."""
+def _collect_strings(entry: Any) -> list[str]:
+    """Collect all string values in nested JSON data."""
     if isinstance(entry, str):
         return [entry]
     values = entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else []
-    return [word for value in values for word in _words(value)]
+    return [word for value in values for word in _collect_strings(value)]
 
 
 def markdown() -> str:
@@ -124,14 +124,14 @@ def markdown() -> str:
 
 
 def _table_link(table: str) -> str:
-    """Return a table's name as a Markdown link."""
+    """Format a table's name as a Markdown link."""
     if table == "weights":
         return "[weights](../assets/weights/README.md)"
     return f"[{table}](../results/{table}.md)"
 
 
 def differences(folder: Path) -> list[str]:
-    """Return which data files are missing from a folder or differ from those used."""
+    """Compare a folder with the published data; return a line per file missing or different."""
     told = []
     for fact in load_facts():
         found = [path for path in sorted(folder.rglob(fact["file"])) if path.is_file()]

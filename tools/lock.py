@@ -54,7 +54,7 @@ _LINK = re.compile(r",?(?: see)? *\S+://\S+")
 
 
 def licence_of(metadata: dict[str, Any]) -> str:
-    """Return the licence that a package's metadata states, as SPDX where possible.
+    """Return the licence in a package's core metadata, as an SPDX expression where possible.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def licence_of(metadata: dict[str, Any]) -> str:
 def bill_of_materials(
     project: dict[str, Any], direct: set[str], needed: set[str], described: list[dict[str, Any]]
 ) -> str:
-    """Return a reproducible CycloneDX bill of materials as JSON.
+    """Build a reproducible CycloneDX bill of materials, as JSON text.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def bill_of_materials(
         licenses=[LicenseFactory().make_from_string(project["license"])],
         bom_ref=project["name"],
     )
-    components = {component.name: component for component in map(_component, described)}
+    components = {component.name: component for component in map(_make_component, described)}
     for name, component in components.items():
         component.scope = ComponentScope.REQUIRED if name in needed else ComponentScope.OPTIONAL
     bom = Bom(components=components.values())
@@ -116,11 +116,11 @@ def bill_of_materials(
     bom.register_dependency(root, [components[name] for name in direct])
     listed = "\n".join(sorted(f"{c.name}=={c.version}" for c in components.values()))
     bom.serial_number = uuid5(NAMESPACE_URL, listed)
-    return _serialised(bom)
+    return _serialise(bom)
 
 
-def _component(metadata: dict[str, Any]) -> Component:
-    """Return a package's CycloneDX component."""
+def _make_component(metadata: dict[str, Any]) -> Component:
+    """Build the CycloneDX component of a package from its core metadata."""
     name = canonicalize_name(metadata["name"])
     release = metadata["version"].partition("+")[0]  # a local build, such as torch's +cpu
     purl = PackageURL("pypi", None, name, release)
@@ -135,8 +135,8 @@ def _component(metadata: dict[str, Any]) -> Component:
     )
 
 
-def _serialised(bom: Bom) -> str:
-    """Serialise and validate a CycloneDX bill, without its timestamp."""
+def _serialise(bom: Bom) -> str:
+    """Return a CycloneDX bill as JSON without its timestamp; raise ValueError if it is invalid."""
     data = json.loads(JsonV1Dot6(bom).output_as_string())
     del data["metadata"]["timestamp"]  # the same packages, the same file
     text = json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
@@ -161,12 +161,12 @@ _PINNED = ("--constraints", str(CONSTRAINTS))
 
 
 def resolve(wanted: list[str], *more: str) -> dict[str, str]:
-    """Return the pins of all packages that `wanted` needs, preferring current pins (uv)."""
-    return pins_of(_compiled(wanted, *more))
+    """Return the pins of all packages that the wanted ones need, by uv, preferring current pins."""
+    return pins_of(_compile_pins(wanted, *more))
 
 
-def _compiled(wanted: list[str], *more: str, where: Path = ROOT) -> str:
-    """Run `uv pip compile` and return its output."""
+def _compile_pins(wanted: list[str], *more: str, where: Path = ROOT) -> str:
+    """Run `uv pip compile` on wanted requirements and return the text of pins."""
     with tempfile.TemporaryDirectory() as folder:
         asked, answer = Path(folder, "wanted.in"), Path(folder, "pins.txt")
         asked.write_text("\n".join(wanted), encoding="utf-8")
@@ -181,12 +181,14 @@ def _compiled(wanted: list[str], *more: str, where: Path = ROOT) -> str:
 
 
 def hashed(wanted: list[str]) -> dict[str, str]:
-    """Return name → pin with file hashes, for packages that every index serves alike.
+    """Return the pins with file hashes of packages that every index serves alike, by name.
 
     For every platform: one that is not named would else install all of it, and check nothing.
     """
     with tempfile.TemporaryDirectory() as elsewhere:
-        lines = _compiled(wanted, "--generate-hashes", *_PINNED, where=Path(elsewhere)).splitlines()
+        lines = _compile_pins(
+            wanted, "--generate-hashes", *_PINNED, where=Path(elsewhere)
+        ).splitlines()
     known = pins_of(CONSTRAINTS.read_text(encoding="utf-8"))
     starts = [i for i, line in enumerate(lines) if not line.startswith(" ")]
     blocks = ["\n".join(lines[a:b]) for a, b in pairwise([*starts, len(lines)])]
@@ -195,7 +197,7 @@ def hashed(wanted: list[str]) -> dict[str, str]:
 
 
 def describe(pins: dict[str, str]) -> list[dict[str, Any]]:
-    """Return each package's core metadata as JSON (by pip, without installing).
+    """Fetch each pinned package's core metadata as JSON, by pip, without installing.
 
     Nothing is installed, and where the index serves metadata apart, nothing is downloaded.
     """
@@ -210,7 +212,7 @@ def describe(pins: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Write the constraints, hashes and bill of materials."""
+    """Resolve all requirements; write the constraints, the hashes and the bill of materials."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [line for lines in project["optional-dependencies"].values() for line in lines]
     direct = requirements_of((ROOT / "requirements.txt").read_text(encoding="utf-8"))

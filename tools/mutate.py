@@ -80,7 +80,7 @@ class Mutant:
 
 
 def _read_mutants() -> Iterator[Mutant]:
-    """Yield the mutants of `mutants.toml`."""
+    """Yield the planted faults that `mutants.toml` lists."""
     text = Path(__file__).with_name("mutants.toml").read_text(encoding="utf-8")
     for each in tomllib.loads(text)["mutant"]:
         yield Mutant(**{**each, "tests": tuple(each["tests"])})
@@ -101,7 +101,7 @@ class Verdict:
 
 
 def planted(mutant: Mutant, source: str) -> str:
-    """Return a source with the mutant's change; raise ValueError unless it matches exactly once.
+    """Return a source text with the mutant's fault; raise ValueError unless it fits exactly once.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def planted(mutant: Mutant, source: str) -> str:
 
 
 def run(mutant: Mutant, place: Path) -> Verdict:
-    """Plant a mutant in a copy of the project, run its tests, and undo it."""
+    """Plant a mutant in a copy of the project, run its tests, undo it and return the verdict."""
     path = place / mutant.file
     source = path.read_text(encoding="utf-8")
     path.write_text(planted(mutant, source), encoding="utf-8")
@@ -127,7 +127,7 @@ def run(mutant: Mutant, place: Path) -> Verdict:
 
 
 def _run_tests(tests: Sequence[str], place: Path) -> tuple[int, str]:
-    """Run tests in a copy; return the exit status and the first failure."""
+    """Run tests in a copy of the project; return the exit status and the first failure."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
@@ -145,8 +145,8 @@ def _run_tests(tests: Sequence[str], place: Path) -> tuple[int, str]:
     return done.returncode, first
 
 
-def _copy(place: Path) -> Path:
-    """Copy the project into a folder."""
+def _copy_project(place: Path) -> Path:
+    """Copy the project into a folder and return the folder."""
     for name in _COPIED:
         if (ROOT / name).is_dir():
             ignored = shutil.ignore_patterns("__pycache__")
@@ -160,7 +160,7 @@ def _copy(place: Path) -> Path:
 
 
 def markdown(verdicts: Sequence[Verdict], mutants: Sequence[Mutant]) -> str:
-    """Render the table of mutants."""
+    """Render the Markdown table of mutants and the tests that noticed them."""
     n_killed = sum(v.is_killed for v in verdicts)
     lines = [
         f"{n_killed} of {len(verdicts)} planted faults are noticed.",
@@ -198,29 +198,29 @@ def main() -> int:
     if len(known) < len(MUTANTS):
         return 1
     verdicts = [known[mutant.name] for mutant in MUTANTS]
-    _write(arguments.out, verdicts)
+    _write_results(arguments.out, verdicts)
     kept.remove()
     return _exit_status(verdicts)
 
 
-def _write(path: Path, verdicts: Sequence[Verdict]) -> None:
-    """Write the verdicts as JSON and Markdown."""
+def _write_results(path: Path, verdicts: Sequence[Verdict]) -> None:
+    """Write the verdicts as JSON, and the Markdown table beside it."""
     path.write_text(json.dumps([vars(v) for v in verdicts], indent=1) + "\n", encoding="utf-8")
     path.with_suffix(".md").write_text(markdown(verdicts, MUTANTS), encoding="utf-8")
 
 
 def _update_table(path: Path, verdicts: Sequence[Verdict]) -> None:
-    """Replace verdicts in an existing complete table."""
+    """Replace these mutants' verdicts in the written table, if it is there and complete."""
     if not path.exists():
         return
     known = {told["name"]: Verdict(**told) for told in json.loads(path.read_text("utf-8"))}
     known |= {verdict.name: verdict for verdict in verdicts}
     if known.keys() >= {mutant.name for mutant in MUTANTS}:
-        _write(path, [known[mutant.name] for mutant in MUTANTS])
+        _write_results(path, [known[mutant.name] for mutant in MUTANTS])
 
 
 def _exit_status(verdicts: Sequence[Verdict]) -> int:
-    """Print the number killed and return the exit status."""
+    """Print how many mutants were killed; return 0 if at least 95 % were, else 1."""
     n_killed = sum(v.is_killed for v in verdicts)
     print(f"{n_killed} of {len(verdicts)} killed")
     return 0 if n_killed >= 0.95 * max(len(verdicts), 1) else 1
@@ -233,16 +233,16 @@ def _run_all(
     *,
     are_healthy: bool = False,
 ) -> list[Verdict]:
-    """Run mutants in parallel copies; none if their tests fail without a mutant."""
+    """Run mutants in parallel copies; return no verdict if tests fail without a mutant."""
     adding = Lock()
     with tempfile.TemporaryDirectory() as folder:
         places: SimpleQueue[Path] = SimpleQueue()
         for i in range(jobs):
-            places.put(_copy(Path(folder, str(i))))
+            places.put(_copy_project(Path(folder, str(i))))
 
         @contextmanager
         def a_place() -> Iterator[Path]:
-            """Borrow a copy of the project."""
+            """Yield the folder of a free copy of the project, and give it back after."""
             place = places.get()
             try:
                 yield place
@@ -250,12 +250,12 @@ def _run_all(
                 places.put(place)
 
         def tested(tests: Sequence[str]) -> tuple[int, str]:
-            """Run tests in a copy without a mutant."""
+            """Run tests in a copy without a mutant; return exit status and first failure."""
             with a_place() as place:
                 return _run_tests(tests, place)
 
         def work(mutant: Mutant) -> Verdict:
-            """Plant a mutant in a copy, run its tests and print the verdict."""
+            """Plant a mutant in a copy and run its tests; print, keep and return the verdict."""
             with a_place() as place:
                 verdict = run(mutant, place)
             print(

@@ -107,7 +107,7 @@ CELLS = tuple(
 
 
 def built() -> Any:
-    """Return the notebook without outputs.
+    """Build the quickstart notebook without outputs.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def built() -> Any:
 
 
 def executed(folder: Path) -> Any:
-    """Return the notebook executed in a separate process.
+    """Build the quickstart notebook and execute it in a separate process; return it with outputs.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def executed(folder: Path) -> Any:
 
 
 def main() -> None:
-    """Execute the notebook and write it to docs/."""
+    """Execute the quickstart notebook and write it to docs/."""
     import nbformat
 
     nbformat.write(executed(NOTEBOOK.parent), NOTEBOOK)

@@ -22,7 +22,7 @@ def is_by_index(name: str) -> bool:
 
 
 def requirements_of(text: str) -> list[str]:
-    """Return the requirements in a file's text, without comments and options."""
+    """Return the requirements in a requirements file's text, without comments and options."""
     words = (line.partition("#")[0].rstrip("\\ ").strip() for line in text.splitlines())
     return [line for line in words if line and not line.startswith("-")]
 
@@ -33,7 +33,7 @@ def names_of(lines: Iterable[str]) -> set[str]:
 
 
 def unmet(lines: Iterable[str], pins: Mapping[str, str]) -> list[str]:
-    """Return the requirements that no pin satisfies."""
+    """Return the requirement lines that no pin satisfies."""
     wanted = [Requirement(line) for line in lines]
     return [
         str(each)
@@ -43,7 +43,7 @@ def unmet(lines: Iterable[str], pins: Mapping[str, str]) -> list[str]:
 
 
 def pins_of(text: str) -> dict[str, str]:
-    """Parse a fully pinned requirements file into name → version.
+    """Parse the text of a fully pinned requirements file to a dict from name to version.
 
     Raises
     ------
@@ -61,5 +61,5 @@ def pins_of(text: str) -> dict[str, str]:
 
 
 def lines_of(pins: dict[str, str]) -> list[str]:
-    """Return pins as sorted requirement lines."""
+    """Format pins as sorted requirement lines, `name==version`."""
     return [f"{name}=={version}" for name, version in sorted(pins.items())]

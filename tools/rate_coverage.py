@@ -52,12 +52,12 @@ class Setting:
 
     @property
     def truth(self) -> float:
-        """The true TPR, scores being normal with variance 1."""
+        """The true TPR at the FPR, as scores are normal with variance 1."""
         return float(1 - ndtr(ndtri(1 - self.fpr) - self.shift))
 
 
 def settings() -> Iterator[Setting]:
-    """Yield the simulated settings: those with at least one expected false positive."""
+    """Yield the settings to simulate: those with at least one expected false positive."""
     for shift in (1.0, 2.5):
         for n_units in (100, 300, 1000):
             for fpr in (0.1, 0.01, 0.001):
@@ -111,7 +111,7 @@ def measured(setting: Setting, n_runs: int = N_RUNS, *, seed: int = 0) -> dict[s
 
 
 def markdown(told: dict[str, Any] | None = None) -> str:
-    """Render the table of coverages."""
+    """Render the Markdown table of coverages from results, by default the written ones."""
     told = read_json(OUT) if told is None else told
     rows = told["settings"]
     columns = (
@@ -157,14 +157,14 @@ def markdown(told: dict[str, Any] | None = None) -> str:
 
 
 def _describe_units(row: dict[str, Any]) -> str:
-    """Return the sample of a setting in words."""
+    """Format the size of a setting's sample in words."""
     if not row["likeness"]:
         return f"{row['n_units']:,} texts"
     return f"{row['n_units']:,} users of {_TEXTS} texts, {row['likeness']:.0%} in common"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Simulate every setting and write the results."""
+    """Simulate every setting and write the results as JSON."""
     parser = argparse.ArgumentParser(prog="python -m tools.rate_coverage", description=__doc__)
     parser.add_argument("--runs", type=int, default=N_RUNS, help=f"of each (default: {N_RUNS})")
     n_runs = parser.parse_args(arguments).runs

@@ -28,7 +28,7 @@ OUT = RESULTS / "task-repeats.json"
 
 
 def measured(task: LabelledTask, encoder: Encoder, *, seed: int = 0) -> dict[str, Any]:
-    """Return how many test texts nearly repeat a training text, and the accuracy with and without.
+    """Count a task's test texts that nearly repeat a training text; test with and without them.
 
     They are left out of every study; here both are measured once.
     """
@@ -44,7 +44,7 @@ def measured(task: LabelledTask, encoder: Encoder, *, seed: int = 0) -> dict[str
 
 
 def markdown(told: dict[str, Any] | None = None) -> str:
-    """Render the table of near-repeats."""
+    """Render the Markdown table of near-repeats from results, by default the written ones."""
     told = read_json(OUT) if told is None else told
     columns = ("task", "held out", "near-repeats", "accuracy with them", "without", "difference")
     lines = [
@@ -75,12 +75,12 @@ def markdown(told: dict[str, Any] | None = None) -> str:
 
 
 def _signed(points: float) -> str:
-    """Format a difference with its sign."""
+    """Format a difference in points with its sign."""
     return f"{points:+.1f}".replace("-", "−") if abs(points) >= 0.05 else "0.0"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure every labelled task and write the results."""
+    """Measure the near-repeats of every labelled task and write the results as JSON."""
     parser = argparse.ArgumentParser(prog="python -m tools.repeats", description=__doc__)
     parser.add_argument("--files", type=Path, required=True, metavar="DATA")
     folder = parser.parse_args(arguments).files

@@ -57,7 +57,7 @@ class Chosen:
 
 
 def _read_chosen() -> Iterator[Chosen]:
-    """Yield the settings of `settings.toml`."""
+    """Yield the settings that `settings.toml` lists."""
     text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
     for each in tomllib.loads(text)["setting"]:
         values = {k: tuple(v) if isinstance(v, list) else v for k, v in each["values"].items()}
@@ -68,7 +68,7 @@ CHOSEN = tuple(_read_chosen())
 
 
 def value_of(where: str, name: str) -> Any:
-    """Return a setting's current value in the code.
+    """Look up a setting's current value in the code, in stored weights or in a specification.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def value_of(where: str, name: str) -> Any:
 
 
 def markdown() -> str:
-    """Render docs/settings.md."""
+    """Render docs/settings.md: the settings chosen with test data in view."""
     lines = []
     for chosen in CHOSEN:
         kind, _, of = chosen.where.partition(" ")

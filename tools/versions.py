@@ -46,7 +46,7 @@ class Record:
 
 
 def entries() -> dict[str, Record]:
-    """Return the current record of each registry entry."""
+    """Return each registry entry's current version and digest of its code, by name."""
     search = {
         "study tuning": Record(tuning.VERSION, digest("leakscope.core.studies.inversion.tuning"))
     }
@@ -58,7 +58,7 @@ def entries() -> dict[str, Record]:
 
 
 def first_settings() -> dict[str, dict[str, Any]]:
-    """Return defaults and weights as first recorded, with new ones added."""
+    """Return defaults and weight digests as first recorded, with those of new entries added."""
     found = json.loads(FIRST.read_text(encoding="utf-8")) if FIRST.exists() else {}
     before: dict[str, dict[str, Any]] = {"defaults": {}, "weights": {}, **found}
     defaults = dict(before["defaults"])
@@ -75,13 +75,13 @@ def first_settings() -> dict[str, dict[str, Any]]:
 
 
 def recorded(path: Path = RECORDED) -> dict[str, Record]:
-    """Read the last recorded versions."""
+    """Read the versions and digests that were last recorded, by registry entry."""
     found = json.loads(path.read_text(encoding="utf-8"))["entries"]
     return {name: Record(**record) for name, record in found.items()}
 
 
 def changed(now: Mapping[str, Record], before: Mapping[str, Record]) -> list[str]:
-    """Return entries whose code changed while their version did not."""
+    """Return the names of entries whose code changed while their version did not."""
     return [
         name
         for name, record in now.items()
@@ -93,17 +93,17 @@ def changed(now: Mapping[str, Record], before: Mapping[str, Record]) -> list[str
 
 @cache
 def digest(module: str, root: Path = ROOT) -> str:
-    """Return a digest of a module and all engine modules it imports."""
+    """Return a digest of the code of a module and of all engine modules that it imports."""
     seen, open_ones = set[str](), [module]
     while open_ones:
         name = open_ones.pop()
         is_list = name.endswith(".registry")  # of what else there is
-        if name not in seen and not is_list and (path := _file(name, root)) is not None:
+        if name not in seen and not is_list and (path := _engine_file(name, root)) is not None:
             seen.add(name)
-            open_ones += _imports(path.read_text(encoding="utf-8"))
+            open_ones += _imported_names(path.read_text(encoding="utf-8"))
     whole = hashlib.sha256()
     for name in sorted(seen):
-        path = _file(name, root)
+        path = _engine_file(name, root)
         assert path is not None
         whole.update(f"{name} {bare(path.read_text(encoding='utf-8'))}\n".encode())
     return whole.hexdigest()[:16]
@@ -111,16 +111,16 @@ def digest(module: str, root: Path = ROOT) -> str:
 
 @cache
 def bare(source: str) -> str:
-    """Return a source's AST without docstrings, as text."""
+    """Return a source text's AST without docstrings, as text."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            node.body = [part for part in node.body if not _is_text(part)] or [ast.Pass()]
+            node.body = [part for part in node.body if not _is_docstring(part)] or [ast.Pass()]
     return ast.dump(tree)
 
 
-def _is_text(node: ast.stmt) -> bool:
-    """Return whether a statement is a string (a docstring)."""
+def _is_docstring(node: ast.stmt) -> bool:
+    """Return whether a statement is only a string, such as a docstring."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -129,8 +129,8 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 @cache
-def _imports(source: str) -> tuple[str, ...]:
-    """Return the modules that a source may import."""
+def _imported_names(source: str) -> tuple[str, ...]:
+    """Return the names of all modules that a source text may import."""
     found: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -140,8 +140,8 @@ def _imports(source: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _file(module: str, root: Path) -> Path | None:
-    """Return the file of an engine module; None for other modules."""
+def _engine_file(module: str, root: Path) -> Path | None:
+    """Return the path of an engine module; None for other modules."""
     if not module.startswith("leakscope.core"):
         return None
     place = root.joinpath(*module.split(".")[1:])
@@ -149,7 +149,7 @@ def _file(module: str, root: Path) -> Path | None:
 
 
 def main() -> int:
-    """Record versions; exit status 1 if undeclared changes remain."""
+    """Compare and record the entries' versions; exit status 1 if undeclared changes remain."""
     parser = argparse.ArgumentParser(prog="python -m tools.versions", description=__doc__)
     parser.add_argument("--neutral", metavar="WHY", help="the other changes change no result")
     why = parser.parse_args().neutral

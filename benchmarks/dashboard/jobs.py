@@ -34,18 +34,18 @@ _Samples = list[tuple[float, int]]
 
 
 def measure() -> list[Measurement]:
-    """Measure encoding speed behind a page, and page visits during a job."""
+    """Measure encoding speed behind an open page, and page visits during another visitor's job."""
     found = find_chromium()
     if found is None:
         return []
     alone, behind, free, busy = [], [], [], []
     with running_chromium(found) as browser:
         for _ in range(N_ROUNDS):
-            alone.append(speed(command_line()))
+            alone.append(speed(encode_in_process()))
             with server() as address:
                 visit(browser, address)
                 free += [visit(browser, address) for _ in range(N_VISITS)]
-                page, samples = follow(browser, address)
+                page, samples = start_map_job(browser, address)
                 behind.append(speed(samples))
                 busy += [visit(browser, address) for _ in range(N_VISITS)]
                 assert page.locator("[data-testid=stProgress]").first.is_visible()
@@ -56,7 +56,7 @@ def measure() -> list[Measurement]:
 def rows(
     alone: list[float], behind: list[float], free: list[float], busy: list[float]
 ) -> list[Measurement]:
-    """Return the ratios of encoding speeds and of page visits."""
+    """Build the measurements: ratios of encoding speeds and of page-visit seconds."""
     ratio = statistics.median(b / a for a, b in zip(alone, behind, strict=True))
     slower = statistics.median(busy) / statistics.median(free)
     return [
@@ -82,13 +82,13 @@ def rows(
 
 
 def speed(samples: _Samples) -> float:
-    """Return texts per second between the first and last sample."""
+    """Return the texts per second between the first and last (time, texts done) sample."""
     (start, before), (end, after) = samples[0], samples[-1]
     return (after - before) / (end - start)
 
 
-def command_line() -> _Samples:
-    """Encode in a separate process; return (time, texts done) samples."""
+def encode_in_process() -> _Samples:
+    """Encode in a separate process for some seconds; return (time, texts done) samples."""
     code = "from benchmarks.dashboard.jobs import encode; encode()"
     samples: _Samples = []
     with tempfile.TemporaryDirectory() as home:
@@ -134,7 +134,7 @@ def server() -> Iterator[str]:
 
 
 def visit(browser: Any, address: str) -> float:
-    """Open the inversion page as a new visitor; return seconds until words are shown."""
+    """Open the inversion page as a new visitor; return seconds until recovered words are shown."""
     context = browser.new_context()
     start = time.perf_counter()
     page = context.new_page()
@@ -146,8 +146,8 @@ def visit(browser: Any, address: str) -> float:
     return seconds
 
 
-def follow(browser: Any, address: str) -> tuple[Any, _Samples]:
-    """Start a map job in the browser; return its page and (time, texts done) samples."""
+def start_map_job(browser: Any, address: str) -> tuple[Any, _Samples]:
+    """Open a map page, which starts a job; return the page and (time, texts done) samples."""
     page = browser.new_context().new_page()
     page.set_default_timeout(120_000)
     page.goto(f"{address}/projection?corpus={CORPUS}&method=tsne&n={N_TEXTS}")

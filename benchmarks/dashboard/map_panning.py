@@ -69,15 +69,15 @@ new kit.Deck({ parent: document.getElementById("at"), width: 900, height: 560, c
 
 
 def measure() -> list[Measurement]:
-    """Move the same points on three pages in turns, in Chromium without a graphics card."""
+    """Measure frames per second while dragging the same points on three pages in Chromium."""
     found = find_chromium()
     if found is None:
         return []
     rates: dict[str, list[float]] = {}
-    with running_chromium(found) as browser, _server(_files()) as address:
+    with running_chromium(found) as browser, _server(_build_files()) as address:
         for _ in range(N_ROUNDS):
             for name in ("canvas", "Plotly", "deck.gl"):
-                rates.setdefault(name, []).append(_frames_a_second(browser, f"{address}/{name}"))
+                rates.setdefault(name, []).append(_measure_frame_rate(browser, f"{address}/{name}"))
     medians = {name: statistics.median(values) for name, values in rates.items()}
     what = f"{N_POINTS:,} points, {WIDTH} × {HEIGHT} pixels"
     return [
@@ -93,8 +93,8 @@ def measure() -> list[Measurement]:
     ]
 
 
-def _frames_a_second(browser: Any, address: str) -> float:
-    """Open a page, drag its map for some seconds, and return the frames a second."""
+def _measure_frame_rate(browser: Any, address: str) -> float:
+    """Open a page, drag its map for some seconds, and return the frames per second."""
     page = browser.new_page(viewport={"width": WIDTH + 20, "height": HEIGHT + 60})
     page.set_default_timeout(120_000)
     page.goto(address)
@@ -114,8 +114,8 @@ def _frames_a_second(browser: Any, address: str) -> float:
     return float(rate)
 
 
-def _files() -> dict[str, bytes]:
-    """Return the pages and what they load, by path."""
+def _build_files() -> dict[str, bytes]:
+    """Build the three map pages; return their bytes, scripts and data by URL path."""
     import plotly
     import pydeck
 
@@ -142,36 +142,38 @@ def _files() -> dict[str, bytes]:
     }
     scripts = {
         "point_map.js": here / "point_map.js",
-        "plotly.min.js": _inside(plotly, "package_data/plotly.min.js"),
-        "deck.js": _inside(pydeck, "nbextension/static/index.js"),
+        "plotly.min.js": _package_file(plotly, "package_data/plotly.min.js"),
+        "deck.js": _package_file(pydeck, "nbextension/static/index.js"),
     }
     return {
         **{name: f"<!doctype html>{_COUNT}{page}".encode() for name, page in pages.items()},
         **{name: path.read_bytes() for name, path in scripts.items()},
         "data.json": json.dumps(data).encode(),
-        "places.json": json.dumps({name: _coded(array) for name, array in raw.items()}).encode(),
+        "places.json": json.dumps(
+            {name: _encode_base64(array) for name, array in raw.items()}
+        ).encode(),
     }
 
 
-def _inside(package: Any, name: str) -> Path:
-    """Return the path of a file that a package brings."""
+def _package_file(package: Any, name: str) -> Path:
+    """Return the path of a file within an installed package."""
     return Path(package.__file__).parent / name
 
 
-def _coded(array: NDArray[Any]) -> str:
-    """Return an array's bytes in base64."""
+def _encode_base64(array: NDArray[Any]) -> str:
+    """Encode an array's bytes as a base64 string."""
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
 
 
 @contextmanager
 def _server(files: dict[str, bytes]) -> Iterator[str]:
-    """Serve files from memory, on this computer alone; yield the address."""
+    """Serve files, given as bytes by path, on this computer only; yield the server's address."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         """Answers with the file of a path."""
 
         def do_GET(self) -> None:
-            """Send a file, or 404."""
+            """Send the file of the requested path, or status 404."""
             name = self.path.strip("/")
             self.send_response(200 if name in files else 404)
             kind = {"js": "text/javascript", "json": "application/json"}
@@ -181,7 +183,7 @@ def _server(files: dict[str, bytes]) -> Iterator[str]:
                 self.wfile.write(files.get(name, b""))
 
         def log_message(self, *_: object) -> None:
-            """Log nothing."""
+            """Ignore the log message: requests are not logged."""
 
     served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=served.serve_forever, daemon=True).start()

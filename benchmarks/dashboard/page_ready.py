@@ -80,7 +80,7 @@ def measure() -> list[Measurement]:
         return []
 
     def visit(context: Any, path: str, shown: str = WORDS) -> float:
-        """Open a page in a fresh session, wait for what it shows, and return the seconds."""
+        """Open a page in a fresh session; return seconds until the given content is shown."""
         start = time.perf_counter()
         page = context.new_page()
         page.set_default_timeout(120_000)
@@ -157,7 +157,7 @@ def free_port() -> int:
 
 
 def wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
-    """Wait until the server answers."""
+    """Wait until the server at an address answers; raise RuntimeError if its process ends first."""
     while server.poll() is None:
         try:
             with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):

@@ -64,7 +64,7 @@ class PageSize:
 
 
 def measure() -> list[Measurement]:
-    """Measure all pages in a wide and a narrow window."""
+    """Measure the length, text and loading time of all pages in a wide and a narrow window."""
     found = find_chromium()
     if found is None:
         return []
@@ -72,12 +72,12 @@ def measure() -> list[Measurement]:
     with running_chromium(found) as browser, server() as address:
         for window in (WIDE, NARROW):
             for name in PAGES:
-                rows += _rows(name, window, measure_page(browser, address, name, window))
+                rows += _measurements(name, window, measure_page(browser, address, name, window))
     return rows
 
 
 def measure_page(browser: Any, address: str, name: str, window: tuple[int, int]) -> PageSize:
-    """Open a page a few times and return its size, and its least time."""
+    """Open a page several times; return its size and its shortest loading time."""
     context = browser.new_context(viewport={"width": window[0], "height": window[1]})
     found: dict[str, Any] = {}
     taken = []
@@ -87,7 +87,7 @@ def measure_page(browser: Any, address: str, name: str, window: tuple[int, int])
         start = time.perf_counter()
         page.goto(f"{address}/{'' if name == 'overview' else name}")
         page.locator("h1").first.wait_for()
-        found = _at_rest(page)
+        found = _measure_at_rest(page)
         taken.append(time.perf_counter() - start - found.pop("waited"))
         page.close()
     context.close()
@@ -101,8 +101,8 @@ def measure_page(browser: Any, address: str, name: str, window: tuple[int, int])
     )
 
 
-def _at_rest(page: Any, calm: float = 1.5) -> dict[str, Any]:
-    """Return the size of a page once it has not changed for a while, and how long that was."""
+def _measure_at_rest(page: Any, calm: float = 1.5) -> dict[str, Any]:
+    """Wait until a page stops changing; return its size and the seconds waited since then."""
     last: dict[str, Any] = {}
     since = time.perf_counter()
     end = since + 120
@@ -117,8 +117,8 @@ def _at_rest(page: Any, calm: float = 1.5) -> dict[str, Any]:
     return {**last, "waited": time.perf_counter() - since}
 
 
-def _rows(name: str, window: tuple[int, int], size: PageSize) -> list[Measurement]:
-    """Return a page's measurements in a window."""
+def _measurements(name: str, window: tuple[int, int], size: PageSize) -> list[Measurement]:
+    """Turn a page's size in one window into measurements with goals."""
     most, figure = _LIMITS[window]
     found: list[tuple[str, float | None, str, float]] = [
         ("length", size.screens, "screens", most),

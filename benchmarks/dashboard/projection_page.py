@@ -25,13 +25,13 @@ def measure() -> list[Measurement]:
         page.set_default_timeout(900_000)
         drawn = upload(page, address)
         paints = [repaint(page, turn) for turn in range(N_PAINTS)]
-        loops = [loop(page, turn) for turn in range(N_LOOPS)]
-        shown = state(page, "n")
+        loops = [select_by_loop(page, turn) for turn in range(N_LOOPS)]
+        shown = read_map_state(page, "n")
     return rows(drawn, paints, loops, shown)
 
 
 def rows(drawn: float, paints: list[float], loops: list[float], shown: int) -> list[Measurement]:
-    """Return the measurements of drawing and selecting."""
+    """Build the measurements of repainting and of selecting from the seconds taken."""
     return [
         Measurement(
             name=f"{shown:,} points to the screen",
@@ -70,13 +70,13 @@ def upload(page: Any, address: str) -> float:
     )
     page.get_by_text(f"All {N_POINTS:,} rows").wait_for()
     page.locator(".point-map").wait_for()
-    while not state(page, "n"):
+    while not read_map_state(page, "n"):
         page.wait_for_timeout(20)
     return time.perf_counter() - start
 
 
 def table() -> bytes:
-    """Return a CSV table of 50,000 synthetic texts."""
+    """Write 50,000 synthetic texts with labels as a CSV table; return its bytes."""
     out = io.StringIO()
     out.write("text,kind,size\n")
     who = ("baker", "nurse", "pilot", "judge", "farmer", "tailor", "porter", "miner")
@@ -88,18 +88,18 @@ def table() -> bytes:
 
 def repaint(page: Any, turn: int) -> float:
     """Choose another colour column; return seconds until the points are recoloured."""
-    before = state(page, "groups[0].name")
+    before = read_map_state(page, "groups[0].name")
     page.get_by_role("combobox", name="Colour").click()
     start = time.perf_counter()
     page.get_by_role("option", name="size" if turn % 2 == 0 else "kind").click()
-    while state(page, "groups[0].name") == before:
+    while read_map_state(page, "groups[0].name") == before:
         page.wait_for_timeout(20)
     page.evaluate("() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
     return time.perf_counter() - start
 
 
-def loop(page: Any, turn: int) -> float:
-    """Draw a loop around part of the map; return seconds until recovered words are shown."""
+def select_by_loop(page: Any, turn: int) -> float:
+    """Select points with a mouse loop on the map; return seconds until their words are shown."""
     frame = page.locator(".point-map .frame")
     frame.scroll_into_view_if_needed()
     box = frame.bounding_box()
@@ -111,12 +111,12 @@ def loop(page: Any, turn: int) -> float:
         page.mouse.move(x + dx * half, y + dy * half, steps=8)
     page.mouse.up()
     start = time.perf_counter()
-    n = state(page, "n_selected")
+    n = read_map_state(page, "n_selected")
     page.get_by_text(f"{n:,} texts selected").wait_for()
     page.get_by_text("Words recovered most often").wait_for()
     return time.perf_counter() - start
 
 
-def state(page: Any, what: str) -> Any:
-    """Return what the map on a page holds."""
+def read_map_state(page: Any, what: str) -> Any:
+    """Evaluate a property of the map's JavaScript object on a page and return its value."""
     return page.locator(".point-map").evaluate(f"({{ map }}) => map?.{what}")

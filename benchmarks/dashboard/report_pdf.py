@@ -19,7 +19,7 @@ PATIENCE = 10_000
 
 
 def measure() -> list[Measurement]:
-    """Compare our PDF export with Chromium's print."""
+    """Compare the time of our PDF export of a report with that of Chromium's own print."""
     found = find_chromium()
     if found is None:
         return []
@@ -41,7 +41,7 @@ def measure() -> list[Measurement]:
         ]
 
         def plain(_: int) -> None:
-            """Print the report's HTML as PDF by Chromium itself."""
+            """Print the report's HTML as PDF by Chromium itself, as the baseline."""
             subprocess.run(command, check=True, capture_output=True, timeout=120)
 
         seconds = interleaved_medians(
@@ -53,7 +53,7 @@ def measure() -> list[Measurement]:
 def rows(
     name: str, deck: Deck, seconds: dict[str, float], size: int, plain_size: int
 ) -> list[Measurement]:
-    """Return the export's time ratio, seconds and size."""
+    """Build the measurements of the export: time ratio, seconds and file size."""
     ours, plain = seconds["ours"], seconds["plain"]
     return [
         Measurement(

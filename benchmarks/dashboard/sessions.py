@@ -26,7 +26,7 @@ PLACES = ("harbour", "station", "museum", "hospital", "ministry", "theatre")
 
 
 def measure(n_few: int = N_FEW, n_sessions: int = N_SESSIONS) -> list[Measurement]:
-    """Measure answers and memory with a few and with many concurrent sessions.
+    """Measure response time and server memory with a few and with many concurrent sessions.
 
     A few come first, then many; then as many others, which tells whether memory goes on growing.
     """
@@ -51,13 +51,13 @@ class Wave:
 
 
 def wave(port: int, numbers: range) -> list[tuple[float, str]]:
-    """Run concurrent visitors; return each one's seconds and messages."""
+    """Open all numbered visitors' sessions at once; return each one's seconds and messages."""
     with ThreadPoolExecutor(len(numbers)) as visitors:
         return list(visitors.map(lambda i: ask(port, i), numbers))
 
 
 def rows(alone: float, waves: Sequence[Wave]) -> list[Measurement]:
-    """Return the measurements of three waves of visitors.
+    """Build the measurements from three waves of visitors.
 
     Each visitor has its seconds and all that it was sent; `alone` is what one takes by itself.
     """
@@ -85,7 +85,7 @@ def rows(alone: float, waves: Sequence[Wave]) -> list[Measurement]:
 
 
 def _wave_rows(wave: Wave, alone: float, *, gigabytes: float) -> list[Measurement]:
-    """Return the waiting time and memory measurements of one wave."""
+    """Build the measurements of response time and memory from one wave of visitors."""
     n, cores = len(wave.answers), os.cpu_count() or 1
     together = statistics.median(seconds for seconds, _ in wave.answers)
     longest = max(seconds for seconds, _ in wave.answers)
@@ -129,7 +129,7 @@ def _used_bytes(pid: int) -> int:
 
 
 def ask(port: int, visitor: int) -> tuple[float, str]:
-    """Open a session with a visitor's sentence; return seconds to completion and the messages."""
+    """Open one visitor's session; return seconds to completion and the server's messages."""
     from websockets.sync.client import connect
 
     run, told, start = BackMsg(), "", time.perf_counter()
@@ -152,17 +152,17 @@ def ask(port: int, visitor: int) -> tuple[float, str]:
 
 
 def sentence(visitor: int) -> str:
-    """Return a visitor's unique sentence."""
+    """Return the sentence that a visitor enters, unique by its number."""
     place = PLACES[visitor % len(PLACES)]
     return f"The inspector closed the {place} after report {name(visitor)} came in."
 
 
 def name(visitor: int) -> str:
-    """Return a visitor's unique word."""
+    """Return the word that occurs only in this visitor's sentence."""
     return f"zq{visitor:04d}x"
 
 
 def is_mixed(visitor: int, told: str, n: int) -> bool:
-    """Return whether a visitor got no answer, or saw another visitor's word."""
+    """Return whether the messages to a visitor lack an answer or contain another visitor's word."""
     others = any(name(other) in told for other in range(n) if other != visitor)
     return others or name(visitor) not in told or "ls-hit" not in told

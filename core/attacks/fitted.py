@@ -16,7 +16,7 @@ from leakscope.core.vectors import is_sparse, n_rows
 
 
 def bind(attack: Any, encoder: Encoder, vocabulary: Vocabulary | None = None) -> None:
-    """Record on the attack the encoder and the vocabulary that it was fitted for."""
+    """Record the encoder's identity and the vocabulary on the attack that was fitted for them."""
     attack.encoder_name_ = encoder.name
     attack.encoder_fingerprint_ = encoder.fingerprint
     attack.encoder_dimension_ = encoder.dimension
@@ -35,7 +35,7 @@ def bound_meta(attack: Any) -> dict[str, Any]:
 
 
 def rebind(attack: Any, meta: dict[str, Any]) -> None:
-    """Restore an attack's encoder and vocabulary from the metadata of `bound_meta`.
+    """Restore an attack's encoder identity and vocabulary from the metadata of `bound_meta`.
 
     Raises
     ------
@@ -53,12 +53,12 @@ def rebind(attack: Any, meta: dict[str, Any]) -> None:
 
 
 def arrays_of_part(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """Return the stored arrays whose names begin with a prefix, by the rest of their names."""
+    """Return a dict of the arrays whose names begin with a prefix, by the rest of each name."""
     return {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
 
 
 def check_shapes(attack: Any, arrays: Mapping[str, NDArray[Any]], axes: Mapping[str, str]) -> None:
-    """Check the shapes of stored weights against each other, the vocabulary and the encoder.
+    """Raise unless stored weights fit each other, the vocabulary and the encoder in shape.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def check_vectors(
 
 
 def check_fitted(attack: Any, encoder: Encoder, vectors: Vectors) -> Vectors:
-    """Check that an attack was fitted on this encoder; return the vectors, checked.
+    """Raise unless an attack was fitted on this encoder; return its vectors, checked, as float32.
 
     Raises
     ------

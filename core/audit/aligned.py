@@ -73,7 +73,7 @@ class AlignedSample:
     curve: tuple[tuple[int, Score], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the alignment's method and quality as a JSON-able dict, without vectors."""
         return {
             "method": self.method,
             "n_pairs": self.n_pairs,
@@ -91,11 +91,12 @@ def align_with_pairs(
     encoder: Encoder,
     *,
     source: VectorSource | None = None,
+    like: Sequence[str] = (),
     trains: bool = False,
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> AlignedSample:
-    """Map a sample into a known space using known texts with their vectors.
+    """Map a sample's vectors into a known encoder's space; the map is fitted on text–vector pairs.
 
     Where the pairs are those of a rotation, and fewer than its dimensions, the vectors of other
     texts help: a fifth of the pairs then judges whether they did.
@@ -109,6 +110,8 @@ def align_with_pairs(
         The known one, which encodes the texts of the pairs.
     source : VectorSource or None
         Of the sample: up to 20,000 more of its vectors help to undo a rotation. None: the sample's.
+    like : sequence of str
+        The attacker's own texts, beside the bundled ones: the more, the stronger the attack.
     trains : bool
         Whether to train an attack on simulated vectors where the map is not close.
 
@@ -137,7 +140,7 @@ def align_with_pairs(
     if is_rotation(known_vectors, theirs) and found.n_pairs < encoder.dimension:
         others = sample if source is None else read_sample(source, MOST_ALIGNED, seed=seed)
         if len(others.vectors) >= LEAST_VECTORS:
-            _, corpus = _corpus_without(encoder, [*texts, *own], on_progress)
+            _, corpus = _encode_corpus_without(encoder, [*texts, *own], like, on_progress)
             held_pairs = known_vectors, theirs
             found = _choose_map(found, corpus, others.vectors, held_pairs, seed, on_progress)
     units = units_of([*texts, *own])
@@ -176,7 +179,7 @@ def align_with_pairs(
         trained = train_simulated(
             encoder,
             ([texts[i] for i in rows], known_vectors[rows], theirs[rows]),
-            _corpus_without(encoder, [*texts, *own], on_progress),
+            _encode_corpus_without(encoder, [*texts, *own], like, on_progress),
             seed=seed,
             on_progress=lambda f, m: on_progress(0.5 + 0.5 * f, m),
         )
@@ -203,7 +206,7 @@ def _choose_map(
     seed: int,
     on_progress: OnProgress,
 ) -> PairedAlignment:
-    """Return the paired or the anchored map, whichever fits held-out pairs better."""
+    """Fit an anchored map; return it or the given paired map, by the fit to held-out pairs."""
     theirs = pairs[1]
     different = list({unit: i for i, unit in enumerate(units_of_vectors(theirs))}.values())
     order = np.random.default_rng(seed).permutation(different)
@@ -224,11 +227,11 @@ def _choose_map(
     return PairedAlignment(found.map, plain.n_pairs, score)
 
 
-def _corpus_without(
-    encoder: Encoder, left_out: Sequence[str], on_progress: OnProgress
+def _encode_corpus_without(
+    encoder: Encoder, left_out: Sequence[str], like: Sequence[str], on_progress: OnProgress
 ) -> tuple[list[str], Vectors]:
-    """Encode the bundled sentences, without near-copies of the given texts; return both."""
-    sentences = list(dict.fromkeys(bundled_sentences()))
+    """Encode the bundled sentences, except near-copies of given texts; return texts and vectors."""
+    sentences = list(dict.fromkeys([*bundled_sentences(), *like]))
     units = units_of([*left_out, *sentences])
     taken = set(units[: len(left_out)])
     rest = units[len(left_out) :]
@@ -241,7 +244,7 @@ N_SHUFFLES = 3
 
 
 def _chance_agreement(known: Vectors, theirs: Vectors, seed: int) -> list[float]:
-    """Return the agreement of maps fitted on mismatched pairs, the level that chance reaches."""
+    """Fit maps on randomly mismatched pairs; return their held-out cosines, the chance level."""
     rng = np.random.default_rng(seed)
     return [
         fit_paired(known[rng.permutation(len(known))], theirs, seed=seed).held_out.value
@@ -258,7 +261,7 @@ def align_without_pairs(
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> AlignedSample:
-    """Undo an unknown rotation of a known encoder's vectors without pairs.
+    """Estimate and undo an unknown rotation of a sample's vectors, without text–vector pairs.
 
     Parameters
     ----------

@@ -169,7 +169,7 @@ class AuditReport:
 
     @property
     def sentence(self) -> str:
-        """How much an attacker recovers, in a sentence with its numbers."""
+        """A sentence, with numbers, on how much an attacker recovers."""
         if self.leakage is None:
             return f"The leakage could not be measured. {self.not_tested[0]}"
         f1, result = self.leakage.f1, self.leakage.result
@@ -198,13 +198,13 @@ class AuditReport:
 
     @property
     def f1_by_row(self) -> dict[str, float]:
-        """The measured F1 of each row by the digest of its name; empty for an estimate."""
+        """A dict from the digest of each row's name to its measured F1; empty for an estimate."""
         if self.leakage is None or self.is_estimate:
             return {}
         return self.leakage.f1_by_row
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able report; it holds no text, and masks words unless asked not to."""
+        """Return the report as a JSON-able dict without texts; words are masked by default."""
         from leakscope.core.audit.known_defence import describe_defence
 
         defence = self.spec.defence
@@ -261,7 +261,7 @@ class AuditReport:
 
 
 def _measured_fields(result: EvaluationResult) -> dict[str, Any]:
-    """Return the JSON fields that exist only if texts are known."""
+    """Return recall, precision and coverage of an evaluation as a JSON-able dict."""
     scores = result.scores
     return {
         "unit": scores.unit,
@@ -274,7 +274,7 @@ def _measured_fields(result: EvaluationResult) -> dict[str, Any]:
 
 
 def printable(name: str) -> str:
-    """Replace the non-printable characters of a row's name."""
+    """Return a row's name with each non-printable character replaced by U+FFFD."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
 
 
@@ -307,7 +307,7 @@ def audit(
         encoder.
     like : sequence of str, optional
         Texts of the same kinds, with which an unknown rotation of the known encoder's vectors is
-        undone without pairs.
+        undone without pairs. With `pairs`, the attacker's own texts beside the bundled ones.
     folder : Path, optional
         Where finished parts are stored, so that a stopped audit resumes. They hold words of the
         texts; by default nothing is stored.
@@ -339,7 +339,7 @@ def audit(
         check_libraries()
     numbered = source
     if texts is not None:
-        numbered = ChangedSource(source, partial(_with_texts, texts=texts))
+        numbered = ChangedSource(source, partial(_attach_texts, texts=texts))
     sample = read_sample(
         numbered, spec.n, seed=spec.seed, on_progress=lambda f, m: on_progress(0.0, m)
     )
@@ -368,7 +368,7 @@ def audit(
         attacking: OnProgress = lambda f, m: on_progress(0.2 + 0.6 * f, m)  # noqa: E731
 
         def answer(vectors: Vectors) -> list[Recovery]:
-            """Return the attacker's answers to vectors, in parts."""
+            """Attack vectors part by part; return one answer per vector."""
             return answer_in_parts(
                 attacker, vectors, folder=folder, spread=spread, on_progress=attacking
             )
@@ -421,7 +421,7 @@ def audit(
             )
         if spec.n_identifiers and usable_rows(sample.texts):
             shown: OnProgress = lambda f, m: on_progress(0.8 + 0.2 * f, m)  # noqa: E731
-            personal = _personal_data(sample, encoder.opened, defence, answers, spec, shown)
+            personal = _measure_personal_data(sample, encoder.opened, defence, answers, spec, shown)
             not_tested += personal.caveats
         elif spec.n_identifiers:
             not_tested.append("Personal data: no text is known, so it could not be searched for.")
@@ -471,7 +471,7 @@ def _align_sample(
     trains: bool,
     on_progress: OnProgress,
 ) -> tuple[AlignedSample, _NamedEncoder | None]:
-    """Map the sample into the space of the named encoder, or of the bundled one."""
+    """Align a sample to the named or bundled encoder; return it, and the encoder or None."""
     from leakscope.core.audit.aligned import align_with_pairs, align_without_pairs
     from leakscope.core.encoders import load_encoder
 
@@ -485,6 +485,7 @@ def _align_sample(
             pairs,
             encoder,
             source=source,
+            like=like or (),
             trains=trains,
             seed=spec.seed,
             on_progress=on_progress,
@@ -497,7 +498,7 @@ def _align_sample(
     return found, _NamedEncoder(name, encoder, found.attack) if is_known else None
 
 
-def _personal_data(
+def _measure_personal_data(
     sample: Sample,
     encoder: Encoder,
     defence: DefenceSpec | None,
@@ -505,7 +506,7 @@ def _personal_data(
     spec: AuditSpec,
     on_progress: OnProgress,
 ) -> PersonalReport:
-    """Measure what an attacker learns about the personal data in the sampled texts."""
+    """Measure what an attacker learns about the personal data in a sample's texts."""
     from leakscope.core.audit.personal.report import measure_personal_data
     from leakscope.core.defences.adaptive_attack import deterministic_part
 
@@ -556,7 +557,7 @@ class _NamedEncoder:
 def _find_encoder(
     sample: Sample, spec: AuditSpec, on_progress: OnProgress
 ) -> tuple[Identification, _NamedEncoder | None, DefenceSpec | None]:
-    """Identify the encoder and check the defence of the sample's vectors."""
+    """Identify a sample's encoder and check its defence; return the evidence and both (or None)."""
     from leakscope.core.encoders import load_encoder
 
     names = [spec.encoder] if spec.encoder else list(dict.fromkeys(("minilm", *spec.candidates)))
@@ -579,7 +580,7 @@ def _find_encoder(
 def _check_defence(
     encoder: _NamedEncoder, few: Sample, defence: DefenceSpec, on_progress: OnProgress
 ) -> tuple[Identification, _NamedEncoder | None, DefenceSpec | None]:
-    """Check that the vectors are behind the named defence; the defence is None if it is off."""
+    """Check that a sample is behind the named defence; return evidence, encoder and defence."""
     from leakscope.core.audit.known_defence import agreement_with_defence
 
     if not few.ids:
@@ -595,7 +596,7 @@ def _check_defence(
 
 
 def _untested_words(result: EvaluationResult, recovered: Mapping[str, Recovered]) -> list[str]:
-    """List the words that the scores do not cover, as sentences."""
+    """Return sentences on the words that the scores do not cover; an empty list if none."""
     found: list[str] = []
     if result.vocabulary_coverage < 1:
         kinds = " and ".join(
@@ -615,7 +616,7 @@ def _untested_words(result: EvaluationResult, recovered: Mapping[str, Recovered]
 
 
 def _untested_rows(sample: Sample) -> list[str]:
-    """List the rows that the scores do not cover, as sentences."""
+    """Return sentences on the rows of a source that were not attacked; an empty list if none."""
     found: list[str] = []
     n_rest = sample.n_rows - sample.n_zero - len(sample.ids)
     if n_rest:
@@ -627,7 +628,7 @@ def _untested_rows(sample: Sample) -> list[str]:
     return found
 
 
-def _with_texts(batches: Iterator[Batch], *, texts: Sequence[str]) -> Iterator[Batch]:
+def _attach_texts(batches: Iterator[Batch], *, texts: Sequence[str]) -> Iterator[Batch]:
     """Yield each batch with its slice of separately given texts, one per row."""
     start = 0
     for batch in batches:

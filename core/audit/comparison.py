@@ -36,7 +36,7 @@ def neighbour_recall(
     units: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> Score:
-    """Return the percentage of each row's k nearest rows that a changed version still finds.
+    """Return the mean percentage of a row's k nearest rows that the changed vectors still find.
 
     Implements recall@k with ties as ANN-Benchmarks does (Aumüller, Bernhardsson & Faithfull 2020,
     §2.2): a found row is right where its cosine in `before` is at least that of the k-th nearest.
@@ -90,7 +90,7 @@ def neighbour_recall(
 
 
 def f1_change(before: Leakage, after: Leakage, sample: Sample, *, seed: int = 0) -> Score:
-    """Return the difference in F1 on the same rows, with a paired bootstrap over texts.
+    """Return the mean change in F1 from `before` to `after` on the same rows, with an interval.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def f1_change(before: Leakage, after: Leakage, sample: Sample, *, seed: int = 0)
 
 
 def describe_change(change: Score, than: str) -> str:
-    """Describe whether a difference is significant, with its interval.
+    """Return a phrase that says whether a change in score is significant, with its interval.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def describe_change(change: Score, than: str) -> str:
     return f"not significantly different from {than} {summary}"
 
 
-def describe_attacker(attack: str, encoder: Encoder) -> str:
+def describe_stronger_attack(attack: str, encoder: Encoder) -> str:
     """Return a warning if a stronger attack is shipped for the encoder, else an empty string."""
     strongest = strongest_attack(encoder)
     if attack == strongest:
@@ -137,7 +137,7 @@ def describe_attacker(attack: str, encoder: Encoder) -> str:
 
 
 def attacked_rows(sample: Sample, n: int, seed: int) -> list[int]:
-    """Sample up to n rows, ascending, from those with texts if any has one."""
+    """Draw up to n row indices of a sample, ascending, from rows with texts if any has one."""
     if n < 2:
         raise InvalidInputError(f"n must be at least 2, got {n}.")
     known = usable_rows(sample.texts) or list(range(len(sample.ids)))
@@ -150,7 +150,7 @@ N_SCALED = 50
 
 
 def rescale_to_encoder(sample: Sample, encoder: Encoder) -> Sample:
-    """Rescale a sample's vectors to the encoder's own scale, which any attacker can do.
+    """Return a sample with vectors rescaled to the encoder's norm; unchanged if that is unknown.
 
     Stores multiply vectors by constants. The scale is that of vectors of the same texts where they
     are known; else it is set only where the encoder makes unit vectors, since the lengths of others
@@ -175,7 +175,7 @@ def rescale_to_encoder(sample: Sample, encoder: Encoder) -> Sample:
 
 
 def fields_to_dict(record: Any, **names: str) -> dict[str, Any]:
-    """Return the fields of a dataclass as JSON, some of them under other names.
+    """Return a dataclass's fields as a JSON-able dict, some of them under other names.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def fields_to_dict(record: Any, **names: str) -> dict[str, Any]:
 
 
 def report_at_fraction(on_progress: OnProgress, fraction: float) -> OnProgress:
-    """Return a progress callback that reports messages at a fixed fraction."""
+    """Wrap a progress callback so that each message is reported at a fixed fraction."""
 
     def report(_: float, message: str) -> None:
         """Report a message at the fixed fraction."""

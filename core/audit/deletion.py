@@ -40,7 +40,7 @@ RARE = 0.01
 
 
 def texts_needed(limit: float = LIMIT) -> int:
-    """Return the minimum number of deleted texts, and of references, for a certificate.
+    """Return how many deleted texts, and as many references, a certificate needs at least.
 
     For an AUC of exactly 0.5, whose variance is (2n + 1) / (12n²) (Mann & Whitney 1947), the upper
     end of the interval has to reach the limit: z √((2n + 1) / 12) / n ≤ limit - 0.5.
@@ -90,12 +90,12 @@ class DeletionReport:
 
     @property
     def remaining(self) -> tuple[Nearest, ...]:
-        """The rows that reveal a deleted text, most likely first; empty if none does."""
+        """The deleted texts that rows still reveal, each with its nearest row; empty if none."""
         return remaining_rows(self.comparison, self.comparison.strongest)
 
     @property
     def not_tested(self) -> tuple[str, ...]:
-        """What the certificate does not cover."""
+        """Sentences on what the certificate does not cover."""
         found = list(self.comparison.not_tested)
         n = self.comparison.n_texts
         found.append(
@@ -106,7 +106,7 @@ class DeletionReport:
         return tuple(found)
 
     def to_dict(self, n_shown: int = 10) -> dict[str, Any]:
-        """Return the report as JSON-able data; it contains no text."""
+        """Return the report as a JSON-able dict without texts, with `n_shown` rows per attack."""
         return (
             {
                 "answer": self.sentence,
@@ -133,7 +133,7 @@ def check_deletion(
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> DeletionReport:
-    """Test whether deleted texts can still be inferred from what stays in an index.
+    """Test whether deleted texts can still be inferred from an index; return the report.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def check_deletion(
 
 
 def remaining_rows(comparison: Comparison, attack: Attack) -> tuple[Nearest, ...]:
-    """Return the rows of the index that reveal a deleted text.
+    """Return the deleted texts that rows of the index still reveal, each with its nearest row.
 
     Rows that hold the very vector of one; those nearest to a text that a row's text nearly repeats;
     those of a text that is significantly unlike absent ones by itself (Bonferroni); and, where
@@ -197,7 +197,7 @@ def remaining_rows(comparison: Comparison, attack: Attack) -> tuple[Nearest, ...
 
 
 def _check_access(found: Comparison, attack: Attack, limit: float, n_needed: int) -> Check:
-    """Return the check of one kind of access; what cannot be tested does not pass."""
+    """Decide whether the deletion passes for one kind of access: passed, failed or not measured."""
     name, value = f"deletion-{attack.access.value}", attack.auc
     control = found.controls.get(attack.access)
     facts = (
@@ -244,7 +244,7 @@ def _check_access(found: Comparison, attack: Attack, limit: float, n_needed: int
 
 
 def _control_problem(control: Score | None) -> str:
-    """Return why the attack is not shown to work on texts in the index, or an empty string."""
+    """Return why a control score does not show that the attack works, or an empty string."""
     if control is None:
         return (
             "No text is known to be in the index, so the attack could not be tested on one. Give "
@@ -262,7 +262,7 @@ def _control_problem(control: Score | None) -> str:
 def _too_few_message(
     found: Comparison, value: Score, limit: float, n_needed: int, facts: str
 ) -> str:
-    """Return the message if the interval includes the limit, with the number of texts needed."""
+    """Return the message for an interval that includes the limit: how many texts are needed."""
     n = min(found.n_texts, found.references.n_compared)
     if n < n_needed:
         n_more = n_needed

@@ -68,7 +68,7 @@ class ExpectedF1:
 
     @classmethod
     def load(cls, path: Path = SHIPPED) -> Self:
-        """Load the shipped regression line of an attack.
+        """Load a regression line from a JSON file, by default the shipped one.
 
         Raises
         ------
@@ -85,14 +85,14 @@ class ExpectedF1:
 
     @classmethod
     def for_attack(cls, attack: str, encoder: Encoder) -> Self | None:
-        """Return the shipped line if it was fitted on this attack with its weights, else None."""
+        """Load the shipped line; return None if it was fitted on another attack or weights."""
         line = cls.load()
         is_of_it = attack == line.attack and shipped_digest(encoder, attack) == line.attack_sha256
         return line if is_of_it else None
 
     @classmethod
     def of_rows(cls, attack: str, digest: str, rows: Sequence[Mapping[str, Any]]) -> Self:
-        """Build the line from rows of `corpus`, `own` and `f1`, at least 4."""
+        """Build the line from at least 4 rows: a corpus, its predicted mean F1 and its true one."""
         if len(rows) < 4:
             raise ValueError("a line and its error need at least 4 corpora")
         return cls(
@@ -104,7 +104,7 @@ class ExpectedF1:
         )
 
     def predict(self, answers: Sequence[Recovery]) -> Score:
-        """Predict the F1 of answers to vectors of one corpus, with its interval.
+        """Predict the mean F1 of answers to vectors of one corpus, with its interval.
 
         The interval is that of a new observation on a line fitted by least squares (Student's t
         with K − 2 degrees of freedom), widened by the error of the mean over these answers.

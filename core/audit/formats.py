@@ -13,7 +13,7 @@ from leakscope.core.errors import MissingDependencyError, install
 
 
 def junit(source: str, checks: Sequence[Check]) -> str:
-    """Format checks as JUnit XML: one test case each, an error if it was not measured.
+    """Format checks as JUnit XML text: one test case each, an error if it was not measured.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def junit(source: str, checks: Sequence[Check]) -> str:
 
 
 def sarif(source: str, checks: Sequence[Check]) -> str:
-    """Format checks as SARIF 2.1.0: one result each, of kind pass, fail or open.
+    """Format checks as SARIF 2.1.0 JSON text: one result each, of kind pass, fail or open.
 
     Raises
     ------
@@ -78,7 +78,7 @@ _KINDS = {Outcome.PASSED: "pass", Outcome.FAILED: "fail", Outcome.NOT_MEASURED: 
 
 
 def _describe_threshold(name: str) -> str:
-    """Return the description of a threshold."""
+    """Return what a check limits, by the check's name, as a noun phrase."""
     kind = name.removeprefix("max-confirmable-")
     if kind != name:
         return f"Share of {kind.replace('_', ' ')} that an attacker recovers or confirms"
@@ -96,7 +96,7 @@ _PACKAGES = {"junitparser": "junitparser", "sarif_pydantic": "sarif-pydantic"}
 
 
 def check_libraries(*modules: str) -> None:
-    """Raise MissingDependencyError unless the export libraries are installed."""
+    """Raise MissingDependencyError unless the named export modules can be imported."""
     for module in modules:
         _import_library(module)
 

@@ -45,14 +45,14 @@ class Check:
     message: str
 
     def to_dict(self) -> dict[str, str]:
-        """Return the JSON-able form."""
+        """Return the name, outcome and message as a JSON-able dict."""
         return {"name": self.name, "outcome": self.outcome.value, "message": self.message}
 
 
 def check_limit(
     name: str, measured: Score | None, limit: float, what: str, *, is_estimate: bool = False
 ) -> Check:
-    """Check that a score does not significantly exceed a limit.
+    """Check that a score does not significantly exceed a limit; return the outcome and a message.
 
     The check fails only if the whole interval is above the limit, so that chance alone seldom
     fails a build. If the interval includes the limit, the check passes and the message says so; for
@@ -98,7 +98,7 @@ def check_limit(
 
 
 def check_share(kind: str, part: Recovered | None, limit: float) -> Check:
-    """Check the share of names or numbers that is recovered against a limit.
+    """Check that the recovered share of names or numbers does not exceed a limit; return a Check.
 
     Only words in the attack's vocabulary can be recovered. If fewer than half are in it, a share
     below the limit does not pass.
@@ -122,7 +122,7 @@ def check_words(
     *,
     is_estimate: bool = False,
 ) -> list[Check]:
-    """Check F1 and the recovered shares of names and numbers against the limits that were set.
+    """Check F1 and the recovered shares of names and numbers; return one Check per limit set.
 
     Parameters
     ----------
@@ -140,14 +140,14 @@ UNKNOWN_CHANGE = "The attack does not know how the vectors were changed, so no c
 
 
 def not_passed(check: Check, reason: str) -> Check:
-    """Downgrade a passed check to not measured, with a reason."""
+    """Return a passed check as not measured, with a reason; return any other check unchanged."""
     if check.outcome is not Outcome.PASSED:
         return check
     return Check(check.name, Outcome.NOT_MEASURED, f"{check.message} {reason}")
 
 
 def check_confirmable(kind: str, found: KindSummary | None, limit: float) -> Check:
-    """Check the share of personal data that is recovered or confirmed against a limit.
+    """Check that the share of one kind of personal data that leaks does not exceed a limit.
 
     Where none of the kind was found, or most of it could not be tested, nothing passes: rules miss
     what is written in other ways.
@@ -193,7 +193,7 @@ class Measured:
 
     @classmethod
     def of_report(cls, report: Any) -> Self:
-        """Extract the comparable figures from an audit report's JSON.
+        """Read the attacker, encoder and F1 by row from an audit report's parsed JSON.
 
         Raises
         ------
@@ -261,7 +261,7 @@ _DRAWS = 10_000
 
 
 def _bootstrap_means(values: np.ndarray, units: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the means of bootstrap samples, resampled by distinct text."""
+    """Draw bootstrap samples of values, resampled by distinct text; return the mean of each."""
     sums, sizes = np.bincount(units, values), np.bincount(units)
     n = len(sums)
     part = max(1, 10_000_000 // n)

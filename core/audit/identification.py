@@ -79,7 +79,7 @@ class KnownSpace:
 
     @classmethod
     def measure(cls, encoder: str, fingerprint: str, vectors: Vectors) -> Self:
-        """Measure the mean and covariance of vectors (n, d) of texts on several subjects.
+        """Estimate the mean and covariance of vectors, shape (n, d), and build the space.
 
         The covariance is that of Ledoit and Wolf (2004), of four fifths of the vectors.
         """
@@ -95,7 +95,7 @@ class KnownSpace:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Load the distribution of an encoder's vectors that `save` wrote.
+        """Load the distribution that `save` wrote into a folder.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class KnownSpace:
             ) from error
 
     def save(self, folder: Path, **record: Any) -> Path:
-        """Write the space with a record of its measurement; it contains nothing of the texts."""
+        """Write the distribution and a record of its measurement into a folder, without texts."""
         arrays = {"mean": self.mean, "variances": self.variances, "axes": self.axes}
         facts = {"encoder": self.encoder, "fingerprint": self.fingerprint, "own_fit": self.own_fit}
         small = {name: array.astype(np.float32) for name, array in arrays.items()}
@@ -126,7 +126,7 @@ class KnownSpace:
 
     @property
     def dimension(self) -> int:
-        """Dimension of the vectors."""
+        """The dimension of the vectors."""
         return len(self.mean)
 
     @cached_property
@@ -136,7 +136,7 @@ class KnownSpace:
         return whitener
 
     def fit_of(self, vectors: NDArray[np.float64]) -> float:
-        """Return the log-likelihood ratio of unit vectors under this space and an isotropic one.
+        """Return the mean log-likelihood ratio of unit vectors: this space to an isotropic one.
 
         The mean log-likelihood ratio by dimension of N(μ, Σ), the encoder's, against N(m, s² I)
         with the mean m and the variance s² of the vectors themselves:
@@ -174,7 +174,7 @@ class Identification:
 def identify(
     vectors: Vectors, spaces: Sequence[KnownSpace], *, seed: int = 0, n_rotations: int = 19
 ) -> Identification:
-    """Identify which of the known encoders made the vectors from their distribution, or none.
+    """Identify which known encoder, or none, made the vectors, from their distribution alone.
 
     The encoder with the best fit is named where the fit is at least `LEAST_FIT`, and where it goes
     at least `LEAST_SHARE` of the way from the best of `n_rotations` random rotations of the vectors
@@ -224,7 +224,7 @@ def identify_among(
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> tuple[Identification, str | None]:
-    """Identify which of the loaded encoders made the vectors; return also its name in `encoders`.
+    """Identify which loaded encoder made the vectors; return evidence and its key in `encoders`.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def identify_among(
 
 
 def median_cosine(encoder: Encoder, texts: Sequence[str], vectors: Vectors) -> float:
-    """Return the median cosine of stored vectors with an encoder's vectors of their texts.
+    """Encode texts; return the median cosine with their stored vectors, -1 if widths differ.
 
     It is -1 if the encoder makes vectors of another dimension.
     """
@@ -260,14 +260,14 @@ def _cosines(
     vectors: Vectors,
     on_progress: OnProgress = no_progress,
 ) -> NDArray[np.float64]:
-    """Return each stored vector's cosine with the encoder's vector of its text."""
+    """Encode texts; return the cosine of each text's vector with its stored vector."""
     made = unit(encoder.encode(check_texts(texts), on_progress).astype(np.float64))
     cosines: NDArray[np.float64] = (made * unit(vectors.astype(np.float64))).sum(axis=1)
     return cosines
 
 
 def known_space(encoder: Encoder, on_progress: OnProgress = no_progress) -> KnownSpace:
-    """Return the distribution of an encoder's vectors, shipped or measured on bundled texts."""
+    """Load the shipped distribution of an encoder's vectors, or measure it on bundled sentences."""
     folder = SHIPPED / encoder.name.replace("/", "_")
     if (folder / META).exists():
         found = KnownSpace.load(folder)
@@ -277,7 +277,7 @@ def known_space(encoder: Encoder, on_progress: OnProgress = no_progress) -> Know
 
 
 def measured_space(encoder: Encoder, on_progress: OnProgress = no_progress) -> KnownSpace:
-    """Measure the distribution of an encoder's vectors on bundled sentences."""
+    """Encode bundled sentences and measure the distribution of their vectors."""
     from leakscope.core.attacks.inversion.evaluation import sample_texts
     from leakscope.core.corpora import bundled_sentences
     from leakscope.core.encoders.cache import CachedEncoder
@@ -300,7 +300,7 @@ def agreement_with_texts(
     vectors: Vectors,
     on_progress: OnProgress = no_progress,
 ) -> Identification:
-    """Compare stored vectors with those that an encoder makes of their texts; one is enough.
+    """Encode texts and compare with their stored vectors, to tell whether this encoder made them.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ def run_audit(
 
 
 def _limit_size(batches: Iterator[Batch], *, label: str) -> Iterator[Batch]:
-    """Yield batches while their total size is within the limit of uploads."""
+    """Yield batches of vectors; raise InvalidInputError once they exceed the limit of uploads."""
     n_bytes = 0
     for batch in batches:
         n_bytes += batch.vectors.nbytes

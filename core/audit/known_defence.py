@@ -81,7 +81,7 @@ def agreement_with_defence(
     vectors: Vectors,
     on_progress: OnProgress = no_progress,
 ) -> DefenceAgreement:
-    """Compare stored vectors with those that a defended encoder makes of their texts.
+    """Encode texts behind a defence and compare with stored vectors, to tell whether it was used.
 
     New noise never equals the stored noise. The stored vectors are one sample, so
     their cosine with other draws is distributed as that of two draws, which is measured.
@@ -171,7 +171,7 @@ def agreement_with_defence(
 
 
 def describe_defence(defence: DefenceSpec) -> str:
-    """Format a defence as a command-line argument, without the seed of its noise.
+    """Format a defence spec as a command-line argument, without the seed of its noise.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def measure_leakage_behind(
     name: str,
     on_progress: OnProgress = no_progress,
 ) -> Leakage:
-    """Attack the rows of a sample stored behind a defence, and score the words.
+    """Attack a sample's vectors, stored behind a defence, and score the recovered words.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def measure_stronger_leakage(
     name: str,
     on_progress: OnProgress = no_progress,
 ) -> tuple[Leakage, str]:
-    """Measure one or two attackers on changed vectors; return the greater leakage and its name.
+    """Attack changed vectors in one or two ways; return the greater leakage and its attacker.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def measure_leakage_known(
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> tuple[Leakage, str]:
-    """Attack rows stored behind a known defence with the stronger of two attackers.
+    """Attack rows behind a known defence in two ways; return the greater leakage and its attacker.
 
     One maps the vectors back linearly; the other was fine-tuned on bundled sentences behind the
     same defence, with its own draws of noise.
@@ -328,7 +328,7 @@ def measure_leakage_known(
 
 
 def with_noise_seed(spec: DefenceSpec, seed: int) -> DefenceSpec:
-    """Return a defence with the given seed for its noise, if it draws any."""
+    """Return a defence spec with the given noise seed; unchanged if it draws no noise."""
     if not entry_of(spec.name).draws_noise:
         return spec
     return DefenceSpec.of(spec.name, {**dict(spec.settings), "seed": seed})

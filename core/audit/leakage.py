@@ -53,7 +53,7 @@ class RowLeak:
 
 
 def same_text(rows: Sequence[RowLeak]) -> dict[str, str]:
-    """Map each row that repeats an earlier row's text to that row, both by digest."""
+    """Return a dict from each row that repeats an earlier row's text to that row, as digests."""
     first: dict[int, str] = {}
     found = {}
     for row in rows:
@@ -64,7 +64,7 @@ def same_text(rows: Sequence[RowLeak]) -> dict[str, str]:
 
 
 def row_digest(row: str) -> str:
-    """Return twelve hexadecimal digits that identify a row without revealing its name."""
+    """Return the first 12 hexadecimal digits of the SHA-256 of a row's name, to hide the name."""
     return hashlib.sha256(row.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
@@ -112,11 +112,11 @@ class Leakage:
 
     @property
     def f1_by_row(self) -> dict[str, float]:
-        """The F1 of each row in [0, 1], by the digest of its name."""
+        """A dict from the digest of each row's name to its F1 in [0, 1]."""
         return {row_digest(row.row): round(row.f1, 4) for row in self.rows}
 
     def recovered_to_dict(self) -> dict[str, dict[str, Any]]:
-        """Return the shares of names and numbers as JSON, with the number of words."""
+        """Return the recovered shares of names and numbers as a JSON-able dict by kind."""
         return {
             kind: {**part.share.to_dict(), "n_listed": part.n_listed, "n_all": part.n_all}
             for kind, part in self.recovered.items()
@@ -126,7 +126,7 @@ class Leakage:
 def estimate_leakage(
     sample: Sample, answers: Sequence[Recovery], line: ExpectedF1
 ) -> Leakage | None:
-    """Estimate F1 from an attack's answers to a sample without texts."""
+    """Estimate F1 from answers to vectors without texts; None if the line does not cover them."""
     if len(sample.ids) < 2:
         raise InvalidInputError("An estimate without texts needs at least 2 vectors.")
     if not line.covers(answers):
@@ -180,7 +180,7 @@ def measure_answers(
     *,
     name: str,
 ) -> tuple[Leakage, Sequence[Recovery]]:
-    """Score the answers of `invert` to the rows with known texts; return the answers too.
+    """Call `invert` on the rows with known texts and score it; return the scores and the answers.
 
     The parameters are those of `measure_leakage`.
     """
@@ -212,7 +212,7 @@ def score_leakage(
     name: str,
     vocabulary: Vocabulary | None = None,
 ) -> Leakage:
-    """Score the answers of an attack to the vectors of known texts.
+    """Score an attack's answers, one per vector, against the known texts of the vectors.
 
     Parameters
     ----------
@@ -255,8 +255,8 @@ def score_leakage(
         result.attack,
         result.scores.score("token_set_f1", result.baseline.token_set_f1),
         result,
-        _leaks_by_row(list(texts), known, targets, named, answers),
-        _recovered_by_kind(known, parts, targets, named, seed),
+        _score_rows(list(texts), known, targets, named, answers),
+        _score_kinds(known, parts, targets, named, seed),
     )
 
 
@@ -271,14 +271,14 @@ def usable_rows(texts: Sequence[str | None] | None) -> list[int]:
     return found
 
 
-def _leaks_by_row(
+def _score_rows(
     ids: Sequence[str],
     texts: Sequence[str],
     targets: Sequence[AbstractSet[str]],
     named: Sequence[AbstractSet[str]],
     answers: Sequence[Recovery],
 ) -> tuple[RowLeak, ...]:
-    """Return what leaked from each row that has words to find, sorted by F1."""
+    """Score each row that has words to find; return what leaked from each, highest F1 first."""
     rows = []
     numbers: dict[object, int] = {}
     units = [numbers.setdefault(unit, len(numbers)) for unit in units_of(texts)]
@@ -292,14 +292,14 @@ def _leaks_by_row(
     return tuple(sorted(rows, key=lambda row: -row.f1))
 
 
-def _recovered_by_kind(
+def _score_kinds(
     texts: Sequence[str],
     parts: Sequence[str],
     targets: Sequence[AbstractSet[str]],
     named: Sequence[AbstractSet[str]],
     seed: int,
 ) -> dict[str, Recovered]:
-    """Compute the shares of names and of numbers recovered from the texts."""
+    """Compute the recovered shares of names and of numbers, as a dict by kind."""
     revealing = [
         revealing_words(text) & word_set(part) for text, part in zip(texts, parts, strict=True)
     ]
@@ -362,7 +362,7 @@ def mask_word(word: str) -> str:
 
 
 def strongest_attack(encoder: Encoder) -> str:
-    """Return the name of the strongest attack on an encoder that needs no training.
+    """Return the name of the strongest attack that needs no training on the given encoder.
 
     In the order of the published tables: the re-embedding search, the probe-started classifier,
     both where weights ship for the encoder; else the word probe, which needs none.

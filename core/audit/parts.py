@@ -68,7 +68,7 @@ class Attacker:
     def opened(
         cls, spec: AttackerSpec, encoder: Encoder, on_progress: OnProgress = no_progress
     ) -> Self:
-        """Load the attack of a spec for its encoder.
+        """Load the attack that a spec names, for an encoder that is already loaded.
 
         Raises
         ------
@@ -93,14 +93,14 @@ class Attacker:
 
 @lru_cache(maxsize=1)
 def _load_attacker(spec: AttackerSpec) -> Attacker:
-    """Load an attacker, cached in a worker process."""
+    """Load the encoder and the attack of a spec, cached in a worker process."""
     from leakscope.core.encoders import load_encoder
 
     return Attacker.opened(spec, load_encoder(spec.encoder))
 
 
 def answer_part(part: Part, *, spec: AttackerSpec) -> Answered:
-    """Attack one part of the vectors, with an attacker cached in this process."""
+    """Attack one numbered batch of vectors with a cached attacker; return number and answers."""
     number, vectors = part
     attacker = _load_attacker(spec)
     return number, attacker.attack.invert(attacker.encoder, vectors)
@@ -114,7 +114,7 @@ def answer_in_parts(
     spread: Spread | None = None,
     on_progress: OnProgress = no_progress,
 ) -> list[Recovery]:
-    """Attack vectors in parts and return all answers, loading finished parts from disk.
+    """Attack vectors in batches; return one answer per vector, reusing batches stored on disk.
 
     Parameters
     ----------
@@ -145,12 +145,12 @@ def answer_in_parts(
         return sum(len(answers) for answers in kept if answers)
 
     def here() -> Iterator[Answered]:
-        """Attack the missing parts in this process, and yield each with its number."""
+        """Attack the missing batches in this process; yield each one's number and answers."""
         for i, part in missing:
             start, size = n_done() / len(vectors), len(part) / len(vectors)
 
             def show(f: float, message: str, start: float = start, size: float = size) -> None:
-                """Report the progress of a part as progress of the whole."""
+                """Report the progress of a batch as progress of the whole."""
                 on_progress(start + size * f, message)
 
             yield i, attacker.attack.invert(attacker.encoder, part, show)
@@ -170,14 +170,14 @@ def answer_in_parts(
 
 
 def _answers_file(about: str, part: NDArray[np.float32]) -> str:
-    """Return the file name of a part's answers: a digest of attacker and vectors."""
+    """Return the file name for a batch's answers: a digest of the attacker and the vectors."""
     digest = hashlib.sha256(about.encode())
     digest.update(np.ascontiguousarray(part).tobytes())
     return f"answers-{digest.hexdigest()[:24]}.json"
 
 
 def _read_answers(path: Path | None, n: int) -> list[Recovery] | None:
-    """Load the answers from a file, or return None if there is no file."""
+    """Read n answers from a file; return None if there is no path or no file."""
     if path is None or not path.exists():
         return None
     stored = read_sealed(path, _REMEDY)

@@ -148,7 +148,7 @@ class Whitening:
 
     @classmethod
     def of_index(cls, source: VectorSource, *, ridge: float = RIDGE) -> Self:
-        """Measure the whitening map of an index's unit vectors in one pass.
+        """Read an index once and compute the map that whitens its unit vectors.
 
         Vectors of zeros do not count.
         """
@@ -182,7 +182,7 @@ def nearest_rows(
     whitening: Whitening | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Neighbours:
-    """Find the k rows of an index with the highest cosine to each query.
+    """Read an index in batches and find the k rows with the highest cosine to each query vector.
 
     The index passes by in batches; memory holds one batch and k rows a query.
 
@@ -268,7 +268,7 @@ def build_queries(texts: Sequence[str], *, seed: int = 0) -> Queries:
 
 
 def _split_text(text: str) -> list[str]:
-    """Split a text into sentences, or a single sentence into halves."""
+    """Return up to four sentences of a text, or the two halves of a single sentence."""
     found = [part for part in split_sentences(text) if len(part.split()) >= _LEAST_WORDS]
     if len(found) > _MOST_PARTS:
         between = sorted(found[1:-1], key=lambda part: -len(part))
@@ -283,7 +283,7 @@ def _split_text(text: str) -> list[str]:
 def presence_features(
     found: Neighbours, queries: Queries, access: IndexAccess, *, n_digits: int = 2
 ) -> NDArray[np.float64]:
-    """Compute each text's features from the index's answers to its queries.
+    """Compute a feature matrix, one row per text, from the index's answers to the text's queries.
 
     From ids: the mean reciprocal rank of the whole text's nearest row in the answers to the other
     queries, 0 where it is not among them. Else the Fisher transform of the best cosine of each
@@ -334,7 +334,7 @@ _LEAST_GAP = 1e-5
 def presence_scores(
     features: NDArray[np.float64], null: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Score how unusual each text's features are among the features of absent texts.
+    """Return one score per text: how unusual its features are among those of absent texts.
 
     The greatest plus the mean of its features, each in standard deviations from the mean of the
     absent texts.
@@ -386,7 +386,7 @@ class Nearest:
     is_same: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the text's number, p-value and nearest row as a JSON-able dict."""
         return asdict(self) | {"row": printable(self.row)}
 
 
@@ -449,7 +449,7 @@ class Attack:
     p_crowding: float
 
     def to_dict(self, n_shown: int) -> dict[str, Any]:
-        """Return the JSON-able form, with the `n_shown` nearest rows."""
+        """Return the AUC, rates and the `n_shown` nearest rows as a JSON-able dict."""
         return {
             "access": self.access.value,
             **self.auc.to_record("auc"),
@@ -518,7 +518,7 @@ class Comparison:
 
     @property
     def not_tested(self) -> tuple[str, ...]:
-        """What the results do not cover, each with the reason."""
+        """Sentences on what the results do not cover, each with the reason."""
         found = [
             "Logs, backups, caches, and the graph or codebook of the index: they were not read."
         ]
@@ -541,7 +541,7 @@ class Comparison:
         return tuple(found)
 
     def to_dict(self, n_shown: int = 10) -> dict[str, Any]:
-        """Return the comparison as JSON-able data; it contains no text."""
+        """Return the comparison as a JSON-able dict without texts; `n_shown` rows per attack."""
         return {
             "leakscope": __version__,
             "source": self.source,
@@ -565,7 +565,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """How well the attacker finds the texts, in a sentence with its numbers."""
+        """A sentence, with numbers, on how well the attacker finds the texts."""
         attack = self.strongest
         if not self.is_valid:
             return f"Presence could not be measured. {self.not_tested[-1]}"
@@ -599,7 +599,7 @@ def check_presence(
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> Comparison:
-    """Measure how well an attacker can tell whether texts are in an index, for each access.
+    """Measure, for each kind of access, how well an attacker can tell if texts are in an index.
 
     Parameters
     ----------
@@ -700,7 +700,7 @@ def check_presence(
 def find_encoder(
     sample: Sample, names: Sequence[str] = ("minilm",), *, on_progress: OnProgress = no_progress
 ) -> tuple[Identification, Encoder | None]:
-    """Identify which of the named encoders made a sample's vectors, and load it.
+    """Load the named encoders; return which of them made a sample's vectors, with the evidence.
 
     By the sample's texts where it has some, else by the shape of its vectors.
     """
@@ -723,14 +723,14 @@ def find_encoder(
 def _find_repetitions(
     index: VectorSource, texts: Sequence[str], references: Sequence[str]
 ) -> tuple[NDArray[np.bool_], tuple[int, ...], bool]:
-    """Return which references repeat a row or a text, and which texts a row repeats, from 1.
+    """Find which references repeat a row or a text, and which texts a row repeats, from 1.
 
     And whether the index holds texts at all.
     """
     n_rows = 0
 
     def texts_of_rows() -> Iterator[str]:
-        """Yield the texts of the index's rows, and count them."""
+        """Read the index; yield the texts of its rows and count them."""
         nonlocal n_rows
         with index.opened() as batches:
             for batch in batches:
@@ -756,7 +756,7 @@ def _evaluate_attack(
     is_same: NDArray[np.bool_],
     seed: int,
 ) -> Attack:
-    """Evaluate an attack on a ranking whose members come first.
+    """Compute the AUC, rates and p-values of an attack from a ranking of texts, members first.
 
     `queries` has the query of each member that found its nearest row, `is_same` whether a row has
     the vector of the whole text.
@@ -788,7 +788,7 @@ def _evaluate_attack(
 
 
 def crowding(ranking: Ranking, *, seed: int = 0, n_permutations: int = 999) -> float:
-    """Return a permutation p-value that members crowd the top of a ranking.
+    """Return a permutation test's p-value for too many members at the top of a ranking.
 
     A few members far up hardly change the AUC. For each k up to half of the samples, the number of
     members among the k highest is compared with its mean and standard deviation under permuted
@@ -820,7 +820,7 @@ def _nearest_queries(
     raw: Neighbours,
     queries: Queries,
 ) -> NDArray[np.int64]:
-    """Return the query of each text that found its nearest row: the whole text or its best part.
+    """Return, per text, the index of the query that found its nearest row: whole text or a part.
 
     A part where its cosine is the more unusual one among absent texts.
     """
@@ -848,5 +848,5 @@ class _WholeSample:
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Batch]]:
-        """Yield the sample as one batch."""
+        """Yield an iterator over a single batch, the whole sample."""
         yield iter([self._batch])

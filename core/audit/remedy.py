@@ -15,8 +15,8 @@ from leakscope.core.attacks.inversion.shipped import open_attack
 from leakscope.core.audit.comparison import (
     N_ATTACKED,
     attacked_rows,
-    describe_attacker,
     describe_change,
+    describe_stronger_attack,
     f1_change,
     fields_to_dict,
     neighbour_recall,
@@ -124,7 +124,7 @@ class Remedy:
 
     @property
     def sentence(self) -> str:
-        """What still leaks behind the defence, and its search quality, in a sentence."""
+        """A sentence on what still leaks behind the defence, and on search quality."""
         if self.f1 is None or self.change is None:
             return f"{self.defence}: not tested. {self.not_tested}"
         return (
@@ -134,7 +134,7 @@ class Remedy:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the result for this defence as a JSON-able dict."""
         return fields_to_dict(self, recall="recall_at_10", top1="top1_agreement")
 
 
@@ -162,7 +162,7 @@ class RemedyTable:
 
     @property
     def sentence(self) -> str:
-        """Which defences significantly reduce leakage, in a sentence."""
+        """A sentence that names the defences that significantly reduce leakage."""
         if self.undefended is None:
             return "No text is known, so leakage behind defences was not tested."
         start = f"Without a defence, F1 is {self.undefended.in_text(0)}, n = {self.undefended.n:,}."
@@ -177,7 +177,7 @@ class RemedyTable:
         return f"{start} {share} significantly reduce it (95 % CI in brackets): {summary}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the results of all defences, with the sentence, as a JSON-able dict."""
         return {"answer": self.sentence} | fields_to_dict(self, attack="attacker")
 
 
@@ -193,7 +193,7 @@ def measure_remedies(
     name: str = "rows",
     on_progress: OnProgress = no_progress,
 ) -> RemedyTable:
-    """Measure leakage and search quality of a sample's rows behind each defence.
+    """Attack a sample's rows behind each defence; measure leakage and search quality.
 
     A defence of vectors changes the stored vectors; one of texts or tokens encodes the texts again.
     The noise of the rows and the noise of the attacker's own sentences are drawn independently.
@@ -225,12 +225,12 @@ def measure_remedies(
         MORE_TRAINED.format(n=n_taught) if n_taught else LIFTED,
         f"Neighbours were searched among {len(sample.ids):,} rows; with more rows, recall differs.",
         "Each interval applies to one defence; there is no correction for multiple comparisons.",
-        describe_attacker(chosen.name, encoder),
+        describe_stronger_attack(chosen.name, encoder),
     ]
     held = usable_rows(sample.texts)
     if not held:
         reason = "No text is known. Give the texts."
-        left = [_not_tested(each, reason) for each in defences]
+        left = [_untested_remedy(each, reason) for each in defences]
         return RemedyTable(chosen.name, None, 0, tuple(left), tuple(filter(None, caveats)))
     whole = rescale_to_encoder(sample.take(held), encoder)
     texts = whole.known_texts
@@ -245,7 +245,7 @@ def measure_remedies(
         on_progress(start, f"Attacking vectors behind {spec.name}")
         if any(stage not in DEFENCES for stage in stages_of(spec.name)):
             remedies.append(
-                _not_tested(spec, "This defence must be trained first: `defend` trains it.")
+                _untested_remedy(spec, "This defence must be trained first: `defend` trains it.")
             )
             continue
         base = encoder
@@ -264,7 +264,7 @@ def measure_remedies(
                 on_progress=report_at_fraction(on_progress, start),
             )
         except InvalidInputError as error:
-            remedies.append(_not_tested(spec, str(error)))
+            remedies.append(_untested_remedy(spec, str(error)))
             continue
         units = units_of(texts)
         recall, top1 = (
@@ -289,8 +289,8 @@ def measure_remedies(
     )
 
 
-def _not_tested(spec: DefenceSpec, reason: str) -> Remedy:
-    """Build the result of a defence that was not tested."""
+def _untested_remedy(spec: DefenceSpec, reason: str) -> Remedy:
+    """Build the result of a defence that was not tested, with the reason."""
     nothing = Score(float("nan"))
     return Remedy(describe_defence(spec), None, None, nothing, nothing, not_tested=reason)
 
@@ -339,7 +339,7 @@ class Redaction:
 
     @property
     def sentence(self) -> str:
-        """What still leaks after redaction, and its search quality, in a sentence."""
+        """A sentence on what still leaks after redaction, and on search quality."""
         if not self.n_listed:
             return (
                 f"None of the {self.n_removed:,} redacted words is in the attack's vocabulary, so "
@@ -356,7 +356,7 @@ class Redaction:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form; it contains no word of a text."""
+        """Return the results as a JSON-able dict; it contains no word of a text."""
         recovered = {
             f"{kind}_{when}": {**part.share.to_dict(), "n_listed": part.n_listed}
             for when, parts in (
@@ -395,7 +395,7 @@ def measure_redacted(
     name: str = "rows",
     on_progress: OnProgress = no_progress,
 ) -> Redaction:
-    """Attack the vectors of redacted texts and measure which original words are recovered.
+    """Encode redacted texts, attack their vectors and measure which original words are recovered.
 
     Rows that redaction changed are attacked first: others leak as before.
 
@@ -463,7 +463,11 @@ def measure_redacted(
     guesses = [answers[next_distinct_row(units, i)].word_set for i in range(len(units))]
     counts = [
         np.array([len(a & b) for a, b in zip(listed, named, strict=True)], np.float64)
-        for named in (_recovered_words(before, part), _recovered_words(after, part), guesses)
+        for named in (
+            _find_recovered_words(before, part),
+            _find_recovered_words(after, part),
+            guesses,
+        )
     ]
     sought = np.array([len(words) for words in listed], np.float64)
     is_known = sought.sum() and len(set(units)) > 1
@@ -483,12 +487,12 @@ def measure_redacted(
         top1=neighbour_recall(whole.vectors, vectors, 1, units=units_of(texts), seed=seed),
         n_changed=len(changed),
         n=len(texts),
-        caveats=tuple(filter(None, (*REDACTED, describe_attacker(chosen.name, encoder)))),
+        caveats=tuple(filter(None, (*REDACTED, describe_stronger_attack(chosen.name, encoder)))),
     )
 
 
-def _recovered_words(found: Leakage, part: Sample) -> list[frozenset[str]]:
-    """Return the words of each row that an attack recovered."""
+def _find_recovered_words(found: Leakage, part: Sample) -> list[frozenset[str]]:
+    """Return, for each row of a sample, the set of words that an attack recovered."""
     rows = {row.row: frozenset(row.recovered) for row in found.rows}
     return [rows.get(name, frozenset()) for name in part.ids]
 
@@ -499,7 +503,7 @@ def _share_difference(
     sought: NDArray[np.float64],
     seed: int,
 ) -> Score:
-    """Return the difference in the percentage of sought words found, paired by text."""
+    """Return the change in the percentage of sought words found, paired by text, as a score."""
     held = np.flatnonzero(sought).tolist()
     if not len(held):
         return Score(float("nan"))
@@ -531,7 +535,7 @@ class RotationPoint:
     cosine: Score
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the leakage with k known pairs as a JSON-able dict."""
         return fields_to_dict(self)
 
 
@@ -562,7 +566,7 @@ class RotationTable:
 
     @property
     def sentence(self) -> str:
-        """How many known pairs break the rotation, in a sentence."""
+        """A sentence on how many known pairs break the rotation."""
         blind = next((p for p in self.points if not p.k), None)
         start = (
             ""
@@ -587,7 +591,7 @@ class RotationTable:
         return f"{start}With {most.k:,} known pairs, F1 is {most.f1.in_text(0)}; {whole}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the leakage by number of known pairs, with the sentence, as a JSON-able dict."""
         return {"answer": self.sentence} | fields_to_dict(
             self, attack="attacker", greatest_error="greatest_error_of_a_cosine"
         )
@@ -604,7 +608,7 @@ def measure_rotation(
     name: str = "rows",
     on_progress: OnProgress = no_progress,
 ) -> RotationTable:
-    """Rotate the rows by a secret orthogonal matrix and attack them with k known pairs.
+    """Rotate a sample's vectors by a secret orthogonal matrix and attack with k known pairs.
 
     The attacker knows the encoder and k texts of the store, but not the matrix. The pairs give the
     rotation on the directions that they span; what lies beyond is predicted by a linear map that
@@ -668,7 +672,7 @@ def measure_rotation(
             after = measure_leakage(replace(part, vectors=rotated), encoder, opened, name=name)
         else:
             back, span = partial_rotation((pairs[:k] @ key).astype(np.float32), pairs[:k])
-            changed = _projected_encoder(encoder, span)
+            changed = _project_encoder(encoder, span)
             lift = Lift.fit((clean @ span).astype(np.float32), clean)
             base = encoder if reads_gradients(chosen) else LiftedEncoder(encoder, changed, lift)
             adapted = LiftedAttack(opened, lift, base, changed)
@@ -683,7 +687,7 @@ def measure_rotation(
     few = whole.vectors[:1_000]
     cosines = [unit(each.astype(np.float64)) for each in (few, (few @ key).astype(np.float32))]
     error = float(np.abs(cosines[0] @ cosines[0].T - cosines[1] @ cosines[1].T).max())
-    caveats = (UNPAIRED, describe_attacker(chosen.name, encoder))
+    caveats = (UNPAIRED, describe_stronger_attack(chosen.name, encoder))
     return RotationTable(
         chosen.name, before.f1, tuple(points), known_from, error, tuple(filter(None, caveats))
     )
@@ -714,8 +718,8 @@ def partial_rotation(
     return u[:, :n] @ v[:n], v[:n].T @ v[:n]
 
 
-def _projected_encoder(encoder: Encoder, span: NDArray[np.float64]) -> Encoder:
-    """Return an encoder whose vectors are projected onto a span."""
+def _project_encoder(encoder: Encoder, span: NDArray[np.float64]) -> Encoder:
+    """Wrap an encoder so that its vectors are projected onto a span."""
     matrix = span.astype(np.float32)
 
     def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
@@ -730,7 +734,7 @@ def _projected_encoder(encoder: Encoder, span: NDArray[np.float64]) -> Encoder:
 
 
 def _mean_cosine(restored: Vectors, part: Sample, seed: int) -> Score:
-    """Return the mean cosine of restored vectors with the true ones."""
+    """Return the mean cosine of restored vectors with the sample's true vectors, as a score."""
     true, found = unit(part.vectors.astype(np.float64)), unit(restored.astype(np.float64))
     cosines = (true * found).sum(axis=1)
     units = units_of(part.known_texts)

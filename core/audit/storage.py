@@ -13,8 +13,8 @@ from leakscope.core.attacks.inversion.shipped import open_attack
 from leakscope.core.audit.comparison import (
     N_ATTACKED,
     attacked_rows,
-    describe_attacker,
     describe_change,
+    describe_stronger_attack,
     f1_change,
     fields_to_dict,
     neighbour_recall,
@@ -99,7 +99,7 @@ class StoredFormat:
 
     @property
     def sentence(self) -> str:
-        """What the format leaks compared with float32, and its search quality, in a sentence."""
+        """A sentence on what the format leaks compared with float32, and on search quality."""
         bulk = f"{self.name} ({self.n_bytes:,} bytes per vector)"
         found = f"a search finds {self.recall.format(0)} % of the 10 nearest rows"
         if self.f1 is None:
@@ -114,7 +114,7 @@ class StoredFormat:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the result for this format as a JSON-able dict."""
         return fields_to_dict(
             self, name="format", n_bytes="bytes_per_vector", recall="recall_at_10"
         )
@@ -145,7 +145,7 @@ class StorageTable:
 
     @property
     def sentence(self) -> str:
-        """Which formats leak significantly less than float32, in a sentence."""
+        """A sentence that names the formats that leak significantly less than float32."""
         plain = self.formats[0]
         if plain.f1 is None:
             return f"Leakage by storage format was not tested. {plain.not_tested}"
@@ -168,7 +168,7 @@ class StorageTable:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the results of all formats, with the sentence, as a JSON-able dict."""
         return {"answer": self.sentence} | fields_to_dict(self, attack="attacker")
 
 
@@ -184,7 +184,7 @@ def measure_storage(
     name: str = "rows",
     on_progress: OnProgress = no_progress,
 ) -> StorageTable:
-    """Measure leakage and search quality of a sample's rows in each storage format.
+    """Attack a sample's rows in each storage format; measure leakage and search quality.
 
     The attackers know the format and its implementation. One restores vectors by a linear map that
     was fitted on bundled sentences in the same format, and encodes its guesses through the format.
@@ -227,7 +227,7 @@ def measure_storage(
     line = None if has_texts else ExpectedF1.for_attack(chosen.name, encoder)
 
     def unchanged_leakage(part: Sample) -> Leakage | None:
-        """Measure or estimate the leakage of vectors as the encoder makes them."""
+        """Attack unchanged vectors; return measured or estimated leakage, or None."""
         if has_texts:
             return measure_leakage(part, encoder, opened, name=name)
         if line is None:
@@ -260,7 +260,7 @@ def measure_storage(
         start = (i + 1) / (len(formats) + 1)
         on_progress(start, f"Attacking vectors stored as {kind}")
         try:
-            change, n_bytes = _storage_format(
+            change, n_bytes = _build_format(
                 kind, encoder.dimension, (known[1], sample.vectors), seed
             )
         except MissingDependencyError as error:
@@ -308,7 +308,7 @@ def measure_storage(
         f"Neighbours were searched among {len(sample.ids):,} rows; with more rows, recall differs.",
         "Each interval applies to one format; there is no correction for multiple comparisons.",
         (STRONGER.format(n=n_taught) if n_taught else LIFTED) if has_texts else "",
-        describe_attacker(chosen.name, encoder),
+        describe_stronger_attack(chosen.name, encoder),
     ]
     if "product_quantization" in formats:
         caveats.append(
@@ -321,19 +321,19 @@ def measure_storage(
 
 
 def _is_lossless(stored: Vectors, vectors: Vectors) -> bool:
-    """Return whether a format preserves vectors up to rounding."""
+    """Return whether stored vectors equal the original vectors up to rounding."""
     if stored.shape != vectors.shape:
         return False
     cosines = (unit(stored.astype(np.float64)) * unit(vectors.astype(np.float64))).sum(axis=1)
     return bool(np.median(cosines) >= LOSSLESS)
 
 
-def _storage_format(
+def _build_format(
     kind: str, dimension: int, training: Sequence[Vectors], seed: int
 ) -> tuple[Callable[[Encoder], Any], int]:
-    """Return a function that stores an encoder's vectors in a format, and the bytes per vector."""
+    """Build a format, training any codebook; return a wrapper of encoders and bytes per vector."""
     if kind == "float16":
-        return lambda encoder: _changed_encoder(encoder, kind, _round_to_float16), 2 * dimension
+        return lambda encoder: _wrap_encoder(encoder, kind, _round_to_float16), 2 * dimension
     if kind == "int8":  # with a float32 scale for each vector
         return Int8().protect, dimension + 4
     if kind == "binary":
@@ -342,18 +342,18 @@ def _storage_format(
         kept = max(1, dimension // 4)
         return Truncation(dimension=kept).protect, 4 * kept
     quantizer = ProductQuantizer.fit(np.concatenate(training), seed=seed)
-    return lambda encoder: _changed_encoder(encoder, quantizer.digest, quantizer), quantizer.n_bytes
+    return lambda encoder: _wrap_encoder(encoder, quantizer.digest, quantizer), quantizer.n_bytes
 
 
 def _round_to_float16(vectors: Vectors) -> Vectors:
-    """Round vectors to float16, and cut what it cannot hold."""
+    """Round vectors to float16, clipped to its range; return them as float32."""
     return np.clip(vectors, -65_504, 65_504).astype(np.float16).astype(np.float32)
 
 
-def _changed_encoder(
+def _wrap_encoder(
     encoder: Encoder, identity: str, change: Callable[[Vectors], Vectors]
 ) -> ProtectedEncoder:
-    """Return an encoder whose vectors are changed, with its own name and fingerprint."""
+    """Wrap an encoder so that a function changes its vectors; it has its own fingerprint."""
 
     def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
         """Encode texts and change their vectors."""
@@ -380,7 +380,7 @@ class ProductQuantizer:
 
     @classmethod
     def fit(cls, vectors: Vectors, *, seed: int = 0) -> ProductQuantizer:
-        """Train a codebook with one byte per 8 numbers, or per the largest smaller divisor.
+        """Train a codebook on vectors: one byte per 8 numbers, or per the largest smaller divisor.
 
         Parameters
         ----------
@@ -407,14 +407,14 @@ class ProductQuantizer:
 
     @property
     def digest(self) -> str:
-        """A name that identifies the codebook."""
+        """A string that identifies the codebook by a hash of its centroids."""
         import faiss
 
         centroids = faiss.vector_to_array(self.quantizer.centroids)
         return f"product_quantization-{hashlib.sha256(centroids.tobytes()).hexdigest()[:12]}"
 
     def __call__(self, vectors: Vectors) -> Vectors:
-        """Encode vectors to codes and decode them again, shape (n, d)."""
+        """Quantise vectors: encode them to codes and decode the codes, shape (n, d)."""
         codes = self.quantizer.compute_codes(np.ascontiguousarray(vectors, np.float32))
         restored: Vectors = self.quantizer.decode(codes)
         return restored

@@ -90,12 +90,12 @@ class PersonalKind:
 
     @property
     def title(self) -> str:
-        """The kind as figures show it."""
+        """The kind's name, capitalised and with spaces, for figures."""
         return self.kind.replace("_", " ").capitalize()
 
     @property
     def n_confirmable(self) -> int:
-        """How many of those tested can be confirmed."""
+        """The number of tested identifiers of this kind that an attacker can confirm."""
         return round(self.n_tested * self.confirmable.value / 100)
 
 
@@ -115,12 +115,12 @@ class PersonalData:
 
     @property
     def n_tested(self) -> int:
-        """How many identifiers were tested."""
+        """The number of identifiers that were tested, over all kinds."""
         return sum(kind.n_tested for kind in self.kinds)
 
     @property
     def n_learned(self) -> int:
-        """How many of them an attacker recovers or can confirm."""
+        """The number of tested identifiers that an attacker recovers or can confirm."""
         return sum(
             kind.n_confirmable + round(kind.n_tested * kind.recovered.value / 100)
             for kind in self.kinds
@@ -129,7 +129,7 @@ class PersonalData:
 
     @property
     def by_kind(self) -> str:
-        """How many identifiers of each kind can be confirmed; empty if none was tested."""
+        """A sentence on how many identifiers of each kind can be confirmed; empty if untested."""
         told = [
             f"{kind.title.lower()} {format_rate(kind.confirmable, count=kind.n_confirmable)}"
             for kind in self.kinds
@@ -235,7 +235,7 @@ class AuditSummary:
 
     @classmethod
     def from_dict(cls, stored: Any, name: str = "The file") -> Self:
-        """Build the summary from an audit report's JSON.
+        """Build the summary from an audit report's parsed JSON.
 
         Parameters
         ----------
@@ -310,20 +310,20 @@ def example_summary() -> AuditSummary:
 
 
 def _parse_score(stored: Mapping[str, Any], measure: str) -> Score:
-    """Parse a score and its chance level from a report."""
+    """Read the score of a measure, with its chance level, from a report's dict."""
     chance = "prior_f1" if measure == "token_set_f1" else "chance"
     return _check_finite(Score.of_record(stored, measure, chance))
 
 
 def _check_finite(score: Score) -> Score:
-    """Return the score; raise ValueError if any of its numbers is infinite."""
+    """Return the score unchanged; raise ValueError if any of its numbers is infinite."""
     if any(map(math.isinf, (score.value, score.chance, score.ci95.low, score.ci95.high))):
         raise ValueError("infinite")
     return score
 
 
 def _parse_personal(stored: Any) -> PersonalData | None:
-    """Parse the personal-data section of a report, if there is one."""
+    """Build PersonalData from that section of a report; return None if there is none."""
     if stored is None:
         return None
     names = ("recovered", "confirmable", "not_confirmed", "not_testable")
@@ -340,7 +340,7 @@ def _parse_personal(stored: Any) -> PersonalData | None:
 
 
 def comparison_of(kind: str, table: Mapping[str, Any]) -> Comparison:
-    """Parse a what-if table of a report; an unknown kind gives its answer alone."""
+    """Build a Comparison from a report's what-if table; of an unknown kind, only its answer."""
     found: list[tuple[str, Any, Any]] = []
     if kind == "storage":
         found = [
@@ -373,7 +373,7 @@ def comparison_of(kind: str, table: Mapping[str, Any]) -> Comparison:
 
 
 def _parse_optional_score(stored: Any) -> Score | None:
-    """Parse a score that may be missing."""
+    """Build a score from its dict; return None for None."""
     return None if stored is None else _check_finite(Score.from_dict(stored))
 
 
@@ -385,7 +385,7 @@ def _parse_strings(stored: Any) -> list[str]:
 
 
 def _parse_row(stored: Mapping[str, Any]) -> RowWords:
-    """Parse a row with its recovered words from a report."""
+    """Build a RowWords from the dict of one row in a report."""
     n_words = stored["n_words"]
     return RowWords(
         str(stored["row"]),

@@ -23,12 +23,12 @@ class Table(Protocol):
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the result as a JSON-able dict."""
         ...
 
 
 def _compare_redaction(sample: Sample, encoder: Encoder, **settings: Any) -> Table:
-    """Measure leakage before and after personal data is redacted."""
+    """Redact personal data in a sample's texts; measure the leakage before and after."""
     redacted = list(sample.texts or ())
     for i in usable_rows(redacted):
         text = redacted[i] or ""
@@ -56,7 +56,7 @@ def compare_all(
     name: str,
     on_progress: OnProgress = no_progress,
 ) -> dict[str, Table]:
-    """Run several of COMPARISONS on the same rows; return their tables by name.
+    """Run the named what-if comparisons on one sample; return their tables by name.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def compare_all(
     for i, kind in enumerate(names):
 
         def show(fraction: float, message: str, i: int = i) -> None:
-            """Report the progress of a comparison as progress of all."""
+            """Report the progress of one comparison as progress of all."""
             on_progress((i + fraction) / len(names), message)
 
         more = (defences,) if kind == "remedy" else ()

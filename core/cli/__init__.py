@@ -62,14 +62,17 @@ class _Commands(Mapping[str, ModuleType]):
     """
 
     def __getitem__(self, name: str) -> ModuleType:
+        """Import and return a command's module; raise KeyError for an unknown name."""
         if name not in _ENCODES:
             raise KeyError(name)
         return import_module(f"{__name__}.{_file_stem(name)}")
 
     def __iter__(self) -> Iterator[str]:
+        """Yield the commands' names without importing them."""
         return iter(_ENCODES)
 
     def __len__(self) -> int:
+        """Return the number of commands."""
         return len(_ENCODES)
 
 
@@ -77,12 +80,12 @@ COMMANDS = _Commands()
 
 
 def _file_stem(name: str) -> str:
-    """Return the name of a command's file without its suffix."""
+    """Convert a command's name to the name of its module file, without the suffix."""
     return "listing" if name == "list" else name.replace("-", "_")
 
 
 def _summary(name: str) -> str:
-    """Return the first line of a command's docstring without importing the command."""
+    """Read a command's one-line summary from its file, without importing it."""
     with (ROOT / "core" / "cli" / f"{_file_stem(name)}.py").open(encoding="utf-8") as file:
         return file.readline().strip().strip('"')
 
@@ -160,7 +163,7 @@ def main(
 
 @contextmanager
 def _embedding_cache_mode(arguments: argparse.Namespace) -> Iterator[None]:
-    """Turn the embedding cache off if `--no-cache` was given, child processes included."""
+    """Within the context, turn the embedding cache off if `--no-cache` was given."""
     from leakscope.core.storage.artifacts import secure_cache
     from leakscope.core.storage.encryption import NO_CACHE
 
@@ -179,7 +182,7 @@ def _embedding_cache_mode(arguments: argparse.Namespace) -> Iterator[None]:
 
 
 def _describe_unexpected_error(error: Exception, when_stopped: str) -> str:
-    """Return an error message with a remedy for an exception other than CoreError."""
+    """Format an exception other than CoreError as a message with a remedy."""
     if isinstance(error, MemoryError):
         return f"There was not enough memory. Use fewer or shorter texts. {when_stopped}"
     if isinstance(error, RecursionError):

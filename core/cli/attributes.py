@@ -170,7 +170,7 @@ def _run_attacks(
 
 
 def _accuracy_record(answers: Answers, drawn: Draw, seed: int) -> dict[str, Any]:
-    """Return an attack's accuracies with intervals and chance, and the sample sizes, as JSON.
+    """Return an attack's accuracies, their intervals, chance and sample sizes as a flat dictionary.
 
     Balanced accuracy where labels are unequal; top-5 where there are more than five labels.
     """

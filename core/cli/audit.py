@@ -91,19 +91,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="possible encoder, besides the bundled one; may be repeated",
     )
     add_defence_argument(group)
-    aligned = group.add_mutually_exclusive_group()
-    aligned.add_argument(
+    group.add_argument(
         "--pairs",
         metavar="SOURCE",
         help="at least 10 texts with vectors of the same encoder, if the encoder is unknown: maps "
         "the vectors onto those of --encoder (default: the bundled one)",
     )
-    aligned.add_argument(
+    group.add_argument(
         "--like",
         type=Path,
         metavar="FILE",
         help="thousands of texts of the same kinds: undoes an unknown rotation of the encoder's "
-        "vectors without pairs",
+        "vectors without pairs; with --pairs, an attack also learns from these texts",
     )
     group.add_argument(
         "--personal",
@@ -195,10 +194,10 @@ def run(arguments: argparse.Namespace) -> int:
             pairs=None if arguments.pairs is None else open_source(arguments.pairs),
             like=None if arguments.like is None else read_texts(arguments.like),
             folder=arguments.resume,
-            spread=_parallel_attack(n_jobs) if n_jobs > 1 or arguments.ray else None,
+            spread=_make_parallel_attack(n_jobs) if n_jobs > 1 or arguments.ray else None,
             on_progress=on_progress,
         )
-    checks = _checks(report, limits, confirmable, before)
+    checks = _compare_with_limits(report, limits, confirmable, before)
     _write_outputs(arguments, report, checks)
     if checks:
         return exit_status(checks)
@@ -206,18 +205,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _recommended_defences() -> tuple[DefenceSpec, ...]:
-    """Return the defences that the shipped trade-off results recommend."""
+    """Read from the shipped trade-off results which defences to recommend; return their specs."""
     from leakscope.core.studies.tradeoff.choice import recommended_defences
     from leakscope.core.studies.tradeoff.summary import shipped_tradeoff
 
     return recommended_defences(shipped_tradeoff())
 
 
-def _parallel_attack(n_jobs: int) -> Spread:
-    """Return a function that attacks the parts of an audit in parallel worker processes."""
+def _make_parallel_attack(n_jobs: int) -> Spread:
+    """Return a function that attacks subsets of the audited texts in parallel processes."""
 
     def answered(spec: AttackerSpec, parts: Sequence[Part]) -> Iterator[Answered]:
-        """Yield each part's answers as its worker finishes; skip lost parts."""
+        """Yield each subset's answers as its process finishes; skip those whose process died."""
         from leakscope.core.audit.parts import answer_part
 
         try:
@@ -230,13 +229,13 @@ def _parallel_attack(n_jobs: int) -> Spread:
     return answered
 
 
-def _checks(
+def _compare_with_limits(
     report: AuditReport,
     limits: Mapping[str, float],
     confirmable: Mapping[str, float],
     before: Measured | None,
 ) -> list[Check]:
-    """Compare an audit's results with the thresholds and the baseline; return the checks."""
+    """Compare an audit's results with thresholds and baseline; return one Check for each."""
     from leakscope.core.audit.gate import (
         UNKNOWN_CHANGE,
         Check,

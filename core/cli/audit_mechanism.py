@@ -105,7 +105,7 @@ def _check_names_and_seeds(names: list[str], seeds: list[int]) -> None:
 
 
 def _audit(name: str, seed: int, arguments: argparse.Namespace, tell: Any) -> dict[str, Any]:
-    """Audit one mechanism at one seed and return the result as JSON-able data."""
+    """Audit one mechanism at one seed and return the result as a dictionary for JSON."""
     from leakscope.core.defences.metric_dp.audit.choices import audit_named
 
     strong = next(iter(DEFENCES[name].strengths))
@@ -146,7 +146,7 @@ def _print_audit(found: dict[str, Any]) -> None:
 
 
 def _print_untested(found: list[dict[str, Any]]) -> None:
-    """Print what the audits do not test, grouping mechanisms with the same list."""
+    """Print what the audits do not test, once for all mechanisms with the same list."""
     mechanisms: dict[tuple[str, ...], list[str]] = {}
     for each in found:
         names = mechanisms.setdefault(tuple(each["not_tested"]), [])

@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """List the cache's contents or remove some of them, and print which."""
+    """List the cache's entries or remove the chosen ones, and print which."""
     from leakscope.core.storage.cache_contents import list_cache, remove
     from leakscope.core.storage.cache_folder import MARKER, cache_dir, unmarked_folders
 
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def check_key() -> str:
-    """Check the cache's encryption key; return a warning if vectors would be stored unencrypted.
+    """Check the cache's encryption key; return a warning, or "" if vectors are stored as expected.
 
     Raises
     ------
@@ -172,5 +172,5 @@ def _format_size(n_bytes: int) -> str:
 
 
 def _format_age(hours: float) -> str:
-    """Format an age in hours, or in days from 48 hours."""
+    """Format an age given in hours as hours or, from 48 hours, as days."""
     return f"{hours / 24:,.0f} days" if hours >= 48 else f"{hours:,.1f} hours"

@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _check_is_trainable(name: str) -> None:
-    """Raise InvalidInputError with a remedy unless the name is a single trained defence."""
+    """Raise InvalidInputError unless the name is that of a single defence that can be trained."""
     if name in TRAINED_DEFENCES:
         return
     first, _, rest = re.split("([:+])", f"{name}+", maxsplit=1)
@@ -89,7 +89,7 @@ def _check_is_trainable(name: str) -> None:
 def _train_and_save(
     defence: Any, arguments: argparse.Namespace, columns: Columns
 ) -> dict[str, Any]:
-    """Train a defence, save it, and return its training facts and preserved neighbours."""
+    """Train a defence on texts, save it, and return its training facts and preserved neighbours."""
     from leakscope.core.defences.stored import load_defence, save_defence
     from leakscope.core.encoders import load_encoder
 
@@ -101,7 +101,7 @@ def _train_and_save(
         defence.fit(
             encoder, texts, labels=labels, on_progress=on_progress, checkpoint_dir=str(checkpoint)
         )
-    kept = _nearest_kept(encoder, defence, texts)
+    kept = _measure_preserved_neighbours(encoder, defence, texts)
     facts = {
         "encoder": arguments.encoder,
         "texts": arguments.texts.name,
@@ -115,8 +115,8 @@ def _train_and_save(
     return {**facts, "nearest_kept": kept}
 
 
-def _nearest_kept(encoder: Any, defence: Any, texts: Sequence[str]) -> Score:
-    """Return the share of up to 1,000 distinct texts whose nearest text the defence preserves."""
+def _measure_preserved_neighbours(encoder: Any, defence: Any, texts: Sequence[str]) -> Score:
+    """Encode texts with and without a defence; return the share with an unchanged nearest text."""
     from leakscope.core.defences.trained.neighbour_preservation import preserved_neighbours
 
     distinct = list(dict.fromkeys(texts))

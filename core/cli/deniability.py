@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print each token's deniability statistics, and one privatised text under fresh noise."""
+    """Print each token's deniability statistics, and the text privatised once with fresh noise."""
     text = check_text(arguments.text, name="--text")
     if not LEAST_ETA <= arguments.eta <= MOST_ETA:
         raise InvalidInputError(
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _measure(text: str, arguments: argparse.Namespace, on_progress: OnProgress) -> dict[str, Any]:
-    """Draw noise for every token, count its replacements, and privatise the text once."""
+    """Measure the replacements of every token under noise, and privatise the text once."""
     from leakscope.core.defences.deniability.engine import DeniabilityEngine
     from leakscope.core.defences.deniability.sentence import DeniableSentence
     from leakscope.core.defences.metric_dp.candidates import candidate_ids

@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
     for note in notes:
         show_note(note)
     report = _report_record(leakage, result, encoder, arguments.defence)
-    checks = _checks(leakage, report, limits, before, arguments.seed)
+    checks = _compare_with_limits(leakage, report, limits, before, arguments.seed)
     if checks:
         report["checks"] = [check.to_dict() for check in checks]
     write_report(arguments.json, report)
@@ -165,7 +165,7 @@ def _score_attack(
 def _report_record(
     leakage: Leakage, result: EvaluationResult, plain: Encoder, defence: str | None
 ) -> dict[str, Any]:
-    """Return the scores as JSON, with the shares and per-text F1 that thresholds are checked on."""
+    """Return the report for JSON: scores, and the values that thresholds are checked on."""
     from leakscope.core.audit.leakage import same_text
 
     return {
@@ -179,14 +179,14 @@ def _report_record(
     }
 
 
-def _checks(
+def _compare_with_limits(
     leakage: Leakage,
     report: dict[str, Any],
     limits: dict[str, float],
     before: Measured | None,
     seed: int,
 ) -> list[Check]:
-    """Compare the scores with the thresholds and the baseline; return the checks."""
+    """Compare the scores with the thresholds and the baseline; return one Check for each."""
     from leakscope.core.audit.gate import check_baseline, check_words
 
     checks = check_words(leakage.f1, leakage.recovered, limits)
@@ -196,7 +196,7 @@ def _checks(
 
 
 def _load_vocabulary(folder: Path | None) -> Vocabulary | None:
-    """Load the vocabulary of the attack trained in a folder; None for no folder."""
+    """Load the vocabulary of the attack saved in a folder; None if no folder is given."""
     if folder is None:
         return None
 
@@ -244,7 +244,7 @@ def scores_json(scores: Scores) -> dict[str, Any]:
 
 
 def _print_scores(result: EvaluationResult) -> None:
-    """Print the table of scores beside the prior-only guess, and what was not tested."""
+    """Print the table of the attack's scores beside those of guessing, and what was not tested."""
     scores = result.scores
     is_distinct = scores.n_distinct is None or scores.n_distinct == scores.n
     copies = "" if is_distinct else f", {scores.n_distinct:,} distinct: the unit of intervals"
@@ -270,7 +270,7 @@ def _print_scores(result: EvaluationResult) -> None:
 
 
 def _print_score(title: str, score: Score) -> None:
-    """Print one score with its interval and the prior-only score as a table row."""
+    """Print as a table row one score with its interval, and the score of guessing."""
     value, _, interval = score.format().partition(" ")
     chance = "–" if math.isnan(score.chance) else f"{score.chance:.1f}"
     print(f"  {title:<22}{value:>8}  {interval:<15}{chance:>12}")

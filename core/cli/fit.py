@@ -95,9 +95,13 @@ def run(arguments: argparse.Namespace) -> None:
     settings = parse_settings(arguments.encoder, family.kind, arguments.settings)
     encoder = make_encoder(FittedEncoderSpec.of(arguments.encoder, settings))
     _check_free(arguments.out)
-    plan = {"scores": _scored_pairs_job, "neighbours": _neighbour_job, "texts": _text_job}
+    plan = {
+        "scores": _prepare_scored_pairs_job,
+        "neighbours": _prepare_neighbour_job,
+        "texts": _prepare_text_job,
+    }
     work = plan[family.learns_from](encoder, arguments)
-    finished = _finished(encoder, arguments.out, work)
+    finished = _load_earlier_fit(encoder, arguments.out, work)
     if finished is None:
         check_writable(arguments.out)
         with progress_line() as on_progress:
@@ -110,7 +114,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _check_columns(given: argparse.Namespace) -> Columns | None:
-    """Check which columns the corpus or pairs file has, before anything is loaded."""
+    """Check the columns of the corpus or pairs file before loading; return those to read."""
     if given.corpus is not None:
         return checked_corpus(given.corpus, columns_of(given, label=given.label_column))
     if given.text_column is not None:
@@ -135,10 +139,10 @@ def _check_free(out: Path) -> None:
     raise InvalidInputError(f"{out} exists and is not empty. Choose another folder.")
 
 
-def _finished(
+def _load_earlier_fit(
     encoder: FittedEncoder, out: Path, work: _FitJob
 ) -> tuple[FittedEncoder, dict[str, Any]] | None:
-    """Load the encoder that an earlier run of the same job wrote; None if there is none."""
+    """Load what an earlier run of this job wrote; None if nothing, raise if another job did."""
     if not (out / META).exists():
         return None
     meta = read_json(out / META)
@@ -167,8 +171,8 @@ def _load_corpus(given: argparse.Namespace) -> Corpus:
     return corpus
 
 
-def _text_job(encoder: FittedEncoder, given: argparse.Namespace) -> _FitJob:
-    """Return the job that fits an encoder on the corpus's sentences."""
+def _prepare_text_job(encoder: FittedEncoder, given: argparse.Namespace) -> _FitJob:
+    """Load the corpus and prepare a job that fits an encoder on its sentences."""
     corpus = _load_corpus(given)
     texts = corpus.sentences().texts[: given.limit]
     if not texts:
@@ -178,7 +182,7 @@ def _text_job(encoder: FittedEncoder, given: argparse.Namespace) -> _FitJob:
         )
 
     def fit(checkpoint: Path, on_progress: OnProgress) -> dict[str, Any]:
-        """Fit the encoder on the texts."""
+        """Fit the encoder on the texts; return no facts."""
         encoder.fit(texts, on_progress=on_progress, checkpoint_dir=str(checkpoint))
         return {}
 
@@ -186,8 +190,8 @@ def _text_job(encoder: FittedEncoder, given: argparse.Namespace) -> _FitJob:
     return _FitJob(facts, fit)
 
 
-def _neighbour_job(encoder: Any, given: argparse.Namespace) -> _FitJob:
-    """Return the job that fits an encoder on pairs of consecutive sentences."""
+def _prepare_neighbour_job(encoder: Any, given: argparse.Namespace) -> _FitJob:
+    """Load the corpus and prepare a job that fits an encoder on pairs of consecutive sentences."""
     from leakscope.core.encoders.dual.context_pairs import labelled_pairs_of
 
     corpus = _load_corpus(given)
@@ -199,7 +203,7 @@ def _neighbour_job(encoder: Any, given: argparse.Namespace) -> _FitJob:
     more = {} if given.label_column is None else {"labels": labels[: given.limit]}
 
     def fit(checkpoint: Path, on_progress: OnProgress) -> dict[str, Any]:
-        """Fit the encoder on the pairs and return its validation score."""
+        """Fit the encoder on the sentence pairs; return its validation score as a fact."""
         encoder.fit_pairs(pairs, on_progress=on_progress, checkpoint_dir=str(checkpoint), **more)
         return {"validation": str(encoder.validation_[-1])}
 
@@ -209,8 +213,8 @@ def _neighbour_job(encoder: Any, given: argparse.Namespace) -> _FitJob:
     return _FitJob(facts, fit)
 
 
-def _scored_pairs_job(encoder: Any, given: argparse.Namespace) -> _FitJob:
-    """Read scored pairs; return their facts and the function that fine-tunes an encoder on them."""
+def _prepare_scored_pairs_job(encoder: Any, given: argparse.Namespace) -> _FitJob:
+    """Read scored pairs and prepare a job that fine-tunes an encoder on them."""
     from leakscope.core.encoders.sbert.pairs import ScoredPairs, format_spearman
 
     known = read_pairs("train", given.pairs, language=given.language, split="train")
@@ -222,7 +226,7 @@ def _scored_pairs_job(encoder: Any, given: argparse.Namespace) -> _FitJob:
     )
 
     def fit(checkpoint: Path, on_progress: OnProgress) -> dict[str, Any]:
-        """Fine-tune on the pairs; return validation and test scores."""
+        """Fine-tune the encoder on the pairs; return its validation and test scores."""
         encoder.fit_pairs(
             first,
             second,
@@ -248,7 +252,7 @@ def _scored_pairs_job(encoder: Any, given: argparse.Namespace) -> _FitJob:
 
 
 def _test_scores(encoder: Any, test: ScoredPairs, on_progress: OnProgress) -> dict[str, Any]:
-    """Score the fine-tuned encoder and its base model on the test pairs; empty without pairs."""
+    """Score the fine-tuned encoder and its base model on the test pairs; {} without test pairs."""
     from leakscope.core.encoders import load_encoder
     from leakscope.core.encoders.sbert.pairs import format_spearman, spearman_score
 

@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _check_has_word(text: str, name: str) -> str:
-    """Return a valid text, or raise InvalidInputError if it holds no word to recover."""
+    """Return a text unchanged, or raise InvalidInputError if it is invalid or has no word."""
     check_text(text, name=name)
     if not word_set(text):
         raise InvalidInputError(
@@ -114,7 +114,7 @@ def _invert_text(
 
 
 def _sentence_record(recovery: Recovery, text: str) -> dict[str, Any]:
-    """Return the reconstructed sentence with its confidence as JSON; empty if there is none."""
+    """Return the reconstructed sentence and its confidence for JSON; {} if there is none."""
     if recovery.sentence is None:
         return {}
     record = {"cosine": recovery.sentence.cosine, "confidence": recovery.sentence.confidence}
@@ -175,7 +175,7 @@ def _print_answers(answers: list[dict[str, Any]]) -> None:
 
 
 def _print_sentence(answer: dict[str, Any]) -> None:
-    """Print the reconstructed sentence, its cosine to the target, and its confidence."""
+    """Print the reconstructed sentence, its vector's cosine to the target, and its confidence."""
     known = {"cosine": "cosine {:.3f}", "confidence": "word for word in {:.0%} of such"}
     why = answer.get("confidence_not_calibrated_because")
     if why:
@@ -195,7 +195,7 @@ def _print_sentence(answer: dict[str, Any]) -> None:
 
 
 def _print_recall(answer: dict[str, Any], true: AbstractSet[str]) -> None:
-    """Print how many words were recovered, and which words could not be tested."""
+    """Print how many of a text's words were recovered, and which could not be tested."""
     from leakscope.core.attacks.inversion.sentence import format_recall
 
     answered = {found["word"] for found in answer["words"]}

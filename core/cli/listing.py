@@ -33,24 +33,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the registries' entries, or one entry with its settings."""
+    """Print all that can be chosen by name, or the requested entries with their settings."""
     defences = {**DEFENCES, **TRAINED_DEFENCES}
     one = (
-        _section_of_one("attack", arguments.attack, INVERSION_ATTACKS, _attack_details)
-        or _section_of_one("encoder", arguments.encoder, ENCODERS, _encoder_details)
-        or _chain_section(arguments.defence)
-        or _section_of_one("defence", arguments.defence, defences, _defence_details)
+        _describe_requested("attack", arguments.attack, INVERSION_ATTACKS, _attack_details)
+        or _describe_requested("encoder", arguments.encoder, ENCODERS, _encoder_details)
+        or _describe_chain(arguments.defence)
+        or _describe_requested("defence", arguments.defence, defences, _defence_details)
     )
     data = one or {
-        "encoders": _encoder_list(),
+        "encoders": _list_encoders(),
         "attacks": [_attack_details(name) for name in INVERSION_ATTACKS],
         "defences": [_defence_details(name) for name in defences],
-        "private_training": _private_training_list(),
-        "membership": _membership_list(),
-        "under_noise": _noise_training_list(),
-        "corpora": _corpus_list(),
-        "sources": _source_list(),
-        "stories": _story_list(),
+        "private_training": _list_private_trainings(),
+        "membership": _list_membership_attacks(),
+        "under_noise": _list_noise_trainings(),
+        "corpora": _list_corpora(),
+        "sources": _list_sources(),
+        "stories": _list_stories(),
     }
     if arguments.json:
         show_json(data)
@@ -59,13 +59,13 @@ def run(arguments: argparse.Namespace) -> None:
             _print_section(section, entries)
 
 
-def _section_of_one(
+def _describe_requested(
     what: str,
     name: str | None,
     registry: Mapping[str, Entry],
     tell: Callable[[str], dict[str, Any]],
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return a registry section with the one requested entry; empty if none was requested."""
+    """Describe the requested registry entry under its section's name; {} if none is requested."""
     if name is None:
         return {}
     if name not in registry:
@@ -74,25 +74,25 @@ def _section_of_one(
     return {f"{what}s": [tell(name)]}
 
 
-def _encoder_list() -> list[dict[str, Any]]:
-    """Return each encoder's name and summary."""
+def _list_encoders() -> list[dict[str, Any]]:
+    """Return each encoder's name and summary as dictionaries."""
     names = {n: f"{n}:{entry.argument}" if entry.argument else n for n, entry in ENCODERS.items()}
     return [{"name": names[name], "summary": ENCODERS[name].listed} for name in ENCODERS]
 
 
 def _encoder_details(name: str) -> dict[str, Any]:
-    """Return one encoder's summary and settings."""
+    """Return an encoder's name, summary and settings as a dictionary."""
     settings = _setting_details(ENCODERS[name]) if name in FITTED_ENCODERS else []
     return {"name": name, **_summary_fields(ENCODERS[name]), "settings": settings}
 
 
-def _corpus_list() -> list[dict[str, Any]]:
-    """Return each bundled corpus's name and summary."""
+def _list_corpora() -> list[dict[str, Any]]:
+    """Return each bundled corpus's name and summary as dictionaries."""
     return [{"name": name, "summary": source.summary} for name, source in CORPORA.items()]
 
 
-def _source_list() -> list[dict[str, Any]]:
-    """Return each kind of vector source with its summary and an example."""
+def _list_sources() -> list[dict[str, Any]]:
+    """Return each kind of vector source, with its summary and an example, as dictionaries."""
     from leakscope.core.audit.sources import SOURCES
 
     return [
@@ -101,8 +101,8 @@ def _source_list() -> list[dict[str, Any]]:
     ]
 
 
-def _story_list() -> list[dict[str, Any]]:
-    """Return each shipped story's name and title."""
+def _list_stories() -> list[dict[str, Any]]:
+    """Return each shipped story's name and title as dictionaries."""
     from leakscope.core.story.shipped import shipped_stories
 
     return [
@@ -111,8 +111,8 @@ def _story_list() -> list[dict[str, Any]]:
     ]
 
 
-def _noise_training_list() -> list[dict[str, Any]]:
-    """Return the networks and pretraining objectives for training under noise."""
+def _list_noise_trainings() -> list[dict[str, Any]]:
+    """Return the networks and pretraining objectives for training on noisy vectors."""
     parts: dict[str, Mapping[str, Entry]] = {"network": READERS, "pretraining": OBJECTIVES}
     return [
         {"name": name, "part": part, **_summary_fields(entry)}
@@ -121,7 +121,7 @@ def _noise_training_list() -> list[dict[str, Any]]:
     ]
 
 
-def _membership_list() -> list[dict[str, Any]]:
+def _list_membership_attacks() -> list[dict[str, Any]]:
     """Return the membership attacks on classifiers, with what each needs."""
     fields = ("summary", "reference", "level", "needs")
     return [
@@ -130,8 +130,8 @@ def _membership_list() -> list[dict[str, Any]]:
     ]
 
 
-def _private_training_list() -> list[dict[str, Any]]:
-    """Return the private training methods with their guarantees."""
+def _list_private_trainings() -> list[dict[str, Any]]:
+    """Return the methods of differentially private training, with their guarantees."""
     from leakscope.core.defences.trained.private import PRIVATE_TRAININGS
 
     return [
@@ -141,7 +141,7 @@ def _private_training_list() -> list[dict[str, Any]]:
 
 
 def _attack_details(name: str) -> dict[str, Any]:
-    """Return one inversion attack's access, score and settings."""
+    """Return an inversion attack's access, score and settings as a dictionary."""
     entry = INVERSION_ATTACKS[name]
     return {
         "name": name,
@@ -154,7 +154,7 @@ def _attack_details(name: str) -> dict[str, Any]:
 
 
 def _defence_details(name: str) -> dict[str, Any]:
-    """Return one defence's guarantee and settings."""
+    """Return a defence's guarantee and settings as a dictionary."""
     entry = {**DEFENCES, **TRAINED_DEFENCES}[name]
     return {
         "name": name,
@@ -165,8 +165,8 @@ def _defence_details(name: str) -> dict[str, Any]:
     }
 
 
-def _chain_section(given: str | None) -> dict[str, list[dict[str, Any]]]:
-    """Return the section of a chain of defences: the whole chain, then each stage."""
+def _describe_chain(given: str | None) -> dict[str, list[dict[str, Any]]]:
+    """Describe a defence given as a chain: the whole chain, then each stage; {} if it is none."""
     if given is None or not {":", "+"} & set(given):
         return {}
     spec = read_defence(given)
@@ -189,7 +189,7 @@ def _summary_fields(entry: Entry) -> dict[str, Any]:
 
 
 def _setting_details(entry: Entry) -> list[dict[str, Any]]:
-    """Return the settings of an entry's class with their defaults, ranges and help."""
+    """Return for each setting of an entry's class its name, default, range and help."""
     parts = ("help", "low", "high", "choices", "paper", "at")
     return [
         {"name": key, "default": spec.default} | {part: spec.metadata[part] for part in parts}
@@ -211,7 +211,7 @@ def _print_section(section: str, entries: list[dict[str, Any]]) -> None:
 
 
 def _format_range(spec: dict[str, Any]) -> str:
-    """Return a setting's choices or range in brackets; empty if it has neither."""
+    """Format a setting's choices or range in brackets; "" if it has neither."""
     if spec["choices"] is not None:
         return f" (one of {', '.join(map(str, spec['choices']))})"
     if spec["low"] is None and spec["high"] is None:

@@ -126,7 +126,7 @@ def _check_combination(arguments: argparse.Namespace) -> None:
 
 
 def _read_classifier_outputs(arguments: argparse.Namespace, on_progress: Any) -> Any:
-    """Read the classifier's outputs from a file, or compute them with the ONNX models."""
+    """Read the classifier's outputs from a file, or run the ONNX models to compute them."""
     if arguments.model is None:
         from leakscope.core.attacks.membership.classifiers.probabilities_file import read_outputs
 

@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Train a model with each seed; print the canary's exposure by epoch and what was extracted."""
+    """Train a language model with each seed; print the canary's exposure and what was extracted."""
     columns = checked_corpus(arguments.corpus, columns_of(arguments))
     from leakscope.core.attacks.membership.memorisation.memorise import memorise
     from leakscope.core.attacks.membership.memorisation.texts import (
@@ -112,6 +112,6 @@ def _print_memorisation(record: dict[str, Any]) -> None:
 
 
 def _best_rank(places: list[int | None]) -> str:
-    """Return the smallest known rank as text; a dash if none is known."""
+    """Format the smallest known rank; a dash if all are None."""
     known = [place for place in places if place is not None]
     return str(min(known)) if known else "–"

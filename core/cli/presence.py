@@ -102,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _parse_max_auc(text: str) -> float:
-    """Parse the value of `--max-auc`: above 50, at most 100."""
+    """Parse the value of `--max-auc` as a number above 50, at most 100; raise if it is none."""
     try:
         value = float(text)
     except ValueError as error:

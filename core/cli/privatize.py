@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Privatise a file and print how many rows were written and what is guaranteed."""
+    """Privatise a file's texts; print the number of rows written and the guarantee."""
     if arguments.out.parent.is_dir():
         remove_leftovers(arguments.out.parent)
     if arguments.out.exists():
@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> None:
     first = first_of(spec)
     with progress_line() as on_progress:
         encoder = load_encoder(encoder_spec(arguments))
-        change = _batch_transform(encoder, spec, arguments.seed)
+        change = _make_batch_transform(encoder, spec, arguments.seed)
         start = time.perf_counter()
         with write_before_and_after(
             repeats.counted(strip_leading_mark(change)), arguments.beside
@@ -129,7 +129,7 @@ def run(arguments: argparse.Namespace) -> None:
                 on_progress=on_progress,
             )
         seconds = time.perf_counter() - start
-    guarantees = _guarantees(encoder, first, done.texts)
+    guarantees = _compute_guarantees(encoder, first, done.texts)
     ranks = _replacement_ranks(encoder, first, done.texts)
     summary = {
         "mechanism": spec.name,
@@ -161,7 +161,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _mechanism_spec(arguments: argparse.Namespace) -> DefenceSpec:
-    """Parse the mechanism, or chain, with its privacy parameter and candidates from the arguments.
+    """Parse and check the mechanism, or chain, with its privacy parameter and candidates.
 
     Raises
     ------
@@ -202,8 +202,8 @@ def _gives_vectors(spec: DefenceSpec) -> bool:
     return DEFENCES[stages_of(spec.name)[-1]].acts_on != "text"
 
 
-def _guarantees(encoder: Encoder, spec: DefenceSpec, texts: Sequence[str]) -> Guarantees:
-    """Return the mechanism's guarantees for the file's texts, without quoting their words.
+def _compute_guarantees(encoder: Encoder, spec: DefenceSpec, texts: Sequence[str]) -> Guarantees:
+    """Compute the mechanism's guarantees for the file's texts, without quoting their words.
 
     If the file holds too few texts to measure, shipped sentences are used instead, and the
     guarantees say so.
@@ -244,8 +244,8 @@ def _replacement_ranks(
     return ranks_in_texts(mechanism.privatizer(known, secure_generator()), texts)
 
 
-def _batch_transform(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> ChangeBatches:
-    """Return the function that privatises batches of texts."""
+def _make_batch_transform(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> ChangeBatches:
+    """Return a function that turns batches of texts into privatised texts or vectors."""
     import numpy as np
 
     from leakscope.core.defences.chain import Chain
@@ -261,7 +261,7 @@ def _batch_transform(encoder: Encoder, spec: DefenceSpec, seed: int | None) -> C
     protected = defence.protect(encoder)
 
     def encode(texts: Sequence[str]) -> Vectors:
-        """Return the protected vectors of texts."""
+        """Encode texts and return their protected vectors."""
         return protected.encode(texts) if texts else np.zeros((0, protected.dimension), np.float32)
 
     return map_batches(encode)

@@ -101,7 +101,7 @@ def _build_deck(arguments: argparse.Namespace) -> Deck:
 
 
 def _read_audit(path: Path) -> dict[str, Any] | None:
-    """Read an audit's JSON report from a file; None if the file is anything else."""
+    """Read an audit's JSON report from a path; None if it is not such a file."""
     stored: Any = None
     with suppress(ArtifactError):
         stored = read_json(path) if path.is_file() else None

@@ -52,7 +52,7 @@ class _StudyParser(Parser):
         return super().parse_known_args(args, namespace)
 
     def declare(self) -> None:
-        """Add the study's options, once."""
+        """Add the study's options to this parser on the first call only."""
         if not self.get_default("is_declared"):
             self.set_defaults(is_declared=True)
             _add_study_options(self, STUDIES[self.study])
@@ -104,7 +104,7 @@ def _add_study_options(parser: argparse.ArgumentParser, entry: StudyEntry) -> No
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run a study's missing cells and write its rows."""
+    """Measure the cells of a study that have no stored result, and write its rows."""
     from leakscope.core.storage.artifacts import output_folder
 
     name = arguments.name
@@ -164,7 +164,7 @@ def _write_figures(entry: StudyEntry, rows: Sequence[Row], out: Path) -> None:
 
 
 def study_from(arguments: argparse.Namespace, kind: type) -> Any:
-    """Build a study from the parsed arguments, its settings and files checked.
+    """Build a study of a class from the parsed arguments, its settings and files checked.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def study_from(arguments: argparse.Namespace, kind: type) -> Any:
 
 
 def _chosen_attacks(kind: type, given: Mapping[str, Any]) -> Sequence[str]:
-    """Return the attacks that a study's arguments choose, after checking their names."""
+    """Check the attack names among a study's arguments and return them."""
     option = "attack" if "attack" in given else "attacks"
     chosen = given.get(option, getattr(kind, option, ()))
     attacks = (chosen,) if isinstance(chosen, str) else tuple(chosen)
@@ -198,7 +198,7 @@ def _chosen_attacks(kind: type, given: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _parse_attack_setting(pair: str, attacks: Sequence[str]) -> tuple[str, Any]:
-    """Parse `NAME=VALUE` by the type that one of the study's attacks declares."""
+    """Parse `NAME=VALUE` by the type that one of the attacks declares; return name and value."""
     name, equals, text = pair.partition("=")
     if not equals:
         raise InvalidInputError(f"--set and --variant take NAME=VALUE, got {pair!r}.")
@@ -214,7 +214,7 @@ def _parse_attack_setting(pair: str, attacks: Sequence[str]) -> tuple[str, Any]:
 
 
 def _group_by_name(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return values by name; a name that occurs several times has a list of values."""
+    """Collect (name, value) pairs in a dictionary; a repeated name gets a list of its values."""
     found: dict[str, list[Any]] = {}
     for name, value in pairs:
         found.setdefault(name, []).append(value)
@@ -222,7 +222,7 @@ def _group_by_name(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def spec_of(name: str, study: Any) -> dict[str, Any]:
-    """Return a study's non-default settings as the JSON that `--spec` reads, files by bare name."""
+    """Return a study's non-default settings as a dictionary for JSON, as `--spec` reads it."""
     spec: dict[str, Any] = {"study": name}
     hints, files = typing.get_type_hints(type(study)), file_settings(type(study))
     for setting, field in settings_of(type(study)).items():

@@ -105,7 +105,7 @@ def _parse_conditions(where: list[str]) -> tuple[str | None, list[str]]:
 
 
 def _corpus_identity(corpus: Corpus, arguments: argparse.Namespace) -> str:
-    """Return a hash of the corpus, with the sentence lengths if they are not the defaults."""
+    """Return a hash of the corpus as text, followed by the sentence lengths if not default."""
     lengths = (arguments.min_words, arguments.max_words)
     return corpus.content_hash + ("" if lengths == (8, 40) else ":{}-{}".format(*lengths))
 

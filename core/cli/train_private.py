@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _most_texts_per_person(documents: Sequence[Document], given: int | None) -> int | None:
-    """Return the most texts of one person; None if neither column nor option states it.
+    """Return the largest number of texts of one person; None if it is neither counted nor given.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def _most_texts_per_person(documents: Sequence[Document], given: int | None) -> 
 
 
 def _make_training(given: argparse.Namespace) -> PrivateTraining:
-    """Build the private training from `--epsilon`, `--delta` and `--set`."""
+    """Build the private training, not yet run, from the parsed arguments."""
     from leakscope.core.defences.trained.private import PRIVATE_TRAININGS, make_training
 
     settings = parse_settings("head", PRIVATE_TRAININGS["head"].kind, given.settings)
@@ -145,7 +145,7 @@ def _train_and_save(
     documents: Sequence[Document],
     most: int | None,
 ) -> dict[str, Any]:
-    """Train a private classifier, save it, and return what was trained and the privacy spent."""
+    """Train a private classifier on documents, save it, and return training and privacy facts."""
     from leakscope.core.defences.trained.private import load_training, save_training
     from leakscope.core.encoders import load_encoder
 
@@ -222,7 +222,7 @@ def _print_result(
 
 
 def _describe_person(facts: dict[str, Any]) -> str:
-    """Describe the ε of all training texts of one person, by group privacy."""
+    """Return a sentence on the ε of all training texts of one person, by group privacy."""
     most, epsilon = facts["texts_per_person"], facts["epsilon_of_person"]
     bound = "by group privacy: the loss of all of them together, at the same δ"
     if most is None:

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run the missing trials of a search, write all trials, and print the best."""
+    """Run the trials of a search that have no stored result, write all, and print the best."""
     target = checked_reference(arguments.target, columns_of(arguments))
     other = checked_reference(arguments.other)
     spec = attack_spec(arguments)

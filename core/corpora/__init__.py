@@ -145,7 +145,7 @@ def load_corpus(
         if column is not None:
             columns = columns or Columns()
             columns = replace(columns, text=columns.text or column)
-    source, argument = _find(name_or_path)
+    source, argument = _find_source(name_or_path)
     if columns is not None:
         _check_columns(name_or_path, source)
     if not source.argument:
@@ -163,7 +163,7 @@ def load_corpus(
 
 
 def split_reference(reference: str) -> tuple[str, str | None]:
-    """Split a corpus reference `NAME#COLUMN` into (name or path, column of the texts or None).
+    """Split a corpus reference `NAME#COLUMN` into the name or path, and the column or None.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def split_reference(reference: str) -> tuple[str, str | None]:
 
 
 def check_source(reference: str, columns: Columns | None = None) -> Path | None:
-    """Return the file path of a corpus reference, None for other sources, without reading it.
+    """Check a corpus reference without reading it; return a file's path, None for other sources.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def check_source(reference: str, columns: Columns | None = None) -> Path | None:
         No such corpus, or columns of one that has none.
     """
     name, column = split_reference(reference)
-    source, argument = _find(name)
+    source, argument = _find_source(name)
     if column is not None or columns not in (None, Columns()):
         _check_columns(name, source)
     return Path(argument) if source is CORPORA["file"] else None
@@ -199,8 +199,8 @@ def _check_columns(name: str | Path, source: CorpusSource) -> None:
         )
 
 
-def _find(name_or_path: str | Path) -> tuple[CorpusSource, Any]:
-    """Resolve a name or path into its CorpusSource and the argument for its loader."""
+def _find_source(name_or_path: str | Path) -> tuple[CorpusSource, Any]:
+    """Return the CorpusSource of a name or path, and the argument for its loader."""
     if isinstance(name_or_path, Path):
         return CORPORA["file"], name_or_path
     name, colon, argument = name_or_path.partition(":")
@@ -224,7 +224,7 @@ def _exists(path: str) -> bool:
 
 
 def load_bundled() -> Corpus:
-    """Return the Lee and Wikipedia corpora as one; the label says which."""
+    """Load the Lee and Wikipedia corpora joined as one, with their names as labels."""
     parts = {name: CORPORA[name].load() for name in ("lee", "wikipedia")}
     read = tuple(part.content_hash for part in parts.values())
     if read not in _JOINED:
@@ -242,11 +242,11 @@ _JOINED: dict[tuple[str, ...], Corpus] = {}
 
 
 @cache
-def _bundled_texts() -> tuple[str, ...]:
-    """Return the filtered sentences of the bundled corpora, cached for the process."""
+def _load_bundled_sentences() -> tuple[str, ...]:
+    """Load the bundled corpora's sentences of 8 to 40 words, once per process."""
     return load_bundled().texts
 
 
 def bundled_sentences() -> list[str]:
-    """Return the sentences of 8 to 40 words of the bundled corpora."""
-    return list(_bundled_texts())
+    """Load the bundled corpora; return their sentences of 8 to 40 words as a list."""
+    return list(_load_bundled_sentences())

@@ -66,7 +66,7 @@ class Corpus:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over the documents, in order, and over the settings that affect reading.
+        """The SHA-256 over the documents, in order, and over the settings that affect reading.
 
         This is the identity of the corpus in caches and results; name and licence do not count.
         """
@@ -80,11 +80,11 @@ class Corpus:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """The sentences of 8 to 40 words, which attacks train on."""
+        """The distinct sentences of 8 to 40 words, which attacks train on."""
         return self.sentences().texts
 
     def sentences(self, min_words: int = 8, max_words: int = 40) -> Sentences:
-        """Return the distinct sentences with min_words to max_words words (C22 §4.3.1)."""
+        """Split the documents; return the distinct sentences of min_words to max_words words."""
         found = self._gathered.get((min_words, max_words))
         if found is None:
             found = gather_sentences(
@@ -98,15 +98,15 @@ class Corpus:
 
     @cached_property
     def _gathered(self) -> dict[tuple[int, int], Sentences]:
-        """Cache of split sentences, by (min_words, max_words)."""
+        """The cache of split sentences, by (min_words, max_words)."""
         return {}
 
     def paragraphs(self, min_words: int = 128, max_words: int = 168) -> tuple[Paragraph, ...]:
-        """Return consecutive sentences of a document joined to that length (C22 §4.3.1)."""
+        """Join consecutive sentences of each document into paragraphs of min to max_words words."""
         return gather_paragraphs(self.sentences(), min_words, max_words)
 
     def split_by_document(self, fractions: Sequence[float], seed: int = 0) -> tuple[Corpus, ...]:
-        """Split the documents at random into disjoint parts; see leakscope.core.corpora.splits."""
+        """Split the documents at random into disjoint corpora of the given fractions."""
         parts = split_by_document(self.documents, fractions, seed, name=self.name)
         n = len(parts)
         return tuple(
@@ -117,7 +117,7 @@ class Corpus:
     def split_by_class(
         self, classes: Collection[str], leave_out: Collection[str] = ()
     ) -> tuple[Corpus, Corpus]:
-        """Split by class into an in-domain and a cross-domain corpus (see .splits)."""
+        """Split by class label into two corpora: the given classes, and all others."""
         inside, outside = split_by_class(self.documents, classes, leave_out, name=self.name)
         said = ", ".join(label for label in self.labels if label in classes)
         return (
@@ -154,7 +154,7 @@ def check_limit(limit: int | None) -> None:
 
 
 def digest_fields(fields: Iterable[str | None]) -> str:
-    """Return the SHA-256 of a sequence of strings; None, empty and split fields all differ."""
+    """Return the SHA-256, in hexadecimal, of strings in order; None and "" differ."""
     digest = hashlib.sha256()
     for text in fields:
         if text is None:

@@ -15,21 +15,21 @@ from leakscope.core.corpora.rows import Columns, Row, check_rows, rows_to_docume
 def read_texts(
     path: File | str, *, columns: Columns | None = None, limit: int | None = None
 ) -> list[str]:
-    """Read the texts of the first `limit` rows of a file (all by default).
+    """Read a file and return the texts of its first `limit` rows (all by default).
 
     Raises
     ------
     InvalidInputError
         The file, a row or a column cannot be used; the message names it and the remedy.
     """
-    _, rows = _checked_rows(Path(path) if isinstance(path, str) else path, columns, limit)
+    _, rows = _open_checked_rows(Path(path) if isinstance(path, str) else path, columns, limit)
     return [row.text for row in rows]
 
 
-def _checked_rows(
+def _open_checked_rows(
     path: File, columns: Columns | None, limit: int | None
 ) -> tuple[FileFacts, Iterator[Row]]:
-    """Return a file's facts (columns, encoding) and an iterator over its checked rows."""
+    """Inspect a file; return its columns and encoding, and an iterator over its checked rows."""
     check_limit(limit)
     facts = inspect_file(path, columns)
     rows = read_rows(path, facts.columns, facts.encoding)
@@ -43,7 +43,7 @@ def load_file(
     limit: int | None = None,
     language: str = "en",
 ) -> Corpus:
-    """Load the rows of a file as a corpus of documents, numbered from 1.
+    """Load a file as a corpus: one document per row, numbered from 1.
 
     With `columns.document`, the rows of one value are one document with that value as its id,
     and each row is a paragraph of it.
@@ -66,7 +66,7 @@ def load_file(
         The file, a row or a column cannot be used; the message names it and the remedy.
     """
     path = Path(path)
-    facts, rows = _checked_rows(path, columns, limit)
+    facts, rows = _open_checked_rows(path, columns, limit)
     documents = rows_to_documents(path, rows, facts.columns)
     return Corpus(
         path.stem, documents, licence="the user's own file", language=language, notes=facts.notes

@@ -56,7 +56,7 @@ class FileFacts:
 
 
 def inspect_file(file: File, columns: Columns | None = None) -> FileFacts:
-    """Inspect a file's first rows: column names, text column, encoding, vector columns.
+    """Read a file's first rows; return column names, text and vector columns, and encoding.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def inspect_file(file: File, columns: Columns | None = None) -> FileFacts:
 
 
 def _plain_quotes_note(file: File, table: CsvTable) -> str:
-    """Return a note that a CSV table's first rows contain unescaped double quotes, or ""."""
+    """Read a CSV table's first rows; return a note if quotes in it are unescaped, else ""."""
     with suppress(InvalidInputError):
         for _ in islice(table.whole_rows(), SAMPLE_ROWS):
             pass
@@ -105,17 +105,17 @@ def _plain_quotes_note(file: File, table: CsvTable) -> str:
 
 
 def _non_empty(*notes: str) -> tuple[str, ...]:
-    """Return the notes that are not empty."""
+    """Return the notes that are not empty, as a tuple."""
     return tuple(note for note in notes if note)
 
 
 def guess_note(source: Source, column: str | None) -> str:
-    """Return the note that names the guessed text column."""
+    """Return a note that names the guessed text column."""
     return f"{source}: using column `{column}`, which has the longest texts"
 
 
 def check_holds_text(file: File, facts: FileFacts) -> None:
-    """Raise InvalidInputError if no row of a file has a text."""
+    """Read a file's rows; raise InvalidInputError if none has a text."""
     rows = read_rows(file, facts.columns, facts.encoding)
     if all(is_empty(row) for row in rows):
         where = f"column {facts.columns.text!r} holds" if facts.names else "holds"
@@ -123,7 +123,7 @@ def check_holds_text(file: File, facts: FileFacts) -> None:
 
 
 def find_text_column(source: Source, table: Table) -> str:
-    """Return the column of a table that holds the longest texts.
+    """Read a table's first rows; return the name of the column with the longest texts.
 
     Raises
     ------
@@ -138,17 +138,17 @@ def find_text_column(source: Source, table: Table) -> str:
             f"has the column {twice!r} twice. Rename one, or name the column of the texts.",
         )
     names = list(dict.fromkeys(table.text_names))[:_SAMPLE_COLUMNS]
-    return longest_text_column(names, _cells(table, names)) or _only_column(source, table)
+    return longest_text_column(names, _read_cells(table, names)) or _only_column(source, table)
 
 
-def _cells(table: Table, names: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """Yield a table's rows up to the first broken one, which a later full read will report."""
+def _read_cells(table: Table, names: Sequence[str]) -> Iterator[Sequence[Any]]:
+    """Yield each row's cells of the named columns, up to the first broken row."""
     with suppress(InvalidInputError):
         yield from (cells for _, cells in table.rows(names))
 
 
 def _only_column(source: Source, table: Table) -> str:
-    """Return the column to use if none contains texts: the only one, or the one named `text`."""
+    """Return a table's only column, or the one named `text`; raise InvalidInputError otherwise."""
     names = list(dict.fromkeys(table.names))
     if len(names) == 1 or "text" in names:
         return "text" if "text" in names else names[0]
@@ -163,7 +163,7 @@ def _only_column(source: Source, table: Table) -> str:
 
 
 def longest_text_column(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str | None:
-    """Return the column with the most characters in the first rows; None if none holds text.
+    """Return the name of the column with the longest texts in the first rows, or None.
 
     Rows are read until SAMPLE_ROWS or a million characters, and on while no text was met.
 

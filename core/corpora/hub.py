@@ -24,7 +24,7 @@ _REFERENCE = re.compile(r"([\w.-]{1,96}/[\w.-]{1,96})(?::([\w.-]*))?(?::([\w.-]+
 
 
 def load_hub(reference: str, *, columns: Columns | None = None, limit: int | None = None) -> Corpus:
-    """Load the rows of a hub dataset as a corpus, streaming up to `limit`.
+    """Stream up to `limit` rows of a Hugging Face dataset and return them as a corpus.
 
     Code that comes with a dataset is never run: `datasets` does so only where it is asked to
     trust it, and here it is not.
@@ -47,7 +47,7 @@ def load_hub(reference: str, *, columns: Columns | None = None, limit: int | Non
     InvalidInputError
         The reference, a column or a row cannot be used.
     """
-    name, config, split = _parse(reference)
+    name, config, split = _parse_reference(reference)
     source, columns = f"hub:{reference}", columns or Columns()
     try:
         from datasets import load_dataset
@@ -58,7 +58,7 @@ def load_hub(reference: str, *, columns: Columns | None = None, limit: int | Non
     try:
         dataset = load_dataset(name, config, split=split, streaming=True)
         columns, notes, records = _choose_text_column(source, dataset, columns)
-        rows = _rows(source, dataset, records, columns)
+        rows = _make_rows(source, dataset, records, columns)
         documents = rows_to_documents(source, check_rows(source, rows, columns, limit), columns)
     except CoreError:
         raise
@@ -71,7 +71,7 @@ def load_hub(reference: str, *, columns: Columns | None = None, limit: int | Non
     return Corpus(source, documents, licence=_licence(dataset), notes=notes)
 
 
-def _parse(reference: str) -> tuple[str, str | None, str]:
+def _parse_reference(reference: str) -> tuple[str, str | None, str]:
     """Split OWNER/NAME[:CONFIG][:SPLIT] into name, configuration (or None) and split."""
     match = _REFERENCE.fullmatch(reference)
     if match is None:
@@ -90,7 +90,7 @@ def _parse(reference: str) -> tuple[str, str | None, str]:
 def _choose_text_column(
     source: str, dataset: Any, columns: Columns
 ) -> tuple[Columns, tuple[str, ...], Iterator[Mapping[str, Any]]]:
-    """Choose the text column; return the columns, notes about the guess, and all records."""
+    """Read first records to choose the text column; return columns, notes and all records."""
     records = iter(dataset)
     if columns.text is not None:
         return columns, (), records
@@ -102,7 +102,7 @@ def _choose_text_column(
     return columns, notes, chain(first, records)
 
 
-def _rows(
+def _make_rows(
     source: str, dataset: Any, records: Iterator[Mapping[str, Any]], columns: Columns
 ) -> Iterator[Row]:
     """Yield the dataset's records as rows, with class numbers replaced by class names."""
@@ -118,7 +118,7 @@ def _rows(
 
 
 def _class_name(feature: Any, value: Any) -> Any:
-    """Return the name of a class stored as a number; None for -1."""
+    """Return a class number's name, None for -1; return any other value unchanged."""
     if not hasattr(feature, "int2str") or not isinstance(value, int):
         return value
     return feature.int2str(value) if value >= 0 else None

@@ -32,12 +32,12 @@ def near_identical_labels(labels: Iterable[str]) -> list[tuple[str, ...]]:
     """
     found: dict[str, dict[str, None]] = {}
     for label in dict.fromkeys(labels):
-        found.setdefault(_normalised(label), {})[label] = None
+        found.setdefault(_normalise(label), {})[label] = None
     return [tuple(group) for group in found.values() if len(group) > 1]
 
 
 def near_identical_note(labels: Iterable[str], *, what: str, are_merged: bool = False) -> str:
-    """Return a note that names near-identical labels; empty if there are none.
+    """Return a note that names the near-identical ones of labels; empty if there are none.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ treated as separate: write them the same way if they mean the same"
     groups = near_identical_labels(labels)
     if not groups:
         return ""
-    named = "; ".join(" and ".join(map(_quoted, group)) for group in groups[:_MOST_NAMED])
+    named = "; ".join(" and ".join(map(_quote, group)) for group in groups[:_MOST_NAMED])
     more = f"; and {len(groups) - _MOST_NAMED} more such groups" if groups[_MOST_NAMED:] else ""
     read = (
         "are treated as one"
@@ -67,14 +67,14 @@ treated as separate: write them the same way if they mean the same"
     return f"{what} {named}{more} differ only in blanks, case, Unicode form or a `.0`, and {read}"
 
 
-def _normalised(label: str) -> str:
+def _normalise(label: str) -> str:
     """Return a label with white space, case, Unicode form and a trailing `.0` normalised."""
     text = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
     whole = _WHOLE.fullmatch(text)
     return whole.group(1) if whole else text
 
 
-def _quoted(label: str) -> str:
+def _quote(label: str) -> str:
     """Return a label in quotes, with invisible characters escaped, shortened to 40 characters."""
     told = ascii(label) if unicodedata.normalize("NFC", label) != label else repr(label)
     return told if len(told) <= 40 else f"{told[:39]}…"

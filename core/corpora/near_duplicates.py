@@ -41,7 +41,7 @@ def near_duplicates(
     *,
     n_words: int = SHINGLE_WORDS,
 ) -> frozenset[int]:
-    """Return the rows of texts that nearly repeat a known text, or are nearly contained in one.
+    """Return the indices of texts that nearly repeat a known text, or are nearly contained in one.
 
     Implements Broder (1997): the resemblance |A ∩ B| / |A ∪ B| of two texts' sets of w-shingles,
     with candidates by MinHash in bands (`datasketch`), each compared exactly; and the containment
@@ -89,14 +89,14 @@ def near_duplicates(
             f"and {n_words}."
         )
     sought = [shingles(text, n_words) for text in texts]
-    found, passed = _contained_and_candidates(
+    found, passed = _find_contained_and_candidates(
         sought, (shingles(text, n_words) for text in known), threshold
     )
-    return frozenset(found | _resembling(sought, passed, threshold, found))
+    return frozenset(found | _find_resembling(sought, passed, threshold, found))
 
 
 def shingles(text: str, n_words: int = SHINGLE_WORDS) -> Shingles:
-    """Return the set of n_words-long word runs of a text; a shorter text is a single run.
+    """Return the set of runs of n_words words in a text; a shorter text is a single run.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def similarity(one: Shingles, other: Shingles) -> float:
 
 
 def containment(one: Shingles, other: Shingles) -> float:
-    """Return the share of the first shingle set contained in the second; 0 if the first is empty.
+    """Return the share of the first shingle set that is in the second; 0 if the first is empty.
 
     Examples
     --------
@@ -134,10 +134,10 @@ def containment(one: Shingles, other: Shingles) -> float:
     return len(one & other) / len(one) if one else 0.0
 
 
-def _contained_and_candidates(
+def _find_contained_and_candidates(
     sought: Sequence[Shingles], known: Iterable[Shingles], threshold: float
 ) -> tuple[set[int], list[Shingles]]:
-    """Return the rows contained in a known text, and the known texts similar enough to compare.
+    """Return the indices of texts contained in a known text, and known texts to compare further.
 
     These are the ones of |A ∩ B| ≥ t |A ∪ B| ≥ t |B|, A being any text and B the known one.
     """
@@ -160,18 +160,20 @@ def _contained_and_candidates(
     return found, passed
 
 
-def _resembling(
+def _find_resembling(
     sought: Sequence[Shingles], passed: Sequence[Shingles], threshold: float, known: set[int]
 ) -> set[int]:
-    """Return the rows whose similarity to a candidate text reaches the threshold (MinHash LSH)."""
+    """Return the indices of texts similar enough to a candidate text, found by MinHash LSH."""
     from datasketch import MinHash, MinHashLSH
 
     index = MinHashLSH(num_perm=N_HASHES, params=_bands(threshold))
-    for row, hashed in enumerate(MinHash.generator(map(_hashable, sought), num_perm=N_HASHES)):
+    for row, hashed in enumerate(
+        MinHash.generator(map(_encode_shingles, sought), num_perm=N_HASHES)
+    ):
         if sought[row] and row not in known:
             index.insert(row, hashed)
     found: set[int] = set()
-    signatures = MinHash.generator(map(_hashable, passed), num_perm=N_HASHES)
+    signatures = MinHash.generator(map(_encode_shingles, passed), num_perm=N_HASHES)
     for theirs, hashed in zip(passed, signatures, strict=True):
         for row in index.query(hashed):
             if row not in found and similarity(sought[row], theirs) >= threshold:
@@ -179,8 +181,8 @@ def _resembling(
     return found
 
 
-def _hashable(found: Shingles) -> list[bytes]:
-    """Return shingles as byte strings for MinHash."""
+def _encode_shingles(found: Shingles) -> list[bytes]:
+    """Return each shingle of a set as a byte string, for MinHash."""
     return [" ".join(shingle).encode() for shingle in found]
 
 

@@ -31,7 +31,7 @@ _SPACED_COMMA = " , "
 
 
 def nltk_folders() -> list[Path]:
-    """Return the folders where NLTK looks for data, without importing it (which takes seconds).
+    """Return the folders where NLTK looks for data, without importing NLTK.
 
     As `nltk.data.path` is made; where NLTK is imported it is asked, as a program may add folders.
     """
@@ -68,7 +68,7 @@ def load_nltk(name: str, *, limit: int | None = None) -> Corpus:
     with _LOCK:
         reader = _corpus_reader(name)
         try:
-            documents = tuple(islice(_documents(name, reader), limit))
+            documents = tuple(islice(_read_documents(name, reader), limit))
         except (
             *(zipfile.BadZipFile, zlib.error, ParseError),
             *(OSError, EOFError, ValueError, LookupError),
@@ -92,7 +92,7 @@ def load_nltk(name: str, *, limit: int | None = None) -> Corpus:
 
 
 def _corpus_reader(name: str) -> Any:
-    """Return NLTK's corpus reader by name, after checking that its files exist."""
+    """Return NLTK's corpus reader of a name; raise if its files are missing."""
     import nltk.corpus
     from nltk.corpus.reader.api import CorpusReader
     from nltk.corpus.util import LazyCorpusLoader
@@ -124,65 +124,65 @@ def _is_split(reader: Any) -> bool:
     return hasattr(reader, "tuples") or type(reader).__name__ == "CategorizedSentencesCorpusReader"
 
 
-def _documents(name: str, reader: Any) -> Iterator[Document]:
-    """Yield a corpus reader's documents, in the way that suits its class."""
+def _read_documents(name: str, reader: Any) -> Iterator[Document]:
+    """Return an iterator over a corpus reader's documents, made to suit the reader's class."""
     if hasattr(reader, "tuples"):
-        return _questions(reader)
+        return _read_questions(reader)
     if hasattr(reader, "xml_posts"):
-        return _posts(reader)
+        return _read_posts(reader)
     if _is_split(reader):
-        return _listed_sentences(reader)
+        return _read_sentences(reader)
     if hasattr(reader, "sents"):
         kinds = {kind.__name__ for kind in type(reader).__mro__}
         return (
-            _plain_files(reader)
+            _read_plain_files(reader)
             if "PlaintextCorpusReader" in kinds
-            else _detokenised_documents(reader)
+            else _read_tokenised_files(reader)
         )
     raise InvalidInputError(
         f"nltk:{name} holds no running text. Try nltk:brown, nltk:movie_reviews or nltk:abc."
     )
 
 
-def _label(reader: Any, file: str) -> str | None:
-    """Return the first category (alphabetically) of a corpus file, or None."""
+def _first_category(reader: Any, file: str) -> str | None:
+    """Return the alphabetically first category of a corpus file; None if it has none."""
     return min(reader.categories(file), default=None) if hasattr(reader, "categories") else None
 
 
-def _plain_files(reader: Any) -> Iterator[Document]:
-    """Yield each plain-text file as a document."""
+def _read_plain_files(reader: Any) -> Iterator[Document]:
+    """Read each plain-text file of a corpus reader and yield it as a document."""
     for file in reader.fileids():
         text = paragraphs_of_lines(reader.raw(file))
         if text:
-            yield Document(file, text, _label(reader, file))
+            yield Document(file, text, _first_category(reader, file))
 
 
-def _detokenised_documents(reader: Any) -> Iterator[Document]:
+def _read_tokenised_files(reader: Any) -> Iterator[Document]:
     """Yield each file of an NLTK reader as a labelled Document, its tokens joined to text."""
     for file in reader.fileids():
         text = "\n\n".join(detokenise(sentence) for sentence in reader.sents(file))
         if text:
-            yield Document(file, text, _label(reader, file))
+            yield Document(file, text, _first_category(reader, file))
 
 
-def _listed_sentences(reader: Any) -> Iterator[Document]:
-    """Yield each sentence of a sentence-list corpus as a document."""
+def _read_sentences(reader: Any) -> Iterator[Document]:
+    """Yield each sentence of a reader of sentence lists as a document."""
     for file in reader.fileids():
-        label = _label(reader, file)
+        label = _first_category(reader, file)
         for i, sentence in enumerate(reader.sents(file), 1):
             yield Document(f"{file}:{i}", detokenise(sentence), label)
 
 
-def _questions(reader: Any) -> Iterator[Document]:
-    """Yield the TREC questions as documents, labelled by coarse class ("DESC" of "DESC:manner")."""
+def _read_questions(reader: Any) -> Iterator[Document]:
+    """Yield a TREC reader's questions as documents, labelled by class ("DESC" of "DESC:manner")."""
     for file in reader.fileids():
         for i, (category, question) in enumerate(reader.tuples(file), 1):
             label = category.partition(":")[0]
             yield Document(f"{file}:{i}", detokenise(question.split()), label)
 
 
-def _posts(reader: Any) -> Iterator[Document]:
-    """Yield the chat corpus's user posts as documents; the label is the chat room."""
+def _read_posts(reader: Any) -> Iterator[Document]:
+    """Yield a chat reader's user posts as documents; the label is the chat room."""
     for file in reader.fileids():
         room = file.split("-")[2].partition("_")[0]
         for i, post in enumerate(reader.xml_posts(file), 1):
@@ -198,20 +198,20 @@ def detokenise(tokens: Sequence[str]) -> str:
     >>> detokenise(["``", "No", "evidence", "''", ",", "said", "Ada", "."])
     '"No evidence", said Ada.'
     """
-    text = _joiner().detokenize(_directed(tokens))
+    text = _build_detokeniser().detokenize(_direct_quotes(tokens))
     return _REPEATED_STOP.sub("...", _STOP_AFTER_ABBREVIATION.sub("", text))
 
 
 @cache
-def _joiner() -> Any:
-    """Return NLTK's Treebank detokeniser, created once."""
+def _build_detokeniser() -> Any:
+    """Build NLTK's Treebank detokeniser, once per process."""
     from nltk.tokenize.treebank import TreebankWordDetokenizer
 
     return TreebankWordDetokenizer()
 
 
-def _directed(tokens: Sequence[str]) -> list[str]:
-    """Turn straight quotes into alternating opening and closing ones; drop doubled ! and ?."""
+def _direct_quotes(tokens: Sequence[str]) -> list[str]:
+    """Return tokens with straight quotes made opening or closing, without doubled !, ? and ;."""
     out: list[str] = []
     is_open = False
     for token in tokens:
@@ -225,7 +225,7 @@ def _directed(tokens: Sequence[str]) -> list[str]:
 
 
 def paragraphs_of_lines(text: str) -> str:
-    """Undo tokenisation of a text, and make each line a paragraph unless lines are hard-wrapped.
+    """Detokenise a text if needed, and make each line a paragraph unless lines are wrapped.
 
     A text with a line of more than 100 characters was not wrapped by hand, so that each of its
     line breaks means something. A text is taken for tokenised when most of its commas stand

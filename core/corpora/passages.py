@@ -45,7 +45,7 @@ class Paragraph:
 def gather_sentences(
     documents: Sequence[Document], min_words: int, max_words: int, *, language: str | None = "en"
 ) -> Sentences:
-    """Return the documents' distinct sentences with min_words to max_words words.
+    """Split documents; return the distinct sentences with min_words to max_words words.
 
     Implements the filter of Corò (2022), §4.3.1: white space collapsed, 8 to 40 words of at
     least two characters.
@@ -82,7 +82,7 @@ def _sentences_of(text: str, language: str | None) -> list[str]:
 def gather_paragraphs(
     sentences: Sentences, min_words: int, max_words: int
 ) -> tuple[Paragraph, ...]:
-    """Join consecutive sentences of a document into paragraphs of at least min_words words.
+    """Join consecutive sentences of a document into paragraphs of min_words to max_words words.
 
     Implements the artificial paragraphs of Corò (2022), §4.3.1: sentences that passed the
     filter, at least 128 words, at most 168 (the least length and the longest sentence).
@@ -104,13 +104,13 @@ def gather_paragraphs(
             while sum(n for _, n in gathered) > max_words:
                 gathered.pop(0)
             if sum(n for _, n in gathered) >= min_words:
-                paragraphs.append(_join(sentences, [row for row, _ in gathered]))
+                paragraphs.append(_join_sentences(sentences, [row for row, _ in gathered]))
                 gathered = []
     return tuple(paragraphs)
 
 
-def _join(sentences: Sentences, rows: list[int]) -> Paragraph:
-    """Join the sentences at these rows into a Paragraph."""
+def _join_sentences(sentences: Sentences, rows: list[int]) -> Paragraph:
+    """Join the sentences at the given rows into one paragraph."""
     part = sentences.take(rows)
     return Paragraph(
         " ".join(part.texts), part.texts, part.document_ids[0], part.labels[0], part.authors[0]

@@ -49,7 +49,7 @@ class Columns:
     others: tuple[str, ...] = ()
 
     def resolve(self, source: Source, found: Sequence[str]) -> dict[str, str]:
-        """Map each role (text, label, …) to its column among those found in the file.
+        """Return a dict from each role (text, label, …) to its column among a file's column names.
 
         Raises
         ------
@@ -94,13 +94,13 @@ class Row:
 
 
 def make_row(place: str, cells: Mapping[str, Any]) -> Row:
-    """Build a Row from its cells by role."""
+    """Build a Row from its place and its cells by role, unchecked."""
     others = tuple(cell for role, cell in cells.items() if role.startswith(_OTHER))
     return Row(place, others=others, **{r: c for r, c in cells.items() if not r.startswith(_OTHER)})
 
 
 def looks_like_vector(cell: Any) -> bool:
-    """Return whether a cell is a list of at least 8 numbers, or a string of one.
+    """Return whether a cell is a list of at least 8 numbers, or a string that contains one.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def rows_to_documents(
 def check_rows(
     source: Source, rows: Iterable[Row], columns: Columns, limit: int | None
 ) -> Iterator[Row]:
-    """Yield the first `limit` rows, validated, with labels and authors as strings.
+    """Yield the first `limit` rows with labels as strings; raise InvalidInputError for a bad row.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def check_rows(
     n_rows = 0
     for row in islice(rows, limit):
         n_rows += 1
-        text = _checked_text(source, row, columns.text or "text")
+        text = _check_text(source, row, columns.text or "text")
         label, author, document = (
             _label_string(source, row, cell) for cell in (row.label, row.author, row.document)
         )
@@ -155,7 +155,7 @@ def check_rows(
 
 
 def is_empty(row: Row) -> bool:
-    """Return whether a row has no visible text."""
+    """Return whether a row's text is missing, or has no visible character."""
     text = row.text
     is_blank = isinstance(text, str) and "\0" not in text and not _WRITTEN.search(text)
     return _is_missing(text) or is_blank
@@ -166,7 +166,7 @@ def _is_missing(text: object) -> bool:
     return text is None or text != text  # NaN is unequal to itself
 
 
-def _checked_text(source: Source, row: Row, column: str) -> str:
+def _check_text(source: Source, row: Row, column: str) -> str:
     """Return a row's text; raise InvalidInputError if it is missing or unusable."""
     if _is_missing(row.text):
         raise refusal(source, row.place, f"has no {column!r}. Fill in the cell or remove the row.")
@@ -184,7 +184,7 @@ def _checked_text(source: Source, row: Row, column: str) -> str:
 
 
 def _text_problem(text: str) -> str:
-    """Return why a text cannot be used, or ""."""
+    """Return a message that says why a text cannot be used, or ""."""
     if len(text) > MAX_TEXT_CHARACTERS:
         return (
             f"has {len(text):,} characters; at most {MAX_TEXT_CHARACTERS:,} are read. "
@@ -200,7 +200,7 @@ def _text_problem(text: str) -> str:
 
 
 def _label_string(source: Source, row: Row, value: Any) -> str | None:
-    """Return a label as a string; None if it is missing, empty or NaN."""
+    """Return a cell's label as a string; None if it is missing, empty or NaN."""
     if isinstance(value, dict | list):
         raise refusal(
             source,
@@ -216,7 +216,7 @@ def _label_string(source: Source, row: Row, value: Any) -> str | None:
 
 
 def _join_tags(value: Any) -> Any:
-    """Return a list of tags as one comma-separated string; None if it holds anything else."""
+    """Join a list of tags with commas; None for an object; any other value unchanged."""
     if isinstance(value, list | tuple):
         are_plain = all(isinstance(part, str | int | float) for part in value)
         return ", ".join(map(str, value)) if are_plain else None
@@ -257,7 +257,7 @@ def _group_by_document(source: Source, rows: Iterable[Row]) -> tuple[Document, .
 
 
 def describe_columns(found: Sequence[str]) -> str:
-    """Return a sentence that lists the column names, shortened."""
+    """Return a sentence that lists up to 20 column names."""
     names = [repr(name if len(name) <= 40 else f"{name[:39]}…") for name in found[:20]]
     more = f" and {len(found) - 20} more" if len(found) > 20 else ""
     return f"Its columns are {', '.join(names)}{more}"

@@ -25,7 +25,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def split_sentences(text: str, language: str = "en") -> list[str]:
-    """Split a text into sentences, white space collapsed, case preserved.
+    """Split a text into a list of sentences, white space collapsed, case preserved.
 
     An empty line ends a sentence, a single line break does not.
 
@@ -47,7 +47,7 @@ def split_sentences(text: str, language: str = "en") -> list[str]:
 
 
 def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:
-    """Return the (start, end) offsets of consecutive sentence segments that cover the text.
+    """Return the (start, end) offsets of a text's sentences; together they cover the text.
 
     A segment ends after the white space that follows its sentence; some may hold nothing else.
     """
@@ -59,7 +59,7 @@ def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:
 
 
 def _block_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of blocks: cut at empty lines, and where a paragraph is too long."""
+    """Yield (start, end) of a text's blocks: cut at empty lines, and where one is too long."""
     start = 0
     for gap in [*_EMPTY_LINE.finditer(text), None]:
         end = len(text) if gap is None else gap.end()
@@ -73,7 +73,7 @@ def _block_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _last_space(text: str, start: int, end: int) -> int:
-    """Return the position after the last white space in the second half, or `end`."""
+    """Return the position after the last white space in a span's second half, or `end`."""
     middle = (start + end) // 2
     found = max(text.rfind(space, middle, end) for space in (" ", "\n", "\t"))
     return end if found < 0 else found + 1
@@ -81,17 +81,17 @@ def _last_space(text: str, start: int, end: int) -> int:
 
 def _segment_spans(block: str, language: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of the sentences of a block, splitting overlong ones again."""
-    for start, end in _split(block, language):
+    for start, end in _segment(block, language):
         segment = block[start:end]
         if len(segment) <= 2 * MAX_SEGMENT_WORDS or len(words(segment)) <= MAX_SEGMENT_WORDS:
             yield start, end
             continue
-        for left, right in _split(_without_quotes(segment), language):
+        for left, right in _segment(_blank_quotes(segment), language):
             yield start + left, start + right
 
 
-def _split(text: str, language: str) -> list[tuple[int, int]]:
-    """Return sentencex's segments of a text as (start, end) offsets."""
+def _segment(text: str, language: str) -> list[tuple[int, int]]:
+    """Run sentencex on a text and return its segments as (start, end) offsets."""
     pieces = sentencex.segment(language, _SURROGATE.sub("\ufffd", text))
     ends = []
     end = 0
@@ -103,7 +103,7 @@ def _split(text: str, language: str) -> list[tuple[int, int]]:
     return list(zip([0, *ends], ends, strict=False))
 
 
-def _without_quotes(text: str) -> str:
-    """Replace quotation marks and brackets by spaces, except apostrophes within words."""
+def _blank_quotes(text: str) -> str:
+    """Return a text of equal length with quotation marks and brackets replaced by spaces."""
     kept = _APOSTROPHE.sub("\ue000", text)
     return kept.translate(_ENCLOSING).replace("\ue000", "'")

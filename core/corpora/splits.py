@@ -24,7 +24,7 @@ LEAST_DOCUMENTS = 20
 def split_by_document(
     documents: Sequence[Document], fractions: Sequence[float], seed: int = 0, *, name: str
 ) -> tuple[tuple[Document, ...], ...]:
-    """Split documents at random into parts of the given fractions; equal texts stay together.
+    """Split documents at random into parts of given fractions; equal texts stay together.
 
     Documents with the same text fall on the same side. Within a part, documents keep their
     order. Corò (2022) splits by paragraph, so that one article may lie on both sides; here none
@@ -72,7 +72,7 @@ def split_by_class(
     *,
     name: str,
 ) -> tuple[tuple[Document, ...], tuple[Document, ...]]:
-    """Return the documents of the given classes (in-domain) and those of all others (cross-domain).
+    """Split documents into those of the given classes and those of all other classes.
 
     Implements step 1 of Corò (2022), Figure 4.4. Documents without a class belong to neither
     side, nor does what `leave_out` names (there, General and World, which overlap with all).
@@ -108,7 +108,7 @@ def split_by_class(
 def hold_out(
     order: Sequence[int], documents: Sequence[str], n_held_out: int
 ) -> tuple[list[int], list[int]]:
-    """Return held-out rows for scoring and rows for training, from different documents.
+    """Return row indices to score on and to train on, from different documents if possible.
 
     A document gives a twentieth of the held-out rows at most, and what else it holds is in neither
     part. Documents that are held out hold a quarter of all rows at most, so that something is left
@@ -145,7 +145,7 @@ def hold_out(
 
 
 def share_documents(documents: Sequence[str]) -> bool:
-    """Return whether texts share documents, rather than being one document each.
+    """Return whether texts share documents, given the document id of each.
 
     A table of sentences has rows that hold two: these make no documents of the others.
     """

@@ -26,12 +26,12 @@ _MAX_COLUMNS = 200
 
 
 def is_table(file: MemoryFile) -> bool:
-    """Return whether an uploaded file has columns; otherwise it has one text per line."""
+    """Return whether an uploaded file is a table by its extension, not plain text."""
     return bool(table_format(file))
 
 
 def check_upload(file: MemoryFile) -> None:
-    """Raise InvalidInputError if an upload is too large, packed or unpacked."""
+    """Raise InvalidInputError if an uploaded file is unreadable or too large, also unpacked."""
     if len(file.content) > MAX_UPLOAD_BYTES:
         raise refusal(
             file,
@@ -67,7 +67,7 @@ def _check_unpacked(file: MemoryFile) -> None:
 
 
 def inspect_upload(file: MemoryFile) -> FileFacts:
-    """Inspect an upload as `inspect_file` does, limiting the number of columns.
+    """Read an upload's first rows as `inspect_file` does; refuse too many columns.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def read_upload(
     others: tuple[str, ...] = (),
     wanted: int = 0,
 ) -> tuple[list[Row], bool, int]:
-    """Read an upload's rows; return them, whether some were cut off, and the number skipped.
+    """Read an upload's rows; return them, whether there were more, and the number without text.
 
     Rows without a text are skipped: one empty cell must not refuse a table.
 

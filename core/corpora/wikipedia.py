@@ -53,7 +53,7 @@ _MAX_NESTING = 12
 
 
 def load_wikipedia() -> Corpus:
-    """Load the Wikipedia articles as plain text, one document each, its id being the title.
+    """Read the Wikipedia articles as plain text: a corpus of one document per article.
 
     Headings, lists, tables and notes are left out, as are sentences that lost a formula or a
     template. Nothing is decompressed that was not checked against a known digest before.
@@ -70,15 +70,15 @@ def load_wikipedia() -> Corpus:
 def _parse_dump(path: Path) -> Corpus:
     """Parse the Wikipedia dump into a Corpus, cached for the process."""
     documents = []
-    for title, markup in _articles(path):
+    for title, markup in _read_articles(path):
         text = "\n\n".join(article_paragraphs(markup))
         if text:
             documents.append(Document(title, text))
     return Corpus("wikipedia", tuple(documents), licence="CC BY-SA 3.0")
 
 
-def _articles(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield each article's title and markup, with one page in memory at a time."""
+def _read_articles(path: Path) -> Iterator[tuple[str, str]]:
+    """Read a dump and yield each article's title and markup."""
     with bz2.open(path) as file:
         for _, element in iterparse(file):
             if element.tag != f"{_NAMESPACE}page":
@@ -91,7 +91,7 @@ def _articles(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def article_paragraphs(markup: str) -> Iterator[str]:
-    """Yield an article's prose paragraphs, dropping sentences that lost a formula or template."""
+    """Convert an article's markup and yield its paragraphs of prose, without damaged sentences."""
     for line in plain_text(markup).split("\n"):
         line = " ".join(_HARMLESS_GAP.sub(r"\1 ", line).split())
         if _NOT_PROSE.match(line) or not _SENTENCE_END.search(line):
@@ -102,7 +102,7 @@ def article_paragraphs(markup: str) -> Iterator[str]:
 
 
 def plain_text(markup: str) -> str:
-    """Remove MediaWiki markup from a text; removed formulas and templates leave U+E000.
+    """Return a text without its MediaWiki markup; U+E000 marks removed formulas and templates.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def plain_text(markup: str) -> str:
 
 
 def _until_stable(text: str, step: Callable[[str], str]) -> str:
-    """Apply a substitution until nothing changes, to remove nested markup from the inside out."""
+    """Apply a substitution to a text until nothing changes, for markup that is nested."""
     for _ in range(_MAX_NESTING):
         before, text = text, step(text)
         if text == before:
@@ -129,7 +129,7 @@ def _until_stable(text: str, step: Callable[[str], str]) -> str:
 
 
 def _template_text(match: re.Match[str]) -> str:
-    """Return the visible text of a known inline template, or the gap mark."""
+    """Return the visible text of a matched template if it is known, or the gap mark."""
     name, *arguments = (part.strip() for part in match.group(1).split("|"))
     shown = [a for a in arguments if "=" not in a]
     match name.lower():
@@ -147,7 +147,7 @@ def _template_text(match: re.Match[str]) -> str:
 
 
 def _link_text(match: re.Match[str]) -> str:
-    """Return the visible text of a wiki link; "" for files and categories."""
+    """Return the visible text of a matched wiki link; "" for files and categories."""
     target, _, text = match.group(1).rpartition("|")
     target = target or text
     if _HIDDEN_LINK.match(target):

@@ -70,7 +70,7 @@ class KnownVectors:
         self.base, self._texts, self._vectors = encoder, texts, vectors
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the stored vectors if `texts` are exactly the stored texts; otherwise encode."""
+        """Return the stored vectors if `texts` equal the stored texts; otherwise encode `texts`."""
         if texts is self._texts or list(texts) == list(self._texts):
             return self._vectors
         return self.base.encode(texts, on_progress)
@@ -84,7 +84,7 @@ def defended_encoder(encoder: Encoder, defence: DefenceSpec | None) -> Encoder:
 def attacker_pairs(
     encoder: Encoder, on_progress: OnProgress = no_progress
 ) -> tuple[list[str], Vectors]:
-    """Return the bundled sentences an adaptive attacker learns from, and their clean vectors."""
+    """Sample bundled sentences and encode them; return the texts and their clean vectors."""
     known = sample_texts(bundled_sentences(), N_PAIRS, 0)
     return known, CachedEncoder(encoder).encode(known, on_progress)
 
@@ -96,7 +96,7 @@ def adapt_to_defence(
     spec: AttackSpec,
     on_progress: OnProgress = no_progress,
 ) -> LiftedAttack:
-    """Adapt a fitted attack to a defence: map protected vectors to the clean space, then attack.
+    """Wrap a fitted attack so that it maps defended vectors to the clean space, then attacks.
 
     The attack applies the defence to its own texts as far as the defence is deterministic.
 
@@ -128,14 +128,14 @@ def adapt_to_defence(
     changed = defended_encoder(base, defence)
     lift = Lift.fit(changed.encode(known, on_progress), clean)
     return LiftedAttack(
-        attack, lift, _guess_encoder(encoder, changed, defence, spec, lift), changed
+        attack, lift, _choose_guess_encoder(encoder, changed, defence, spec, lift), changed
     )
 
 
-def _guess_encoder(
+def _choose_guess_encoder(
     encoder: Encoder, changed: Encoder, defence: DefenceSpec, spec: AttackSpec, lift: Lift
 ) -> Encoder:
-    """Return the encoder for the attack's guesses, defended by the deterministic stages only."""
+    """Return the encoder for the attack's guessed texts, behind the noiseless stages only."""
     if reads_gradients(spec):
         return encoder
     if not entry_of(defence.name).draws_noise:
@@ -145,7 +145,7 @@ def _guess_encoder(
 
 
 def deterministic_part(encoder: Encoder, defence: DefenceSpec) -> Encoder:
-    """Return the encoder behind the deterministic stages of a defence, or itself if none is.
+    """Return the encoder behind a defence's noiseless stages; the plain encoder without any.
 
     Noise that is drawn again would only blur the comparison of a guess with a vector.
     """
@@ -164,7 +164,7 @@ def adapt_to_change(
     spec: AttackSpec,
     known: tuple[Sequence[str], Vectors],
 ) -> LiftedAttack:
-    """Adapt a fitted attack to a known deterministic change of the vectors.
+    """Wrap a fitted attack with a linear map that undoes a known change of the vectors.
 
     Parameters
     ----------
@@ -183,14 +183,14 @@ def adapt_to_change(
 
 
 def reads_gradients(spec: AttackSpec) -> bool:
-    """Return whether the attack needs white-box access to the encoder's gradients."""
+    """Return whether the attack of a spec needs the encoder's gradients (white-box access)."""
     return INVERSION_ATTACKS[spec.name].access is Access.WHITE_BOX
 
 
 def relabel_result(
     found: EvaluationResult, attack: InversionAttack, encoder: Encoder, spec: AttackSpec
 ) -> EvaluationResult:
-    """Relabel an adaptive attack's result with the name and settings of the attack it wraps.
+    """Return the result with the name and settings of the attack that the adaptive one wraps.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def finetune_behind(
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> LiftedAttack | None:
-    """Fine-tune the shipped word classifier behind a defence; return None if none ships.
+    """Fine-tune the shipped word classifier on defended vectors; return None if none ships.
 
     The classifier starts from its shipped weights, reads vectors restored by a linear map, and
     learns from its own answers to the unchanged vectors (distillation). Other bundled sentences

@@ -34,7 +34,7 @@ class Chain:
     stages: tuple[tuple[str, Any], ...]
 
     def protect(self, encoder: Encoder) -> Encoder:
-        """Return the encoder protected by every stage of the chain."""
+        """Return an encoder that applies every stage to texts, token vectors or vectors."""
         inner: Any = encoder
         for stage in self._stages_on("tokens"):
             inner = stage.protect(inner)
@@ -51,7 +51,7 @@ class Chain:
         return protected
 
     def change(self, encoder: Encoder) -> Texts:
-        """Return a function that applies the text-releasing stages, in order, to texts."""
+        """Return a function from texts to texts that applies the text-releasing stages in order."""
         change = self.change_batches(encoder)
 
         def changed(texts: Sequence[str]) -> list[str]:
@@ -61,7 +61,7 @@ class Chain:
         return changed
 
     def change_batches(self, encoder: Encoder) -> Batches:
-        """Return a function that applies the text-releasing stages to batches of texts."""
+        """Return a function over batches of texts that applies the text-releasing stages."""
         changes = [batch_privatiser(stage, encoder) for stage in self._stages_on("text")]
 
         def changed(batches: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
@@ -73,11 +73,11 @@ class Chain:
 
     @property
     def deterministic(self) -> Chain:
-        """The chain of the stages that draw no noise, which an attacker can apply to any text."""
+        """A chain of only those stages that draw no noise; an attacker can repeat them."""
         return Chain(tuple(each for each in self.stages if not draws_noise(type(each[1]))))
 
     def _stages_on(self, kind: str) -> list[Any]:
-        """Return the stages that act on `kind`: text, tokens or vector."""
+        """Return the defences in the chain that act on `kind`: text, tokens or vector."""
         return [stage for each, stage in self.stages if each == kind]
 
 
@@ -87,7 +87,7 @@ def draws_noise(kind: type[Any]) -> bool:
 
 
 def _encode_changed_texts(stage: Any, encoder: Encoder, inner: Encoder) -> ProtectedEncoder:
-    """Return `inner` with its texts changed by `stage` first, in tokens of `encoder`."""
+    """Return an encoder that changes texts by a text-releasing stage, then runs `inner` on them."""
     change = text_privatiser(stage, encoder, is_whole=False)
 
     def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:

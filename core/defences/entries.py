@@ -36,7 +36,7 @@ class DefenceEntry(Entry):
 
     @property
     def strength(self) -> tuple[str, Strength] | None:
-        """The setting that controls the defence's strength, with values to try, or None."""
+        """The name and trial values of the setting that controls the strength; None without one."""
         return strength_setting(self.kind)
 
     @property
@@ -93,7 +93,7 @@ class ChainEntry(DefenceEntry):
 
     @property
     def strength(self) -> None:
-        """None: a chain has one strength per stage (see `strengths`)."""
+        """Always None: a chain has one strength per stage (see `strengths`)."""
         return None
 
     @property
@@ -161,7 +161,7 @@ def chain_of(stages: tuple[str, ...], registry: Mapping[str, DefenceEntry]) -> C
 def _check_stages(
     stages: tuple[str, ...], registry: Mapping[str, DefenceEntry]
 ) -> dict[str, DefenceEntry]:
-    """Check that the stages exist and can follow each other; return their entries by name."""
+    """Raise InvalidInputError unless the stages exist and fit in order; return entries by name."""
     chain = "+".join(stages)
     for stage in stages:
         if stage not in registry:
@@ -199,7 +199,7 @@ def _check_stages(
 
 
 def chain_guarantee(stages: Sequence[tuple[str, str]]) -> str:
-    """Describe what a chain guarantees: only its first stage covers the original input.
+    """Describe a chain's guarantee in words, from each stage's title and guarantee.
 
     A later stage's guarantee covers the distances between its own inputs, as the text states.
 
@@ -219,7 +219,7 @@ def chain_guarantee(stages: Sequence[tuple[str, str]]) -> str:
 
 
 def settings_by_stage(entry: ChainEntry, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Split settings named STAGE.SETTING, and a common seed, into the settings of each stage.
+    """Split a chain's settings, named STAGE.SETTING, and its seed into one dict per stage.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def settings_by_stage(entry: ChainEntry, settings: Mapping[str, Any]) -> dict[st
 
 
 def first_stage(entry: DefenceEntry, spec: DefenceSpec) -> DefenceSpec:
-    """Return the spec of a chain's first stage; any other defence's spec as it is."""
+    """Return the spec of a chain's first stage; the given spec if it is no chain."""
     if not isinstance(entry, ChainEntry):
         return spec
     first = entry.stages[0]

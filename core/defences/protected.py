@@ -39,7 +39,7 @@ class ProtectedEncoder:
     transform: Callable[[Sequence[str], OnProgress], Vectors]
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the (n, dimension) float32 protected embeddings of n texts, in their order.
+        """Encode n texts behind the defence; return (n, dimension) float32 vectors in text order.
 
         New noise is drawn at every call. With a seed, the same calls in the same order give the
         same vectors.
@@ -54,7 +54,7 @@ class ProtectedEncoder:
         transform: Callable[[Sequence[str], OnProgress], Vectors],
         dimension: int | None = None,
     ) -> ProtectedEncoder:
-        """Build a protected encoder, named and fingerprinted after encoder and defence."""
+        """Build the protected encoder of a base and a defence; `transform` encodes its texts."""
         name = f"{base.name} + {describe_settings(defence)}"
         is_repeatable = getattr(defence, "seed", 0) is not None
         nonce = "" if is_repeatable else secrets.token_hex(16)
@@ -77,12 +77,12 @@ def encode_dense(encoder: Encoder, texts: Sequence[str], on_progress: OnProgress
 
 
 def describe_settings(defence: Any) -> str:
-    """Return a defence's class name and settings as text, without the seed."""
+    """Return a built defence's class name and settings as text, without the seed."""
     settings = {k: v for k, v in asdict(defence).items() if k != "seed"}
     text = ", ".join(f"{key}={value}" for key, value in settings.items())
     return f"{type(defence).__name__}({text})"
 
 
 def generator_of(seed: int | None) -> np.random.Generator:
-    """Return the random generator of a seed, or a cryptographic generator if the seed is None."""
+    """Return a NumPy generator with the given seed; a cryptographic generator if it is None."""
     return secure_generator() if seed is None else np.random.default_rng(seed)

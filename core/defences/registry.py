@@ -207,7 +207,7 @@ DEFENCES: dict[str, DefenceEntry] = {
 
 
 def all_defences() -> dict[str, DefenceEntry]:
-    """Return the entries of all defences, trained and model defences included, by name."""
+    """Return every defence's entry by name, trained and model defences included; no chains."""
     return {**DEFENCES, **TRAINED_DEFENCES, **MODEL_DEFENCES, **NETWORK_DEFENCES}
 
 
@@ -225,13 +225,13 @@ def entry_of(name: str) -> DefenceEntry:
 
 
 def _find_entry(registry: Mapping[str, DefenceEntry], name: str) -> DefenceEntry:
-    """Look up a defence, or build the entry of a chain, in the given registry."""
+    """Return a defence's entry from the given registry; build it if the name is a chain's."""
     stages = stages_of(name)
     return find(registry, name, "defence") if len(stages) == 1 else chain_of(stages, registry)
 
 
 def guarantee_of(spec: DefenceSpec) -> str:
-    """Return in words what a defence guarantees with its settings; empty if it guarantees nothing.
+    """Describe in words what a defence guarantees with its settings; "" if it is nothing.
 
     Some settings give up the guarantee: their class sets `has_no_guarantee`.
 
@@ -252,7 +252,7 @@ def guarantee_of(spec: DefenceSpec) -> str:
 
 
 def check_order(stages: Sequence[str]) -> None:
-    """Check that a trained defence comes first in a chain: it is trained on undefended vectors.
+    """Raise InvalidInputError if a trained stage of a chain is not first or cannot be chained.
 
     Raises
     ------
@@ -274,7 +274,7 @@ def check_order(stages: Sequence[str]) -> None:
 
 
 def look_of_defence(name: str) -> Look:
-    """Return a defence's plot style; a chain has its first stage's colour, its last's symbol."""
+    """Return a defence's plot colour and symbol; a chain takes its first and last stage's."""
     entry = entry_of(name)
     if isinstance(entry, ChainEntry):
         first, last = entry.stages[0], entry.stages[-1]
@@ -285,7 +285,7 @@ def look_of_defence(name: str) -> Look:
 
 
 def make_defence(spec: DefenceSpec | str) -> Defence:
-    """Build a defence from its spec, or a chain from settings named STAGE.SETTING.
+    """Build a defence that needs no training, or a chain of such, from its spec or name.
 
     Each stage of a chain that draws noise gets a seed derived from the chain's `seed`.
 

@@ -29,7 +29,7 @@ _NO_NOISE = "none, because with ε = 0 it is trained without noise"
 
 
 def setting_name(defence: str, settings: Mapping[str, Any]) -> str:
-    """Return the name of a defence with its settings, as `read_setting` parses it.
+    """Format a defence and its settings as `NAME:SETTING=VALUE`, as `read_setting` parses it.
 
     Examples
     --------
@@ -43,20 +43,22 @@ def setting_name(defence: str, settings: Mapping[str, Any]) -> str:
     for stage in stages:
         head = f"{stage}." if len(stages) > 1 else ""
         own = {k.removeprefix(head): v for k, v in settings.items() if k.startswith(head)}
-        told = ",".join(f"{name}={_number(own[name])}" for name in sorted(own) if "." not in name)
+        told = ",".join(
+            f"{name}={_format_value(own[name])}" for name in sorted(own) if "." not in name
+        )
         parts.append(f"{stage}:{told}" if told else stage)
     return "+".join(parts)
 
 
-def _number(value: Any) -> str:
-    """Format a setting's value; floats are as short as possible."""
+def _format_value(value: Any) -> str:
+    """Format a setting's value as text; floats are as short as possible."""
     if isinstance(value, float) and float(f"{value:g}") == value:
         return f"{value:g}"
     return str(value)
 
 
 def read_setting(told: str, option: str = "defence") -> DefenceSpec:
-    """Parse the name of a defence with its settings to a spec.
+    """Parse text such as `truncation:dimension=96+int8` into a DefenceSpec.
 
     Raises
     ------
@@ -77,7 +79,7 @@ _KNOWN: Mapping[str, DefenceEntry] = {**DEFENCES, **TRAINED_DEFENCES}
 
 
 def entry_shown(defence: str) -> DefenceEntry:
-    """Return the registry entry of any defence or chain; only a title if it is unknown."""
+    """Return a defence's or chain's entry by name; an entry with only a title if unknown."""
     try:
         if len(stages_of(defence)) > 1 and all(s in _KNOWN for s in stages_of(defence)):
             return chain_of(stages_of(defence), _KNOWN)
@@ -87,7 +89,7 @@ def entry_shown(defence: str) -> DefenceEntry:
 
 
 def can_follow(stages: Sequence[str]) -> list[str]:
-    """Return the defences that can follow the given stages in a chain.
+    """Return the names of the defences that can be appended to a chain of the given stages.
 
     Examples
     --------
@@ -107,7 +109,7 @@ def can_follow(stages: Sequence[str]) -> list[str]:
 
 
 def first_of(spec: DefenceSpec) -> DefenceSpec:
-    """Return the first stage of a chain with its settings, which decides its guarantee.
+    """Return the spec of a chain's first stage; of a network, its input mechanism's spec.
 
     For a network, this is the mechanism that protects its users' texts.
     """
@@ -117,14 +119,14 @@ def first_of(spec: DefenceSpec) -> DefenceSpec:
 
 
 def describe_promise(spec: DefenceSpec) -> str:
-    """Describe a setting's guarantee; "" if its kind of defence has none."""
+    """Describe in words what a spec guarantees; "" if its kind of defence never does."""
     entry = entry_shown(spec.name)
     nothing = _NO_NOISE if entry.acts_on == "model" else NO_PROMISE
     return entry.guarantee and (guarantee_of(spec) or nothing)
 
 
 def why_not_tried(spec: DefenceSpec, encoder: str) -> str:
-    """Explain why a defence cannot be tried on a sentence here; "" if it can.
+    """Return the reason why a defence cannot be tried on a sentence here; "" if it can.
 
     A trained defence can be used if it ships for the encoder.
 
@@ -161,7 +163,7 @@ def why_not_tried(spec: DefenceSpec, encoder: str) -> str:
 
 
 def training_command(spec: DefenceSpec) -> str:
-    """Return the command that trains a defence; "" if nothing is trained.
+    """Return the shell command that trains a spec's trained stage; "" if it has none.
 
     Examples
     --------
@@ -174,7 +176,7 @@ def training_command(spec: DefenceSpec) -> str:
         if entry is not None:
             head = f"{name}." if len(stages) > 1 else ""
             own = {k.removeprefix(head): v for k, v in spec.settings if k.startswith(head)}
-            told = "".join(f" --set {k}={_number(v)}" for k, v in own.items() if "." not in k)
+            told = "".join(f" --set {k}={_format_value(v)}" for k, v in own.items() if "." not in k)
             is_labelled = entry.needs_labels or own.get("against") == "attribute"
             label = " --label-column COLUMN" if is_labelled else ""
             return f"leakscope defend --defence {name}{told} --texts FILE{label} --out DIR"
@@ -182,7 +184,7 @@ def training_command(spec: DefenceSpec) -> str:
 
 
 def strength(defence: str, settings: Mapping[str, Any]) -> str:
-    """Format the settings of a defence in a few words.
+    """Format a defence's settings as short text, such as `η 75` or `to 96 dimensions`.
 
     Examples
     --------
@@ -201,7 +203,7 @@ def strength(defence: str, settings: Mapping[str, Any]) -> str:
 
 
 def input_mechanism(settings: Mapping[str, Any]) -> DefenceSpec:
-    """Return the mechanism that protects a network's input, with the network's η.
+    """Build the spec of the mechanism that protects a network's input, from its settings.
 
     Examples
     --------

@@ -59,7 +59,7 @@ def read_defence(
 
 
 def _check_known(name: str, known: Mapping[str, DefenceEntry], option: str) -> None:
-    """Check that the option accepts a defence; the error explains how to train it if needed."""
+    """Raise InvalidInputError unless a defence is in `known`; say how to train it if needed."""
     if name in known:
         return
     if name in TRAINED_DEFENCES:

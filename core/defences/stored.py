@@ -24,7 +24,7 @@ from leakscope.core.storage.artifacts import META, UNFIT, load_artifact, read_js
 def save_defence(
     defence: TrainedDefence, folder: Path, *, training: dict[str, Any] | None = None
 ) -> Path:
-    """Write a trained defence to a folder: its arrays, settings and training record.
+    """Write a fitted defence's arrays, settings and training record to a folder; return it.
 
     A seed of its noise that is not a declared setting is left out: anyone with the file could draw
     the same noise and subtract it.
@@ -48,7 +48,7 @@ def save_defence(
 
 
 def load_defence(folder: Path, *, seed: int | None = None) -> TrainedDefence:
-    """Load a trained defence from a folder that `save_defence` wrote, with its `training_` record.
+    """Load a trained defence from a folder that `save_defence` wrote; set its `training_` record.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def shipped_names(encoder: str, folder: Path = SHIPPED) -> list[str]:
 
 
 def with_trained(spec: DefenceSpec, trained: Any) -> Defence:
-    """Build a defence or a chain whose first stage is the given trained defence.
+    """Build a spec's defence or chain with the given fitted defence as first stage, if not None.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def with_trained(spec: DefenceSpec, trained: Any) -> Defence:
 
 @lru_cache(maxsize=4)
 def _list_shipped(folder: Path) -> tuple[tuple[str, dict[str, Any], Path], ...]:
-    """List name, settings and folder of each readable defence that ships for an encoder.
+    """Read the name, settings and folder of each trained defence that ships in a folder.
 
     Each is opened, and checked, when it is needed.
     """
@@ -168,12 +168,12 @@ def _list_shipped(folder: Path) -> tuple[tuple[str, dict[str, Any], Path], ...]:
 
 @lru_cache(maxsize=4)
 def _load_cached(place: Path) -> TrainedDefence:
-    """Load a trained defence from its folder, cached."""
+    """Load a trained defence from its folder; later calls return the same object."""
     return load_defence(place)
 
 
 def _model_settings(defence: Any) -> dict[str, Any]:
-    """Return a defence's settings as a dict, without those of the machine it was trained on."""
+    """Return a defence's settings by name, except those of the machine that trained it."""
     return {
         k: getattr(defence, k) for k in settings_of(type(defence)) if k not in _MACHINE_SETTINGS
     }

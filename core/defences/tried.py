@@ -83,7 +83,7 @@ class DefendedSentence:
 
 
 def defend_sentence(encoder: Encoder, spec: DefenceSpec, text: str, seed: int) -> DefendedSentence:
-    """Apply a defence or chain to a sentence.
+    """Apply a defence or chain to one sentence; return the text, tokens and vector it releases.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def defend_sentence(encoder: Encoder, spec: DefenceSpec, text: str, seed: int) -
         A setting that does not fit the encoder, or noise that float32 has no room for.
     """
     entry = entry_of(spec.name)
-    made: Any = with_trained(_seeded(spec, seed), find_shipped(spec, encoder.name))
+    made: Any = with_trained(_set_seeds(spec, seed), find_shipped(spec, encoder.name))
     stages = made.stages if isinstance(made, Chain) else ((entry.acts_on, made),)
     changing = [stage for kind, stage in stages if kind == "text"]
     rest = Chain(tuple(each for each in stages if each[0] != "text"))
@@ -126,7 +126,7 @@ def defend_sentence(encoder: Encoder, spec: DefenceSpec, text: str, seed: int) -
 
 
 def fit_inverse_map(encoder: Encoder, spec: DefenceSpec, known: Vectors, seed: int) -> Lift | None:
-    """Fit a linear map back from protected vectors; None if more than the vector changes.
+    """Fit a linear map from protected to plain vectors; None unless only the vector changes.
 
     If more changes, other texts would have to be encoded behind the defence.
 
@@ -140,14 +140,14 @@ def fit_inverse_map(encoder: Encoder, spec: DefenceSpec, known: Vectors, seed: i
     if any(part.acts_on != "vector" for part in parts):
         return None
     noise = DefenceSpec.of(spec.name, {"seed": seed + 1} if entry.draws_noise else {})
-    own = {**dict(_seeded(spec, seed).settings), **dict(noise.settings)}
+    own = {**dict(_set_seeds(spec, seed).settings), **dict(noise.settings)}
     made = with_trained(DefenceSpec.of(spec.name, own), find_shipped(spec, encoder.name))
     texts = [""] * len(known)
     return Lift.fit(made.protect(KnownVectors(encoder, texts, known)).encode(texts), known)
 
 
-def _seeded(spec: DefenceSpec, seed: int) -> DefenceSpec:
-    """Return a spec with a seed for all that is drawn, including a chain's projection matrix."""
+def _set_seeds(spec: DefenceSpec, seed: int) -> DefenceSpec:
+    """Return a spec with `seed` for all noise and a chain's matrix, unless it has its own seeds."""
     entry = entry_of(spec.name)
     parts = entry.of if isinstance(entry, ChainEntry) else {spec.name: entry}
     own: dict[str, Any] = {"seed": seed} if entry.takes_seed else {}
@@ -160,7 +160,7 @@ def _seeded(spec: DefenceSpec, seed: int) -> DefenceSpec:
 def _release_text(
     encoder: Encoder, changing: list[Any], text: str
 ) -> tuple[str, tuple[tuple[str, str], ...], NDArray[np.int64] | None]:
-    """Release a text by mechanisms; return the new text, pairs of tokens, and new token ids.
+    """Replace a text's tokens by mechanisms; return the new text, token pairs and new token ids.
 
     Noisy token vectors give the text of their nearest tokens.
     """
@@ -193,7 +193,7 @@ _MOST_MEMBERS = 100
 
 
 def has_known_distribution(spec: DefenceSpec) -> bool:
-    """Return whether a setting's token distribution is known and can be computed in seconds."""
+    """Return whether a spec's P[output | token] is known and can be computed in seconds."""
     members: Any = dict(spec.settings).get("k", 0)
     return spec.name in (*TELLS, NOISY) and members <= _MOST_MEMBERS
 
@@ -223,7 +223,7 @@ class AttackerTexts:
 
     @classmethod
     def of(cls, encoder: Encoder, texts: Sequence[str], seed: int) -> AttackerTexts:
-        """Split texts at random into known and held-out ones, and count the known tokens.
+        """Split texts at random into known and held-out; tokenise and count the known ones.
 
         Raises
         ------
@@ -235,27 +235,27 @@ class AttackerTexts:
         n_held = min(_N_HELD, len(mixed) // 10)
         held, known = tuple(mixed[:n_held]), tuple(mixed[n_held:])
         rows = opened.token_ids(known)
-        folded = [_folded(text) for text in known]
+        folded = [_frame_words(text) for text in known]
         starts = [0, *accumulate(map(len, folded))]
         prior = TokenPrior.of(rows, len(opened.tokens))
         vocabulary = Vocabulary.count(known)
         return cls(opened, known, held, rows, prior, vocabulary, "".join(folded), starts)
 
     def prior_beside(self, text: str) -> TokenPrior:
-        """Return the token prior without texts that repeat or contain a sentence."""
+        """Return the token frequencies of the known texts that do not repeat a given sentence."""
         return self.prior.without([self.rows[i] for i in self.near_duplicates_of(text)])
 
     def near_duplicates_of(self, text: str) -> list[int]:
-        """Return the indices of known texts that nearly repeat or contain a sentence.
+        """Return the indices of known texts that nearly repeat or contain the given text.
 
         As `leakscope.core.corpora.near_duplicates`, for one text.
         """
         own = shingles(text)
         found = sorted({row for run in own for row in self._rows_with(" ".join(run))})
-        return [row for row in found if _is_like(own, shingles(self.known[row]))]
+        return [row for row in found if _nearly_repeats(own, shingles(self.known[row]))]
 
     def _rows_with(self, run: str) -> list[int]:
-        """Return the indices of known texts that contain a run of words."""
+        """Return the index of a known text for each place where a run of words occurs."""
         sought, places, at = f" {run} ", [], -1
         while (at := self._folded.find(sought, at + 1)) >= 0:
             places.append(bisect_right(self._starts, at) - 1)
@@ -263,7 +263,7 @@ class AttackerTexts:
 
 
 def fit_posterior_attack(own: AttackerTexts, spec: DefenceSpec, seed: int) -> PosteriorAttack:
-    """Fit an attacker that knows the token distribution of a setting; it chooses a decoding.
+    """Fit an attack that knows a setting's token distribution; held-out texts choose its decoder.
 
     Takes seconds: it computes the output distribution of every token in the texts.
 
@@ -288,7 +288,7 @@ def fit_posterior_attack(own: AttackerTexts, spec: DefenceSpec, seed: int) -> Po
 def likeliest_text(
     own: AttackerTexts, found: DefendedSentence, prior: TokenPrior, law: PosteriorAttack
 ) -> str | None:
-    """Return the text of the most likely original tokens; None if no tokens were released.
+    """Decode a released sentence to its likeliest original text; None if it has no tokens.
 
     Special tokens are left out.
 
@@ -308,12 +308,12 @@ def likeliest_text(
     return own.encoder.text_of(read[np.isin(read, candidate_ids(own.encoder))].tolist())
 
 
-def _folded(text: str) -> str:
-    """Return a text's words between spaces, so that runs of words can be found."""
+def _frame_words(text: str) -> str:
+    """Return a text's words joined and framed by spaces, so that runs of words can be found."""
     return f" {' '.join(words(text))} \n"
 
 
-def _is_like(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
-    """Return whether two sets of word runs nearly repeat or contain each other."""
+def _nearly_repeats(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
+    """Return whether two texts, as sets of word runs, nearly repeat or contain each other."""
     contained = len(one) > 1 and containment(one, other) >= CONTAINED
     return contained or similarity(one, other) >= THRESHOLD

@@ -21,7 +21,7 @@ from leakscope.core.specs import setting, validate_settings
 
 
 def _truncated_dimensions(dimension: int) -> tuple[float, ...]:
-    """Return the truncated dimensions to offer for vectors of a dimension."""
+    """Return the preset dimensions below that of the vectors, to offer for truncation."""
     return tuple(n for n in (8, 16, 32, 64, 96, 128, 192, 256) if n < dimension)
 
 
@@ -37,7 +37,7 @@ class NoDefence:
     """The baseline: leaves vectors unchanged."""
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder with unchanged vectors."""
+        """Return the baseline: an encoder with the same vectors, under the defence's name."""
         return _protect_vectors(self, encoder, lambda v: v)
 
 
@@ -51,7 +51,7 @@ class GaussianNoise:
     seed: int | None = None
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return an encoder that adds Gaussian noise; vectors are not normalised again."""
+        """Return an encoder that adds Gaussian noise to its vectors, without normalising them."""
         rng = generator_of(self.seed)
 
         def change(vectors: Vectors) -> np.ndarray:
@@ -68,7 +68,7 @@ class Rounding:
     decimals: int = setting(1, "Number of decimals to keep", low=0, high=7, strength=_DECIMALS)
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return an encoder of rounded vectors."""
+        """Return an encoder whose vectors are rounded to `decimals` decimals."""
         return _protect_vectors(self, encoder, lambda v: np.round(v, self.decimals))
 
 
@@ -77,8 +77,8 @@ class Int8:
     """Quantises vectors to 255 levels, scaled by each vector's greatest magnitude."""
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return an encoder of quantised vectors, scaled back to their original range."""
-        return _protect_vectors(self, encoder, _int8)
+        """Return an encoder whose vectors are quantised to 255 levels and scaled back."""
+        return _protect_vectors(self, encoder, _quantise)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ class Binary:
     """Replaces every number of a vector by its sign."""
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return an encoder of vectors whose numbers are ±1/√n."""
+        """Return an encoder whose vectors keep only the signs, as ±1/√n."""
         return _protect_vectors(
             self, encoder, lambda v: np.where(v >= 0, 1, -1) / np.sqrt(v.shape[1])
         )
@@ -99,7 +99,7 @@ class Truncation:
     dimension: int = setting(96, "Numbers kept", low=1, strength=_DIMENSION)
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return an encoder of truncated vectors; they are not normalised again."""
+        """Return an encoder whose vectors keep their first `dimension` numbers, not normalised."""
         _check_dimension(self.dimension, encoder)
         return _protect_vectors(self, encoder, lambda v: v[:, : self.dimension], self.dimension)
 
@@ -112,7 +112,7 @@ class RandomProjection:
     seed: int = setting(0, "Random seed of the matrix", low=0)
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return an encoder of projected vectors, whose lengths are preserved on average."""
+        """Return an encoder whose vectors are multiplied by a random matrix drawn from `seed`."""
         _check_dimension(self.dimension, encoder)
         rng = np.random.default_rng(self.seed)
         matrix = rng.standard_normal((encoder.dimension, self.dimension)) / np.sqrt(self.dimension)
@@ -125,7 +125,7 @@ def _protect_vectors(
     change: Callable[[Vectors], np.ndarray],
     dimension: int | None = None,
 ) -> ProtectedEncoder:
-    """Build a protected encoder that applies `change` to the dense vectors of each batch."""
+    """Check a defence's settings; return an encoder that applies `change` to its vectors."""
     validate_settings(defence)
 
     def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
@@ -135,14 +135,14 @@ def _protect_vectors(
     return ProtectedEncoder.of(encoder, defence, transform, dimension)
 
 
-def _int8(vectors: Vectors) -> Vectors:
-    """Quantise each vector to 255 levels and scale it back."""
+def _quantise(vectors: Vectors) -> Vectors:
+    """Return vectors rounded to 255 levels each, as floats on their original scale."""
     step = np.maximum(np.abs(vectors).max(1, keepdims=True), 1e-30) / 127
     return np.round(vectors / step) * step
 
 
 def _check_dimension(dimension: int, encoder: Encoder) -> None:
-    """Raise InvalidInputError if a reduced dimension exceeds the encoder's."""
+    """Raise InvalidInputError unless a reduced dimension lies between 1 and the encoder's."""
     if not 1 <= dimension <= encoder.dimension:
         raise InvalidInputError(
             f"dimension must lie in [1, {encoder.dimension}] for {encoder.name}, got {dimension}."

@@ -61,7 +61,7 @@ def require_openvino() -> None:
 
 
 def processor() -> tuple[str, tuple[str, ...]]:
-    """Return the CPU's name, and which of float32 and bfloat16 it supports natively."""
+    """Ask OpenVINO for the CPU's name and which of float32 and bfloat16 it supports natively."""
     properties = _import_openvino().Core()
     able = properties.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     name = str(properties.get_property("CPU", "FULL_DEVICE_NAME")).strip()
@@ -70,7 +70,7 @@ def processor() -> tuple[str, tuple[str, ...]]:
 
 @cache
 def _import_openvino() -> Any:
-    """Import OpenVINO without its telemetry package."""
+    """Import OpenVINO without its telemetry package; return the module."""
     if "openvino" not in sys.modules:
         sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     import openvino
@@ -114,7 +114,7 @@ class OpenVINOModel:
         self._n_requests = int(self._compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the (n, hidden size) float32 mean states of n checked texts, in their order."""
+        """Encode n checked texts as the (n, hidden size) float32 means of their token states."""
         out = np.empty((len(texts), self._dimension), dtype=np.float32)
         # Requests belong to this call, so that concurrent calls do not share any.
         free = [self._compiled.create_infer_request() for _ in range(self._n_requests)]
@@ -161,7 +161,7 @@ class _MeanOfLayer(torch.nn.Module):
         self.is_last = layer == model.config.num_hidden_layers
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        """Return the (batch, hidden) mean states of the layer where the mask is 1."""
+        """Run the model on (batch, length) token ids; average a layer's states under the mask."""
         inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
         if self.is_last:
             states = self.model(**inputs).last_hidden_state
@@ -171,7 +171,7 @@ class _MeanOfLayer(torch.nn.Module):
 
 
 def _convert(model: Any, layer: int) -> Any:
-    """Convert the model to OpenVINO by tracing it on a padded batch; both axes stay dynamic."""
+    """Convert a PyTorch model, up to a layer, to OpenVINO by tracing it; both axes stay dynamic."""
     from transformers.utils import logging
 
     ids = torch.ones(2, 8, dtype=torch.int64)
@@ -263,11 +263,11 @@ class Backend:
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the compiled model, which belongs to this process."""
+        """Return the state to pickle, without the compiled model, which belongs to this process."""
         return {**self.__dict__, "_compiled": None}
 
     def _why_impossible(self, device: torch.device) -> str:
-        """Return why OpenVINO cannot run this encoder; empty if it can."""
+        """Return the reason why OpenVINO cannot run this encoder; "" if it can."""
         if device.type != "cpu":
             return f"it runs on the CPU, and the device is {device.type}"
         if self._model is None:
@@ -287,7 +287,7 @@ class Backend:
 
     @property
     def name(self) -> str:
-        """`openvino` if requested or known to be faster here, else `torch`."""
+        """The library: `openvino` if requested or known to be faster here, else `torch`."""
         if self._is_possible and self._is_faster is None and self._asked == "auto":
             try:
                 self._is_faster = read_timing(self._timing_file())
@@ -297,7 +297,7 @@ class Backend:
         return "openvino" if self._is_possible and is_used else "torch"
 
     def settle(self, on_progress: OnProgress = no_progress) -> str:
-        """Return the backend's name, first timing both libraries if that was never done."""
+        """Time both libraries if that is still needed; return the name of the one to use."""
         if self._is_possible and self.name == "torch" and self._is_faster is None:
             with _LOCK:
                 if self._is_faster is None:
@@ -306,7 +306,7 @@ class Backend:
         return self.name
 
     def arithmetic(self, on_progress: OnProgress = no_progress) -> str:
-        """Return what determines rounding: the precision and, in bfloat16, the library.
+        """Return what rounding depends on, as text: the precision and, in bfloat16, the library.
 
         Both libraries agree in float32 alone.
         """
@@ -315,17 +315,17 @@ class Backend:
         return f"{self._precision}-openvino"
 
     def takes(self, n_texts: int, on_progress: OnProgress = no_progress) -> bool:
-        """Return whether OpenVINO should encode this many texts."""
+        """Return whether to encode n texts by OpenVINO rather than PyTorch."""
         if self._asked == "auto" and self._precision == "float32" and n_texts < BULK:
             return False
         return n_texts > 0 and self.settle(on_progress) == "openvino"
 
     def encode(self, texts: Sequence[str], layer: int, on_progress: OnProgress) -> Vectors:
-        """Return the (n, hidden size) mean token states of a layer ≥ 1, computed by OpenVINO."""
+        """Encode texts by OpenVINO as the (n, hidden size) mean token states of a layer ≥ 1."""
         return self._compiled_model(layer).encode(texts, on_progress)
 
     def _compiled_model(self, layer: int) -> OpenVINOModel:
-        """Return the OpenVINO model of a layer; the last one stays in memory."""
+        """Compile the OpenVINO model of a layer, or return it if it is the last one compiled."""
         with _LOCK:
             if self._compiled is None or self._compiled[0] != layer:
                 self._compiled = layer, self._convert(layer)
@@ -348,7 +348,7 @@ class Backend:
             ) from error
 
     def _time_and_store(self) -> bool:
-        """Time OpenVINO against PyTorch, store the outcome, and return whether it is faster."""
+        """Time OpenVINO and PyTorch, store the outcome, and return whether OpenVINO is faster."""
         try:
             ratio = times_faster(self._compiled_model(self.layer).encode, self._with_torch)
         except Exception:  # a model that OpenVINO cannot convert or run
@@ -363,7 +363,7 @@ class Backend:
         return is_faster
 
     def _timing_file(self) -> Path:
-        """Return the cache file with the timing for this processor, model and these versions."""
+        """Return the path of the timing stored for this processor, model and library versions."""
         circumstances = [
             processor(),
             os.cpu_count(),
@@ -391,7 +391,7 @@ class BackendEncoder:
     _encode_with_torch: Encode
 
     def _new_backend(self, asked: str, model: Any, layer: int) -> Backend:
-        """Return the choice of library for a layer of a model; see `Backend`."""
+        """Create the `Backend` that chooses the library for a layer of a model."""
         return Backend(
             asked,
             name=self.name,
@@ -411,7 +411,7 @@ class BackendEncoder:
 
     @property
     def arithmetic(self) -> str:
-        """What determines rounding: the precision and, in bfloat16, the library."""
+        """What rounding depends on, as text: the precision and, in bfloat16, the library."""
         return self._backend.arithmetic()
 
     def choose_backend(self, on_progress: OnProgress = no_progress) -> None:

@@ -16,8 +16,8 @@ from leakscope.core.specs import setting
 from leakscope.core.text import STOP_WORDS, words
 
 
-def _terms(text: str) -> list[str]:
-    """Return a text's words without stop words."""
+def _content_words(text: str) -> list[str]:
+    """Split a text into its words, stop words left out."""
     return [word for word in words(text) if word not in STOP_WORDS]
 
 
@@ -28,7 +28,7 @@ class _BagOfWords(CorpusEncoder):
     vectorizer_: Any
 
     def embed(self, texts: list[str], on_progress: OnProgress) -> Any:
-        """Return the sparse (n, dimension) word counts of texts, counted in blocks."""
+        """Encode texts in blocks as a sparse (n, dimension) matrix of (weighted) word counts."""
         if not texts:
             return sparse.csr_array((0, self.dimension), dtype=np.float32)
         blocks = []
@@ -55,7 +55,7 @@ class TfidfEncoder(_BagOfWords):
     name: str = field(default="tfidf", init=False)
 
     def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
-        """Learn the vocabulary and the inverse document frequency of each word."""
+        """Learn from texts the vocabulary and the inverse document frequency of each word."""
         vectorizer = self._vectorizer(
             max_df=self.max_document_share, max_features=self.max_features
         )
@@ -79,8 +79,8 @@ class TfidfEncoder(_BagOfWords):
         self.dimension = len(terms)
 
     def _vectorizer(self, **settings: Any) -> TfidfVectorizer:
-        """Return a tf-idf vectorizer with this project's tokenisation and unit length."""
-        return TfidfVectorizer(analyzer=_terms, dtype=np.float32, norm="l2", **settings)
+        """Build a tf-idf vectorizer with this project's tokenisation and unit length."""
+        return TfidfVectorizer(analyzer=_content_words, dtype=np.float32, norm="l2", **settings)
 
 
 @dataclass
@@ -95,16 +95,16 @@ class HashingEncoder(_BagOfWords):
     name: str = field(default="hashing", init=False)
 
     def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
-        """Return no arrays: hashing needs no training."""
+        """Return no arrays: the hashing encoder learns nothing from texts."""
         return {}
 
     def set_arrays(self, arrays: Arrays) -> None:
-        """Create the hashing vectorizer."""
+        """Create the hashing vectorizer; there are no arrays to set."""
         self.vectorizer_ = HashingVectorizer(
-            analyzer=_terms, n_features=self.n_features, norm="l2", dtype=np.float32
+            analyzer=_content_words, n_features=self.n_features, norm="l2", dtype=np.float32
         )
         self.dimension = self.n_features
 
     def vector_settings(self) -> dict[str, Any]:
-        """Return the number of cells, which determines the vectors."""
+        """Return the settings that the vectors depend on: the number of hash cells."""
         return {"n_features": self.n_features}

@@ -79,15 +79,15 @@ class CachedEncoder:
         self._is_told, self._has_place = False, True
 
     def __getnewargs__(self) -> tuple[Encoder]:
-        """Return the arguments for `__new__` on copying and unpickling."""
+        """Return the wrapped encoder as `__new__`'s argument on copying and unpickling."""
         return (self._encoder,)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the open cache: another process reads the key itself."""
+        """Return the state to pickle, without the open cache: each process reads the key itself."""
         return {name: value for name, value in self.__dict__.items() if name != "_shards"}
 
     def __getattr__(self, name: str) -> Any:
-        """Return any other attribute of the wrapped encoder."""
+        """Return the wrapped encoder's attribute of this name."""
         if name.startswith("_"):  # may be missing while this object is being built or copied
             raise AttributeError(name)
         return getattr(self._encoder, name)
@@ -99,7 +99,7 @@ class CachedEncoder:
 
     @cached_property
     def _shards(self) -> ShardFolder:
-        """The encoder's shards in the cache, encrypted if the cache has a lock."""
+        """The folder of this encoder's shards, encrypted if the cache has a lock."""
         precision = getattr(self._encoder, "precision", "float32")
         name = f"{self.fingerprint[:32]}-{getattr(self._encoder, 'arithmetic', precision)}"
         lock = find_lock(self._root)
@@ -108,7 +108,7 @@ class CachedEncoder:
         return EncryptedShards(self._root, name, self.dimension, self.name, lock)
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the (n, dimension) float32 embeddings of n texts, encoding only uncached texts."""
+        """Encode texts not yet cached; return the (n, dimension) float32 vectors of all n texts."""
         texts = check_texts(texts)
         if hasattr(self._encoder, "choose_backend"):
             self._encoder.choose_backend(on_progress)
@@ -130,7 +130,7 @@ class CachedEncoder:
         return _merge_parts(parts, places, len(texts))
 
     def _is_usable(self) -> bool:
-        """Return whether the cache can be used; it may have to write a lock first."""
+        """Return whether the cache can be used; if not, warn. May write the encryption lock."""
         if not self._has_place:
             return False
         try:
@@ -141,7 +141,7 @@ class CachedEncoder:
             return False
 
     def _warn_not_cached(self, error: StorageError) -> None:
-        """Warn once that vectors cannot be cached, and continue without the cache.
+        """Warn, the first time only, that vectors cannot be cached.
 
         Raises
         ------
@@ -164,17 +164,17 @@ class CachedEncoder:
                     self._index_shard(path, self._shards.keys(path))
 
     def _index_shard(self, path: Path, keys: Sequence[bytes]) -> None:
-        """Record where each vector of a shard is."""
+        """Record for each text key the shard and row of its vector."""
         self._rows.update((key, (path, i)) for i, key in enumerate(keys))
         self._scanned.add(path)
 
     def _drop_shard(self, path: Path) -> None:
-        """Remove a shard from the index."""
+        """Remove from the index the keys of a shard that no longer exists."""
         self._rows = {key: place for key, place in self._rows.items() if place[0] != path}
         self._scanned.discard(path)
 
     def _look_up(self, keys: list[bytes]) -> Iterator[_Part]:
-        """Yield cached keys with their vectors, reading each shard once.
+        """Read the vectors of text keys, shard by shard; yield keys with vectors.
 
         Keys of shards that were removed meanwhile are dropped from the index.
         """
@@ -192,7 +192,7 @@ class CachedEncoder:
                 yield held, vectors[rows]
 
     def _encode_new(self, new: dict[bytes, str], on_progress: OnProgress) -> Iterator[_Part]:
-        """Encode uncached texts in blocks, longest first; write and yield each block."""
+        """Encode uncached texts in blocks, longest first; write and yield each block's vectors."""
         done = 0
         ranked = sorted(new, key=lambda k: len(new[k]), reverse=True)
         for block in _blocks(ranked, self.block_size):
@@ -208,7 +208,7 @@ class CachedEncoder:
             yield block, vectors
 
     def _try_write(self, texts: list[str], vectors: Vectors) -> None:
-        """Write vectors to the cache, or warn if that is impossible."""
+        """Write texts' vectors to the cache, or warn if that is impossible."""
         try:
             self._write(texts, vectors)
         except StorageError as error:
@@ -240,7 +240,7 @@ def _ignore_removed(path: Path) -> Iterator[None]:
 
 
 def _merge_parts(parts: list[_Part], places: dict[bytes, list[int]], n: int) -> Vectors:
-    """Merge vectors of distinct texts into one array in the order of all texts."""
+    """Merge the vectors of distinct texts into one array with a row for each of n texts."""
     if any(is_sparse(vectors) for _, vectors in parts):
         keys = [key for held, _ in parts for key in held]
         row_of = np.empty(n, np.int64)

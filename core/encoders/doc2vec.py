@@ -44,7 +44,7 @@ class Doc2VecEncoder(CorpusEncoder):
     name: str = field(default="doc2vec", init=False)
 
     def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
-        """Train the model in one thread, so that the result is reproducible."""
+        """Train a gensim model on texts, reproducibly in one thread; return its arrays."""
         documents = [TaggedDocument(words(text), [i]) for i, text in enumerate(texts)]
         model = self._model()
         train_gensim(model, documents, self.epochs, on_progress)
@@ -57,7 +57,7 @@ class Doc2VecEncoder(CorpusEncoder):
         }
 
     def embed(self, texts: list[str], on_progress: OnProgress) -> Vectors:
-        """Infer the vector of each text with the trained network held fixed."""
+        """Infer each text's vector, one row each; the trained network stays fixed."""
         out = np.zeros((len(texts), self.dimension), np.float32)
         for i, text in enumerate(texts):
             known = [word for word in words(text) if word in self.model_.wv]
@@ -68,7 +68,7 @@ class Doc2VecEncoder(CorpusEncoder):
         return out
 
     def _infer(self, known: list[str]) -> Vectors:
-        """Infer one text's vector from its known words, with a seed from the text."""
+        """Infer the vector of one text, given as its known words, with a seed from these words."""
         digest = hashlib.blake2b(" ".join(known).encode(), digest_size=8).digest()
         seed = [self.seed, int.from_bytes(digest)]
         start = np.random.default_rng(seed).random(self.dimension, np.float32) - np.float32(0.5)
@@ -115,7 +115,7 @@ class Doc2VecEncoder(CorpusEncoder):
         }
 
     def _check(self, arrays: Arrays) -> None:
-        """Raise ValueError if arrays have a shape or type that gensim would not check."""
+        """Raise ValueError if learned arrays have a shape or type that gensim would not check."""
         shape = (len(arrays["counts"]), self.vector_size)
         for name in ("vectors", "hidden"):
             if arrays[name].shape != shape or arrays[name].dtype != np.float32:

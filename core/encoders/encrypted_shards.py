@@ -68,12 +68,12 @@ class EncryptedShards(ShardFolder):
         return list_locked(self.folder)
 
     def keys(self, path: Path) -> list[bytes]:
-        """Return the text keys of a shard without reading its vectors."""
+        """Decrypt and return the text keys of a shard, without reading its vectors."""
         joined = _decrypt_box(path, _KEYS, self._lock)
         return [joined[i : i + KEY_BYTES] for i in range(0, len(joined), KEY_BYTES)]
 
     def vectors(self, path: Path) -> Vectors:
-        """Check and decrypt the vectors of a shard, in the order of its keys."""
+        """Read, check and decrypt the vectors of a shard, in the order of its keys."""
         try:
             content = read_content(path)
             own, sizes = _header(content)
@@ -89,7 +89,7 @@ class EncryptedShards(ShardFolder):
         return restore_lock(self._root, self._lock)
 
     def write(self, keys: Sequence[bytes], vectors: Vectors) -> Path:
-        """Encrypt keys and vectors and write them as a shard; return its path."""
+        """Encrypt text keys and vectors and write them as a new shard; return its path."""
         own = secrets.token_bytes(_OWN_BYTES)
         plain = (self.encoder.encode(), b"".join(keys), save(pack_vectors(vectors)))
         boxes = [
@@ -109,7 +109,7 @@ def list_locked(folder: Path) -> list[Path]:
 
 
 def n_locked(path: Path) -> int:
-    """Return the number of vectors in an encrypted shard, read from its size without the key."""
+    """Compute from an encrypted shard's size, without the key, its number of vectors."""
     try:
         with path.open("rb") as file:
             sizes = _header(file.read(_HEADER.size))[1]
@@ -119,12 +119,12 @@ def n_locked(path: Path) -> int:
 
 
 def name_locked(path: Path, lock: Lock) -> str:
-    """Decrypt the encoder's name in an encrypted shard."""
+    """Decrypt and return the name of the encoder of an encrypted shard."""
     return _decrypt_box(path, _NAME, lock).decode()
 
 
 def _decrypt_box(path: Path, box: int, lock: Lock) -> bytes:
-    """Decrypt the name or the keys of a shard without reading its vectors."""
+    """Decrypt one box of a shard, the encoder's name or the text keys, but not the vectors."""
     try:
         with path.open("rb") as file:
             own, sizes = _header(file.read(_HEADER.size))
@@ -138,7 +138,7 @@ def _decrypt_box(path: Path, box: int, lock: Lock) -> bytes:
 
 
 def _header(content: bytes) -> tuple[bytes, tuple[int, ...]]:
-    """Return a shard's id and the sizes of its three boxes from its header."""
+    """Parse a shard's header; return its id and its three boxes' sizes, or raise ValueError."""
     try:
         magic, own, *sizes = _HEADER.unpack_from(content)
     except struct.error as error:

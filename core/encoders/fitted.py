@@ -22,7 +22,7 @@ _NOTHING = "nothing"
 
 
 def make_encoder(spec: FittedEncoderSpec | str) -> FittedEncoder:
-    """Create an unfitted encoder from its spec or name.
+    """Create an encoder, not yet fitted, from its spec or name.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def make_encoder(spec: FittedEncoderSpec | str) -> FittedEncoder:
 def save_encoder(
     encoder: FittedEncoder, folder: Path, *, training: dict[str, Any] | None = None
 ) -> Path:
-    """Write a fitted encoder to a folder as safetensors and JSON.
+    """Write a fitted encoder to a folder as safetensors and JSON; return the folder.
 
     Raises
     ------
@@ -127,7 +127,7 @@ class CorpusEncoder:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Learn the encoder's arrays from texts.
+        """Learn the encoder's arrays from texts; return the fitted encoder.
 
         Raises
         ------
@@ -143,24 +143,24 @@ class CorpusEncoder:
         return self.load_state(self.learn(checked, on_progress), {})
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Any:
-        """Return float32 vectors (n, d), sparse for bags of words; 0 if no word is known."""
+        """Encode texts as (n, d) float32 vectors (bags of words: sparse); 0 if no word is known."""
         check_ready(self)
         return self.embed(check_texts(texts), on_progress)
 
     def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
-        """Learn from checked texts and return the arrays; each subclass defines it."""
+        """Learn from checked texts; return the learned arrays by name. Each subclass defines it."""
         raise NotImplementedError
 
     def set_arrays(self, arrays: Arrays) -> None:
-        """Set the learned arrays, or raise ValueError or KeyError; each subclass defines it."""
+        """Set learned arrays, or raise ValueError or KeyError; each subclass defines it."""
         raise NotImplementedError
 
     def embed(self, texts: list[str], on_progress: OnProgress) -> Any:
-        """Return the (n, d) vectors of checked texts; each subclass defines it."""
+        """Encode checked texts as (n, d) vectors; each subclass defines it."""
         raise NotImplementedError
 
     def vector_settings(self) -> dict[str, Any]:
-        """Return the settings that determine the vectors of a fitted encoder."""
+        """Return by name the settings that a fitted encoder's vectors depend on."""
         return {}
 
     def state(self) -> tuple[Arrays, dict[str, Any]]:
@@ -168,7 +168,7 @@ class CorpusEncoder:
         return self.arrays_, self.vector_settings()
 
     def load_state(self, arrays: Arrays, meta: dict[str, Any]) -> Self:
-        """Restore the arrays that `state` returned, and compute the fingerprint."""
+        """Restore the arrays that `state` returned, set the fingerprint, and return the encoder."""
         self.set_arrays(arrays)
         self.arrays_ = arrays
         self.fingerprint = digest_of(arrays, [self.name, self.vector_settings()])
@@ -194,7 +194,7 @@ class TrainedEncoder:
         return {name: getattr(self, name) for name in settings_of(type(self)) if name != "device"}
 
     def load_state(self, arrays: Arrays, meta: dict[str, Any]) -> Self:
-        """Restore settings, vocabulary and weights from what `state` returned.
+        """Restore settings, vocabulary and weights from what `state` returned; return the encoder.
 
         Raises
         ------
@@ -216,7 +216,7 @@ class TrainedEncoder:
         return self
 
     def _restore(self, arrays: Arrays, meta: dict[str, Any]) -> None:
-        """Set the stored settings and weights, and compute the fingerprint; each defines it."""
+        """Set the stored settings and weights and the fingerprint; each subclass defines it."""
         raise NotImplementedError
 
 
@@ -227,10 +227,10 @@ def check_ready(encoder: Any) -> None:
 
 
 def pack_words(terms: Sequence[str]) -> NDArray[np.uint8]:
-    """Return words as an array of UTF-8 bytes, one word per line."""
+    """Encode words as an array of UTF-8 bytes, one word per line, for storage."""
     return np.frombuffer("\n".join(terms).encode(), dtype=np.uint8)
 
 
 def unpack_words(packed: NDArray[np.uint8]) -> list[str]:
-    """Return the words of an array that `pack_words` returned."""
+    """Decode the words in an array that `pack_words` returned."""
     return packed.tobytes().decode().split("\n")

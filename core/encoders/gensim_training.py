@@ -27,7 +27,7 @@ class EpochReport(CallbackAny2Vec):
 def train_gensim(
     model: Any, sentences: Sequence[Any], epochs: int, on_progress: OnProgress
 ) -> None:
-    """Build a gensim model's vocabulary from sentences and train it on them.
+    """Build a gensim model's vocabulary from sentences and train the model in place on them.
 
     Raises
     ------
@@ -48,5 +48,5 @@ def train_gensim(
 
 
 def stable_hash(text: str) -> int:
-    """Return a hash of a text that is the same in every process, unlike Python's own."""
+    """Return an integer hash of a text that is the same in every process, unlike Python's own."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest())

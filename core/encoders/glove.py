@@ -41,7 +41,7 @@ class GloVeEncoder(WordAverage):
     name: str = field(default="glove", init=False)
 
     def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
-        """Count word co-occurrences in the texts and train the word vectors."""
+        """Count word co-occurrences in texts, train word vectors, and return words and vectors."""
         sentences = [words(text) for text in texts]
         counted = Counter(word for sentence in sentences for word in sentence)
         known = [
@@ -58,7 +58,7 @@ class GloVeEncoder(WordAverage):
         return {"words": pack_words(known), "vectors": self._train(pairs, on_progress)}
 
     def _train(self, pairs: sparse.coo_array, on_progress: OnProgress) -> NDArray[np.float32]:
-        """Train word vectors on co-occurrence counts by AdaGrad."""
+        """Train word vectors on (words, words) co-occurrence counts by AdaGrad; return them."""
         rng = np.random.default_rng(self.seed)
         n, d = pairs.shape[0], self.vector_size
         # Row i holds the vector and, last, the bias; words as centres, then words as context.
@@ -85,7 +85,7 @@ class GloVeEncoder(WordAverage):
 def cooccurrences(
     sentences: Sequence[Sequence[int]], n_words: int, window: int
 ) -> sparse.coo_array:
-    """Return X (n_words, n_words): the sum of 1/distance over each pair of words in a window.
+    """Count co-occurrences in sentences of word numbers: X_ij = Σ 1/distance within a window.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def cooccurrences(
 
 @njit(nogil=True, cache=True)
 def adagrad_epoch(rows, columns, logs, importance, weights, squares, rate):  # type: ignore[no-untyped-def]
-    """Update weights and squared gradients in place over all pairs once; return the mean loss.
+    """Update weights and squared gradients in place, once over all pairs; return the mean loss.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _REMEDY = "or use a local folder; `minilm` always works offline."
 
 
 def must_be_local(name: str, source: str, *, owner: str = "") -> bool:
-    """Return whether to load a model without the hub; raise if it is in neither place.
+    """Return whether a model must be loaded without the hub; raise if it is nowhere available.
 
     A completely downloaded model is loaded from the local cache, so that measurements are
     repeatable. To get a newer revision, remove it from the hub's cache (`hf cache`).
@@ -55,7 +55,7 @@ def must_be_local(name: str, source: str, *, owner: str = "") -> bool:
     ids = [f"{owner}/{source}", source] if owner and "/" not in source else [source]
     if any(fetched_revision(model, has_modules=bool(owner)) for model in ids):
         return True
-    is_here = any(_find(model, "config.json") for model in ids)
+    is_here = any(_find_in_cache(model, "config.json") for model in ids)
     problem, remedy = _why_unavailable(ids)
     if problem and not is_here:
         raise ModelUnavailableError(
@@ -66,7 +66,7 @@ def must_be_local(name: str, source: str, *, owner: str = "") -> bool:
 
 
 def fetched_revision(model: str, *, has_modules: bool = False) -> str:
-    """Return the revision of a hub model that is completely in the local cache; "" if none is.
+    """Return the revision of a hub model if it is completely downloaded, else "".
 
     Parameters
     ----------
@@ -75,27 +75,27 @@ def fetched_revision(model: str, *, has_modules: bool = False) -> str:
     has_modules : bool
         Require its modules as well: sentence encoders store their pooling in separate files.
     """
-    config, index = _find(model, "config.json"), _find(model, _INDEX)
+    config, index = _find_in_cache(model, "config.json"), _find_in_cache(model, _INDEX)
     if config is None:
         return ""
     needed = ["tokenizer_config.json"]
-    needed += ["model.safetensors"] if index is None else _shards(index)
+    needed += ["model.safetensors"] if index is None else _read_weight_files(index)
     if has_modules:
-        modules = _find(model, _MODULES)
-        needed += [_MODULES, *(_module_files(modules) if modules else [])]
+        modules = _find_in_cache(model, _MODULES)
+        needed += [_MODULES, *(_read_module_configs(modules) if modules else [])]
     # A file that is recorded as absent on the hub counts as known.
     is_whole = all(_cache_entry(model, file) is not None for file in needed)
     return config.parent.name if is_whole else ""
 
 
-def _find(model: str, file: str) -> Path | None:
+def _find_in_cache(model: str, file: str) -> Path | None:
     """Return the path of a model's file in the hub's local cache; None if it is not there."""
     found = _cache_entry(model, file)
     return Path(found) if isinstance(found, str) else None
 
 
 def _cache_entry(model: str, file: str) -> object:
-    """Return the local cache's record of a file: its path, a mark of absence, or None."""
+    """Look up a model's file in the hub's local cache: its path, a mark of absence, or None."""
     from huggingface_hub import try_to_load_from_cache
 
     with suppress(ValueError):  # not a hub id
@@ -103,16 +103,16 @@ def _cache_entry(model: str, file: str) -> object:
     return None
 
 
-def _shards(index: Path) -> list[str]:
-    """Return the file names of a model's weights, from its index of parts."""
+def _read_weight_files(index: Path) -> list[str]:
+    """Read the file names of a model's weights from its weight index."""
     with suppress(CoreError):
         found = read_record(index, weight_map=dict)["weight_map"]
         return sorted({str(file) for file in found.values()})
     return ["model.safetensors"]
 
 
-def _module_files(modules: Path) -> list[str]:
-    """Return the configuration files of a sentence encoder's modules."""
+def _read_module_configs(modules: Path) -> list[str]:
+    """Read which configuration files a sentence encoder's modules have; [] if unreadable."""
     with suppress(CoreError, AttributeError, TypeError):
         listed: Any = json.loads(modules.read_text())
         return [f"{each['path']}/config.json" for each in listed if each.get("path")]
@@ -120,7 +120,7 @@ def _module_files(modules: Path) -> list[str]:
 
 
 def _why_unavailable(ids: list[str]) -> tuple[str, str]:
-    """Return why no id can be fetched from the hub, and a remedy; both empty if one can."""
+    """Ask the hub for each model id; return why none can be fetched and a remedy, else ("", "")."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
@@ -142,11 +142,11 @@ def _why_unavailable(ids: list[str]) -> tuple[str, str]:
 
 
 def _ask_in_time(model: str) -> int | str:
-    """Return the hub's HTTP status for a model, or why there was none within SECONDS."""
+    """Request a model from the hub; return the HTTP status, or why there is none after SECONDS."""
     answers: list[int | str] = [f"no answer within {SECONDS:g} s"]
 
     def ask() -> None:
-        """Record the hub's status, or the name of the error."""
+        """Request the model; record the HTTP status or the name of the error."""
         try:
             answers.append(_ask_hub(model))
         except Exception as error:  # depends on the HTTP library of the hub's client

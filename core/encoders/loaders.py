@@ -11,7 +11,7 @@ from leakscope.core.specs import EncoderSpec
 
 
 def open_minilm(spec: EncoderSpec, _: str) -> Encoder:
-    """Load the bundled all-MiniLM-L6-v2, at any layer."""
+    """Load the bundled all-MiniLM-L6-v2 at the layer that the spec names."""
     from leakscope.core.encoders.minilm import load_minilm
 
     return load_minilm(
@@ -52,7 +52,7 @@ def open_masked_lm(spec: EncoderSpec, source: str) -> Encoder:
 
 
 def _refuse_layer(spec: EncoderSpec) -> None:
-    """Raise InvalidInputError if a layer is set for an encoder that has none to choose."""
+    """Raise InvalidInputError if a spec names a layer: this encoder has none to choose."""
     if spec.layer is not None:
         raise InvalidInputError("layer applies only to `minilm` and `mlm:` encoders; leave it out.")
 

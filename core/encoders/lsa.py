@@ -37,7 +37,7 @@ class LSAEncoder(CorpusEncoder):
     least_texts = 3
 
     def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
-        """Fit the bag of words, then its truncated singular value decomposition."""
+        """Fit the bag of words and its truncated SVD on texts; return the learned arrays."""
         bag = _BASES[self.base]().fit(texts, on_progress=on_progress)
         rows = bag.encode(texts)
         columns = np.unique(rows.indices)
@@ -67,11 +67,11 @@ class LSAEncoder(CorpusEncoder):
         self.dimension = len(self.components_)
 
     def embed(self, texts: list[str], on_progress: OnProgress) -> Vectors:
-        """Return the projected word counts of texts, scaled to unit length."""
+        """Encode texts as word counts projected on the singular vectors, scaled to unit length."""
         rows = self.bag_.embed(texts, on_progress)[:, self.columns_]
         reduced: Vectors = unit(np.asarray(rows @ self.components_.T, dtype=np.float32))
         return reduced
 
     def vector_settings(self) -> dict[str, Any]:
-        """Return the settings that determine the bag of words."""
+        """Return by name the settings that the vectors depend on: those of the bag of words."""
         return {"bag": self.bag_.vector_settings()}

@@ -32,7 +32,7 @@ FILES_SHA256 = {
 
 
 def minilm_folder() -> Path:
-    """Return the bundled model's folder after checking that each file is the published one.
+    """Check that the bundled model's files are the published ones; return their folder.
 
     A changed tokenizer or configuration changes every vector, as changed weights do. Additional
     files are refused too, since libraries load files that they find by name.

@@ -11,7 +11,7 @@ from leakscope.core.protocols import OnProgress, Vectors
 
 
 def batches_by_length(texts: Sequence[str], size: int) -> Iterator[list[int]]:
-    """Yield batches of text positions, similar lengths together and longest first."""
+    """Group texts by similar length, longest first; yield each batch's positions in `texts`."""
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
     for start in range(0, len(order), size):
         yield order[start : start + size]
@@ -24,7 +24,7 @@ def encode_in_batches(
     encode: Callable[[list[str]], Vectors],
     on_progress: OnProgress,
 ) -> Vectors:
-    """Return the (n, dimension) float32 vectors of texts, encoded in batches of similar length."""
+    """Encode texts by a function, in batches of similar length; return (n, dimension) vectors."""
     out = np.empty((len(texts), dimension), dtype=np.float32)
     done = 0
     for rows in batches_by_length(texts, size):

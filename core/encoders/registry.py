@@ -21,7 +21,7 @@ class EncoderEntry(Entry):
     """A short name for figures; empty for the title."""
 
     def load(self, spec: EncoderSpec, argument: str) -> Encoder:
-        """Load the encoder of a spec; `argument` is the part of its name after the colon."""
+        """Load the encoder that a spec names; `argument` is what its name has after the colon."""
         opened: Encoder = self.kind(spec, argument)
         return opened
 
@@ -48,7 +48,7 @@ class FittedEncoderEntry(EncoderEntry):
     with scores, by `fit_pairs`."""
 
     def load(self, spec: EncoderSpec, argument: str) -> Encoder:
-        """Load the encoder from the folder that `fit` wrote."""
+        """Load the fitted encoder from `argument`, the folder that `fit` wrote."""
         opened: Encoder = import_object("leakscope.core.encoders.loaders:open_fitted")(
             spec, argument
         )
@@ -56,12 +56,12 @@ class FittedEncoderEntry(EncoderEntry):
 
     @property
     def gives_sparse(self) -> bool:
-        """Whether its vectors are sparse, as for bags of words."""
+        """Whether the encoder's vectors are sparse matrices, as for bags of words."""
         return bool(getattr(self.kind, "gives_sparse", False))
 
     @property
     def is_white_box(self) -> bool:
-        """Whether an attacker with the encoder has its token vectors and gradients."""
+        """Whether an attacker who has the encoder can use its token vectors and gradients."""
         return hasattr(self.kind, "embed_token_vectors")
 
     @property

@@ -73,7 +73,7 @@ class SentenceTransformerEncoder(BackendEncoder):
         self._backend = self._new_backend(backend, transformer, layer)
 
     def _compute_fingerprint(self) -> str:
-        """Return the SHA-256 of the model's structure and weights."""
+        """Hash the model's structure and weights; return the SHA-256."""
         digest = hashlib.sha256(str(self._model).encode())
         for key, tensor in sorted(self._model.state_dict().items()):
             digest.update(key.encode())
@@ -81,12 +81,12 @@ class SentenceTransformerEncoder(BackendEncoder):
         return digest.hexdigest()
 
     def _tokenize(self, texts: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the padded token ids and attention mask of texts."""
+        """Tokenise texts; return padded token ids and the attention mask, (n, length) each."""
         cut = self._model.preprocess(texts)
         return cut["input_ids"].numpy(), cut["attention_mask"].numpy()
 
     def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
-        """Return each text's token ids without special tokens.
+        """Tokenise texts; return each one's token ids, without special tokens.
 
         Truncated as for encoding, or of the whole text.
         """
@@ -100,7 +100,7 @@ class SentenceTransformerEncoder(BackendEncoder):
         return [row[: limit - tokenizer.num_special_tokens_to_add()] for row in ids]
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the (n, dimension) float32 embeddings of n texts, in their order."""
+        """Encode n texts as (n, dimension) float32 vectors, in their order."""
         texts = check_texts(texts)
         if not self._backend.takes(len(texts), on_progress):
             return self._encode_with_torch(texts, on_progress)
@@ -112,10 +112,10 @@ class SentenceTransformerEncoder(BackendEncoder):
     def _encode_with_torch(
         self, texts: Sequence[str], on_progress: OnProgress = no_progress
     ) -> Vectors:
-        """Return the embeddings of texts, encoded by PyTorch in batches."""
+        """Encode texts by PyTorch in batches; return their vectors."""
 
         def encode(some: list[str]) -> Vectors:
-            """Return the vectors of a batch of texts, encoded by the model itself."""
+            """Encode one batch of texts by the model itself."""
             with autocast(self.device, self.precision):
                 tensor = self._model.encode(some, convert_to_tensor=True, show_progress_bar=False)
             vectors: Vectors = tensor.float().cpu().numpy()
@@ -125,7 +125,7 @@ class SentenceTransformerEncoder(BackendEncoder):
 
 
 def plain_transformer(model: Any) -> Any:
-    """Return a model's Transformer if the model is plain mean pooling over it, else None.
+    """Return the Transformer within a model if the model only averages its token states, else None.
 
     A normalisation may follow. Prompts, other poolings and further layers are not plain.
     """
@@ -145,14 +145,14 @@ def plain_transformer(model: Any) -> Any:
 
 
 def is_normalised(model: Any) -> bool:
-    """Return whether a Sentence-Transformers model ends with normalisation."""
+    """Return whether a Sentence-Transformers model scales its vectors to unit length at the end."""
     from sentence_transformers.sentence_transformer.modules import Normalize
 
     return isinstance(list(model)[-1], Normalize)
 
 
 def _refuse_pickles(name: str, folder: Path) -> None:
-    """Raise ModelUnavailableError if any weights in a model's folder are pickled."""
+    """Raise ModelUnavailableError if any weights in a model's folder are pickle files."""
     for path in sorted(folder.rglob("*")):
         is_pickled = path.suffix in (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
         if is_pickled and not (path.parent / "model.safetensors").is_file():

@@ -31,7 +31,7 @@ _MOST_BYTES = 16 * 2**30
 
 
 def text_key(text: str) -> bytes:
-    """Return the 128-bit BLAKE2b digest of the UTF-8 text."""
+    """Hash a text to its cache key: the 128-bit BLAKE2b digest of its UTF-8 bytes."""
     return hashlib.blake2b(text.encode(), digest_size=KEY_BYTES).digest()
 
 
@@ -43,7 +43,7 @@ def list_shards(folder: Path) -> list[Path]:
 def write_shard(
     folder: Path, keys: Sequence[bytes], vectors: Vectors, *, encoder: str = ""
 ) -> Path:
-    """Write n keys and their (n, dimension) float32 vectors atomically as a shard.
+    """Write n text keys and their (n, dimension) vectors atomically as a shard; return its path.
 
     Raises
     ------
@@ -59,19 +59,19 @@ def write_shard(
 
 
 def key_array(keys: Sequence[bytes]) -> NDArray[np.uint8]:
-    """Return n keys as an (n, KEY_BYTES) uint8 array."""
+    """Convert n keys to an (n, KEY_BYTES) uint8 array."""
     return np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(len(keys), KEY_BYTES)
 
 
 def pack_vectors(vectors: Vectors) -> dict[str, NDArray[Any]]:
-    """Return dense or sparse vectors as the arrays that a shard stores."""
+    """Convert dense or sparse vectors to the arrays, by name, that a shard stores."""
     if is_sparse(vectors):
         return sparse_parts(sparse.csr_array(vectors, dtype=np.float32))
     return {"vectors": np.ascontiguousarray(vectors, dtype=np.float32)}
 
 
 def unpack_vectors(tensors: dict[str, NDArray[Any]], shape: tuple[int, int]) -> Vectors:
-    """Return the dense or sparse vectors of a shard's arrays, after checking their shape.
+    """Check a shard's stored arrays and convert them to dense or sparse vectors.
 
     Raises
     ------
@@ -90,12 +90,12 @@ def unpack_vectors(tensors: dict[str, NDArray[Any]], shape: tuple[int, int]) -> 
 
 
 def shard_name(content: bytes, suffix: str) -> str:
-    """Return a shard's file name, which contains the SHA-256 of its content."""
+    """Build a shard's file name, which contains the SHA-256 of its content."""
     return f"shard-{hashlib.sha256(content).hexdigest()}{suffix}"
 
 
 def read_content(path: Path) -> bytes:
-    """Read a shard's bytes and check them against the digest in its name.
+    """Read a shard's bytes; raise if they do not match the digest in its name.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def read_content(path: Path) -> bytes:
 
 
 def read_keys(path: Path) -> list[bytes]:
-    """Read a shard's keys without its vectors and without checking its digest."""
+    """Read a shard's text keys, without its vectors and without checking its digest."""
     try:
         with safe_open(path, framework="numpy") as file:
             keys: NDArray[np.uint8] = file.get_tensor("keys")
@@ -138,7 +138,7 @@ def read_vectors(path: Path, dimension: int) -> Vectors:
 
 
 def facts_of_shard(path: Path) -> tuple[str, int]:
-    """Return a shard's encoder name, empty if not recorded, and its number of vectors."""
+    """Read a shard's encoder name, "" if not recorded, and its number of vectors."""
     try:
         with safe_open(path, framework="numpy") as file:
             n_keys = int(file.get_slice("keys").get_shape()[0])
@@ -169,24 +169,24 @@ class ShardFolder:
         return list_shards(self.folder)
 
     def keys(self, path: Path) -> list[bytes]:
-        """Return the text keys of a shard."""
+        """Read the text keys of a shard."""
         return read_keys(path)
 
     def vectors(self, path: Path) -> Vectors:
-        """Return the vectors of a shard, in the order of its keys."""
+        """Read and check the vectors of a shard, in the order of its keys."""
         return read_vectors(path, self.dimension)
 
     def is_current(self) -> bool:
-        """Return whether shards written now will be found: always, without encryption."""
+        """Return True: without encryption, shards written now will always be found."""
         return True
 
     def write(self, keys: Sequence[bytes], vectors: Vectors) -> Path:
-        """Write keys and vectors as a shard; return its path."""
+        """Write text keys and vectors as a new shard; return its path."""
         return write_shard(self.folder, keys, vectors, encoder=self.encoder)
 
 
 def shard_error(path: Path) -> ArtifactError:
-    """Return the ArtifactError for a shard that cannot be read, with a remedy."""
+    """Build the ArtifactError, not raised, for a shard that cannot be read."""
     return ArtifactError(
         f"{path} is truncated or altered, or is not an embedding shard. Move this file away: its "
         "texts are encoded again at the next run. All other shards are kept."

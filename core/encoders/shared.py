@@ -11,5 +11,5 @@ from leakscope.core.specs import EncoderSpec
 
 @lru_cache(maxsize=2)
 def shared_encoder(spec: EncoderSpec) -> Encoder:
-    """Load an encoder, or return one of the last two loaded."""
+    """Load the encoder of a spec, or return it if it is one of the last two loaded."""
     return load_encoder(spec)

@@ -87,7 +87,7 @@ class TransformerEncoder(BackendEncoder):
         self._quick: TransformerEncoder | None = None
 
     def quick(self) -> TransformerEncoder:
-        """Return this encoder in the machine's fastest precision, with shared weights.
+        """Return this encoder or, with shared weights, a copy in the machine's fastest precision.
 
         For comparing thousands of texts, where the fourth decimal of a cosine does not matter.
         """
@@ -126,7 +126,7 @@ class TransformerEncoder(BackendEncoder):
         return self._model.get_input_embeddings().weight[: len(self._tokenizer)]
 
     def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
-        """Return each text's word-piece ids without special tokens.
+        """Tokenise texts; return each one's word-piece ids, without special tokens.
 
         Truncated as for encoding, or of the whole text.
         """
@@ -140,11 +140,11 @@ class TransformerEncoder(BackendEncoder):
         return list(encoded["input_ids"])
 
     def text_of(self, token_ids: Sequence[int]) -> str:
-        """Return the text of token ids, word pieces joined."""
+        """Convert token ids to a text, word pieces joined."""
         return str(self._tokenizer.decode(list(token_ids), clean_up_tokenization_spaces=False))
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the (n, dimension) float32 embeddings of n texts, in their order."""
+        """Encode n texts as (n, dimension) float32 vectors, in their order."""
         vectors = self.encode_layer(texts, self.layer, on_progress)
         if self.normalize:
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -154,7 +154,7 @@ class TransformerEncoder(BackendEncoder):
     def encode_layer(
         self, texts: Sequence[str], layer: int, on_progress: OnProgress = no_progress
     ) -> Vectors:
-        """Return the (n, hidden size) mean token states of texts at a layer, not normalised."""
+        """Encode n texts as (n, hidden size) means of their states at a layer, not normalised."""
         texts = check_texts(texts)
         if layer > 0 and self._backend.takes(len(texts), on_progress):
             return self._backend.encode(texts, layer, on_progress)
@@ -166,7 +166,7 @@ class TransformerEncoder(BackendEncoder):
         layer: int | None = None,
         on_progress: OnProgress = no_progress,
     ) -> Vectors:
-        """Return the mean token states of texts, computed by PyTorch in batches."""
+        """Encode texts by PyTorch in batches; return each one's mean token state at a layer."""
         layer = self.layer if layer is None else layer
         return encode_in_batches(
             texts,
@@ -177,7 +177,7 @@ class TransformerEncoder(BackendEncoder):
         )
 
     def _tokenize(self, texts: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the padded token ids and attention mask of texts."""
+        """Tokenise texts; return padded token ids and the attention mask, (n, length) each."""
         cut = self._tokenizer(
             texts, padding=True, truncation=True, max_length=self.max_length, return_tensors="np"
         )
@@ -185,7 +185,7 @@ class TransformerEncoder(BackendEncoder):
 
     @torch.inference_mode()
     def _pool(self, texts: list[str], layer: int) -> Vectors:
-        """Return the mean token states of one batch of texts at a layer."""
+        """Encode one batch of texts; return each one's mean token state at a layer."""
         batch = self._tokenizer(
             texts, padding=True, truncation=True, max_length=self.max_length, return_tensors="pt"
         ).to(self.device)
@@ -200,7 +200,7 @@ class TransformerEncoder(BackendEncoder):
         return mean_of_tokens(states.float(), mask).cpu().numpy()
 
     def _states(self, layer: int, **inputs: torch.Tensor) -> torch.Tensor:
-        """Return the (batch, length, hidden) token states after a layer ≥ 1."""
+        """Run the model on inputs; return the (batch, length, hidden) states after a layer ≥ 1."""
         if layer == self.n_layers:
             return self._model(**inputs).last_hidden_state
         return self._model(**inputs, output_hidden_states=True).hidden_states[layer]
@@ -227,7 +227,7 @@ class TransformerEncoder(BackendEncoder):
 
 
 def _load(source: str | Path, name: str, *, is_local: bool) -> tuple[Any, Any]:
-    """Load a tokeniser and model by hub name or folder; raise if weights are missing."""
+    """Load the tokeniser and model of a hub id or folder; raise if weights are missing."""
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
 

@@ -14,7 +14,7 @@ from leakscope.core.text import mark_words, word_set, words
 
 
 def require_white_box(encoder: Encoder, attack: str) -> WhiteBoxEncoder:
-    """Return the encoder as a white box, or raise InvalidInputError if it is a black box.
+    """Return the encoder unchanged if it is a white box, else raise InvalidInputError.
 
     Raises
     ------
@@ -31,13 +31,13 @@ def require_white_box(encoder: Encoder, attack: str) -> WhiteBoxEncoder:
 
 
 def token_table(encoder: WhiteBoxEncoder) -> NDArray[np.float32]:
-    """Return the encoder's token vectors as a float32 (V, n) array; do not modify it."""
+    """Return the encoder's token vectors as a (V, n) float32 array, which must not be modified."""
     table: NDArray[np.float32] = encoder.token_vectors.detach().float().cpu().numpy()
     return table
 
 
 def parts_read(encoder: Encoder, texts: Sequence[str]) -> list[str]:
-    """Return the part of each text that the encoder uses before truncation.
+    """Return each text up to where the encoder truncates it, in whole words.
 
     Whole words from the start, in NFKC form if truncated. The whole text if neither the encoder nor
     the one that it wraps (`base`) has `token_ids`.
@@ -56,7 +56,7 @@ def parts_read(encoder: Encoder, texts: Sequence[str]) -> list[str]:
 
 
 def _truncate(reader: Any, text: str, limit: int) -> str:
-    """Return the longest prefix of whole words of a text within a number of tokens."""
+    """Cut a text to its longest prefix of whole words within a number of tokens."""
     pieces = [piece for piece, _ in mark_words(text)]
     low, high = 0, len(pieces)  # pieces[:low] fits, pieces[:high] does not
     while high - low > 1:
@@ -67,7 +67,7 @@ def _truncate(reader: Any, text: str, limit: int) -> str:
 
 
 def read_and_unread(encoder: Encoder, text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words of a text within the encoder's limit, and those only beyond it.
+    """Return the set of words of a text before the encoder's truncation, and those only after it.
 
     The vector does not contain the second, so attacks are not scored on them.
     """
@@ -77,7 +77,7 @@ def read_and_unread(encoder: Encoder, text: str) -> tuple[frozenset[str], frozen
 
 
 def words_read(encoder: Encoder, text: str) -> tuple[int, int]:
-    """Return how many words of a text the encoder uses, and how many there are.
+    """Return the number of words of a text before the encoder's truncation, and of all its words.
 
     Repeated words count each time: this is the encoder's limit, not its leakage.
     """

@@ -28,7 +28,7 @@ class WordAverage(CorpusEncoder):
     vectors_: NDArray[np.float32]
 
     def embed(self, texts: list[str], on_progress: OnProgress) -> Vectors:
-        """Return the mean of each text's word vectors."""
+        """Encode texts: average the vectors of each text's words; 0 if none is known."""
         columns: list[int] = []
         ends = [0]
         index, table = dict(self._index), [self.vectors_]
@@ -44,11 +44,11 @@ class WordAverage(CorpusEncoder):
         return _mean_vectors(columns, ends, np.concatenate(table))
 
     def _vector_of_unknown(self, word: str) -> NDArray[np.float32] | None:
-        """Return the vector of a word outside the vocabulary, or None if it has none."""
+        """Return None: a word outside the vocabulary has no vector, unless a subclass gives one."""
         return None
 
     def set_arrays(self, arrays: Arrays) -> None:
-        """Set the vocabulary and its word vectors."""
+        """Set the vocabulary and its word vectors from learned arrays."""
         self.words_ = unpack_words(arrays["words"])
         self.vectors_ = arrays["vectors"]
         if self.vectors_.ndim != 2 or len(self.vectors_) != len(self.words_):
@@ -59,7 +59,7 @@ class WordAverage(CorpusEncoder):
 
 
 def _mean_vectors(columns: list[int], ends: list[int], table: NDArray[np.float32]) -> Vectors:
-    """Average rows of a vector table for each text, given as concatenated row indices."""
+    """Average each text's rows of a vector table; `columns` holds all texts' row numbers."""
     ones = np.ones(len(columns), np.float32)
     counts = sparse.csr_array((ones, columns, ends), shape=(len(ends) - 1, len(table)))
     sums = np.asarray(counts @ table, dtype=np.float32)
@@ -84,15 +84,15 @@ class Word2VecEncoder(WordAverage):
     gensim_class: ClassVar[Any] = Word2Vec
 
     def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
-        """Train word vectors in one thread, so that the result is reproducible."""
-        return self._arrays(self._trained(texts, on_progress))
+        """Train word vectors on texts, reproducibly in one thread; return the arrays."""
+        return self._arrays(self._train_skip_gram(texts, on_progress))
 
     def _arrays(self, model: Any) -> Arrays:
-        """Return a gensim model's vocabulary and word vectors as arrays."""
+        """Copy a gensim model's vocabulary and word vectors to arrays, by name."""
         vectors = np.asarray(model.wv.vectors, np.float32)
         return {"words": pack_words(model.wv.index_to_key), "vectors": vectors}
 
-    def _trained(self, texts: list[str], on_progress: OnProgress, **more: Any) -> Any:
+    def _train_skip_gram(self, texts: list[str], on_progress: OnProgress, **more: Any) -> Any:
         """Train a gensim skip-gram model on texts and return it."""
         sentences = [words(text) for text in texts]
         model = self.gensim_class(
@@ -126,14 +126,14 @@ class FastTextEncoder(Word2VecEncoder):
     gensim_class = FastText
 
     def learn(self, texts: list[str], on_progress: OnProgress) -> Arrays:
-        """Train word and n-gram vectors in one thread, so that the result is reproducible."""
-        model = self._trained(
+        """Train word and n-gram vectors on texts, reproducibly in one thread; return the arrays."""
+        model = self._train_skip_gram(
             texts, on_progress, min_n=self.min_part, max_n=self.max_part, bucket=self.n_cells
         )
         return self._arrays(model) | {"parts": np.asarray(model.wv.vectors_ngrams, np.float32)}
 
     def _vector_of_unknown(self, word: str) -> NDArray[np.float32] | None:
-        """Return the mean vector of a word's n-grams; None if it has none."""
+        """Average the vectors of a word's character n-grams; None if it has none."""
         parts = compute_ngrams_bytes(word, self.min_part, self.max_part)
         if not parts:
             return None
@@ -142,11 +142,11 @@ class FastTextEncoder(Word2VecEncoder):
         return mean
 
     def vector_settings(self) -> dict[str, Any]:
-        """Return the settings that determine a word's n-grams."""
+        """Return by name the settings that determine a word's n-grams."""
         return {"parts": [self.min_part, self.max_part, self.n_cells]}
 
     def set_arrays(self, arrays: Arrays) -> None:
-        """Set the vocabulary and the vectors of words and n-grams."""
+        """Set the vocabulary and the vectors of words and n-grams from learned arrays."""
         super().set_arrays(arrays)
         self.parts_ = arrays["parts"]
         if self.parts_.shape != (self.n_cells, self.dimension):

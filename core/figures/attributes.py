@@ -83,7 +83,7 @@ def accuracy_figure(curves: Sequence[Curve], along: str, k: int) -> go.Figure:
 
 
 def _add_curve(figure: go.Figure, curve: Curve, encoders: Sequence[str], *, is_named: bool) -> None:
-    """Add an accuracy curve; all controls share one legend entry."""
+    """Add an attack's accuracy curve to a figure; all controls share one legend entry."""
     look = marker_style(ATTRIBUTE_ATTACKS, curve.attack)
     name = ATTRIBUTE_ATTACKS[curve.attack].title
     if len(encoders) > 1 and curve.encoder:
@@ -113,7 +113,7 @@ def _add_curve(figure: go.Figure, curve: Curve, encoders: Sequence[str], *, is_n
 
 
 def guesses_figure(guesses: Sequence[Guess], truth: str = "") -> go.Figure:
-    """Plot the probabilities of the likeliest labels; a dot marks the true one."""
+    """Plot the probabilities of a text's likeliest labels; a dot marks the true one."""
     figure = go.Figure()
     others = WRONG if truth else _GUESS
     rows = list(range(len(guesses)))
@@ -165,7 +165,7 @@ def reasons_figure(labels: Sequence[str], reasons: Sequence[LabelEvidence]) -> g
 
 
 def _style_label_rows(figure: go.Figure, labels: Sequence[str]) -> None:
-    """Style a bar chart whose rows are labels."""
+    """Apply the shared style to a bar chart whose rows are labels."""
     style(figure, height=90 + 38 * len(labels))
     figure.update_layout(margin={"l": 0, "r": 8, "t": 28, "b": 10})
     _name_rows(figure, labels, tickfont={"size": 13})
@@ -174,7 +174,7 @@ def _style_label_rows(figure: go.Figure, labels: Sequence[str]) -> None:
 def confusion_figure(
     labels: Sequence[str], shares: Sequence[Sequence[float]], *, is_dark: bool = False
 ) -> go.Figure:
-    """Plot the confusion matrix: the share of each label's texts that get each answer.
+    """Plot the confusion matrix: the share of each label's texts that get each predicted label.
 
     Parameters
     ----------

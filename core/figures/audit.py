@@ -66,7 +66,7 @@ def audit_alt(found: AuditSummary) -> str:
 def _word_shares(
     found: AuditSummary, recall: Score
 ) -> list[tuple[str, float, float, float, Score]]:
-    """Return title, per cent recovered, missed and untested, and recall, per kind of word."""
+    """Return, per kind of word, its title, per cent recovered, missed, untested, and recall."""
     coverage = 1.0 if found.coverage is None else found.coverage
     kinds = [("All words", recall, coverage)] + [
         (kind.kind.capitalize(), kind.share, kind.n_listed / kind.n_all)
@@ -154,7 +154,7 @@ def personal_alt(found: PersonalData) -> str:
 
 
 def _lay_out(figure: go.Figure, titles: Sequence[str], axis: str, *, height: int) -> None:
-    """Style stacked bars in per cent, with the first title on top."""
+    """Apply the shared style to a figure of stacked per-cent bars; the first title is on top."""
     style(figure, height=height)
     figure.update_layout(
         barmode="stack",
@@ -167,12 +167,12 @@ def _lay_out(figure: go.Figure, titles: Sequence[str], axis: str, *, height: int
 
 
 def _nan_to_zero(value: float) -> float:
-    """Return a value, or 0 for NaN."""
+    """Return a number unchanged, or 0 for NaN."""
     return 0.0 if math.isnan(value) else value
 
 
 def _scale_interval(share: Score, recovered: float) -> Score:
-    """Return the share recovered of all words, with the recall's interval scaled to it."""
+    """Scale the recall of listed words, with its interval, to a share of all words."""
     if not share.ci95.is_known or not share.value:
         return Score(recovered)
     factor = recovered / share.value
@@ -181,7 +181,7 @@ def _scale_interval(share: Score, recovered: float) -> Score:
 
 
 def _expected_f1_figure(f1: Score) -> go.Figure:
-    """Plot the estimated F1 with its interval."""
+    """Plot an audit's estimated F1 with its interval, as one point."""
     figure = go.Figure(
         go.Scatter(
             x=[f1.value],

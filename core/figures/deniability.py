@@ -25,7 +25,7 @@ def token_curves(
     vocabulary: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
     eta: float,
 ) -> go.Figure:
-    """Plot how often each token of a sentence stays unchanged, over η.
+    """Return a figure of how often each token of a sentence stays unchanged, over η.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def _add_tokens(
     shares: NDArray[np.float64],
     tokens: Sequence[str],
 ) -> None:
-    """Add one thin curve per token."""
+    """Add one thin curve per token to a figure: how often it stays unchanged, over η."""
     for i, (token, row) in enumerate(zip(tokens, shares, strict=True)):
         figure.add_scatter(
             x=etas,
@@ -85,7 +85,7 @@ def _add_tokens(
 def outcome_histograms(
     n_w: NDArray[np.uint16], s_w: NDArray[np.uint16], n_draws: int, eta: float, n_bins: int = 40
 ) -> go.Figure:
-    """Plot histograms of N_w and S_w over the vocabulary at one η (Qu et al. 2021, Fig. 4).
+    """Return a figure of N_w and S_w histograms over all tokens at one η (Qu et al. 2021).
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def geometry_figure(geometry: Geometry, eta: float) -> go.Figure:
 
 
 def _mark_eta(figure: go.Figure, eta: float) -> None:
-    """Mark the chosen η by a vertical line."""
+    """Add a vertical line at the chosen η to a figure."""
     figure.add_vline(x=eta, line={"color": GRID.replace("0.25", "0.9"), "width": 2, "dash": "dash"})
     figure.add_annotation(
         x=np.log10(eta),
@@ -157,7 +157,7 @@ def _mark_eta(figure: go.Figure, eta: float) -> None:
 
 
 def _eta_axis(figure: go.Figure, etas: NDArray[np.float64]) -> None:
-    """Set a logarithmic η axis with fixed ticks."""
+    """Give a figure a logarithmic η axis with fixed ticks."""
     ticks = [t for t in (15, 20, 30, 45, 60, 75, 100, 150, 200, 300, 400, 600) if t >= etas[0]]
     figure.update_xaxes(
         title="η: less noise to the right",
@@ -168,7 +168,7 @@ def _eta_axis(figure: go.Figure, etas: NDArray[np.float64]) -> None:
 
 
 def _style(figure: go.Figure, height: int, title: str, axis: str) -> None:
-    """Apply the shared style, a title and a y-axis title."""
+    """Apply the shared style to a figure, with a title and a y-axis title."""
     style(figure, height=height + 60)
     figure.update_layout(
         title={"text": f"<b>{title}</b>", "font": {"size": 15}, "x": 0, "y": 1, "yanchor": "top"},
@@ -190,7 +190,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid"
 
 
 def histogram_panels(rows: Sequence[Row]) -> go.Figure:
-    """Plot histograms of N_w and S_w, one panel per η (Qu et al. 2021, Fig. 4)."""
+    """Return a figure with N_w and S_w histograms from result rows, one panel per η."""
     counts = rows_of_table(rows, "counts")
     figure = make_subplots(
         rows=2,
@@ -221,7 +221,7 @@ def histogram_panels(rows: Sequence[Row]) -> go.Figure:
 def _add_histogram(
     figure: go.Figure, row: Row, counts: str, colour: str, pattern: str, *, place: tuple[int, int]
 ) -> None:
-    """Add a histogram of token shares to a panel."""
+    """Add a histogram of token shares to one panel of a figure."""
     n_bins = len(row[counts])
     edges = np.linspace(0, row["n_draws"], n_bins + 1)
     figure.add_bar(
@@ -236,7 +236,7 @@ def _add_histogram(
 
 
 def geometry_panel(rows: Sequence[Row]) -> go.Figure:
-    """Plot the mean distance to the k-th neighbour and the noise at each η (their Fig. 3)."""
+    """Return a figure of result rows' mean distance to the k-th neighbour, and of the noise."""
     figure = go.Figure()
     for row in rows_of_table(rows, "distances"):
         figure.add_scatter(
@@ -277,7 +277,7 @@ _ROW = 26
 
 
 def replacements_figure(rows: Sequence[Row]) -> go.Figure:
-    """Plot what replaces tokens as a stacked bar per mechanism and strength."""
+    """Plot what replaces tokens: a stacked bar of classes per mechanism and strength."""
     rows = [row for row in rows if not row.error]
     places = [" at ".join(describe_setting(row)) for row in rows]
     figure = go.Figure()

@@ -32,7 +32,7 @@ from leakscope.core.results import RecoveredWord, Score
 
 
 def word_scores(reading: Reading, *, n_nearly: int = 3) -> go.Figure:
-    """Plot the score of each answered word, and of a few words narrowly missed.
+    """Return a figure with the score of each answered word, and of a few narrowly missed.
 
     Parameters
     ----------
@@ -89,12 +89,12 @@ _BARS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def _label(found: RecoveredWord, outcome: str) -> str:
-    """Return a word with the symbol of its outcome."""
+    """Return a recovered word with the symbol of its outcome (such as right or wrong)."""
     return f"{escape(found.word)} {_BARS[outcome][0]}"
 
 
 def _add_bars(figure: go.Figure, found: Sequence[RecoveredWord], outcome: str) -> None:
-    """Add a bar for the score of each word that has the same outcome."""
+    """Add bars to a figure for the scores of words with the same outcome."""
     figure.add_bar(
         x=[w.score for w in found],
         y=[_label(w, outcome) for w in found],
@@ -109,7 +109,7 @@ def _add_bars(figure: go.Figure, found: Sequence[RecoveredWord], outcome: str) -
 
 
 def scores_beside_prior(readings: Sequence[Reading]) -> go.Figure:
-    """Plot each attack's precision, recall and F1 beside the F1 of guessing.
+    """Return a figure of each attack's precision, recall and F1 beside the F1 of guessing.
 
     An attack whose vocabulary contains no word of the text has no marks.
     """
@@ -145,7 +145,7 @@ def scores_beside_prior(readings: Sequence[Reading]) -> go.Figure:
 
 
 def _add_unscored(figure: go.Figure, names: Sequence[str]) -> None:
-    """Write "not scored" for attacks whose vocabulary contains no word of the text."""
+    """Write "not scored" into the figure for attacks that know no word of the text."""
     if names:
         figure.add_scatter(
             x=[50] * len(names),
@@ -159,7 +159,7 @@ def _add_unscored(figure: go.Figure, names: Sequence[str]) -> None:
 def _add_precision_recall(
     figure: go.Figure, names: Sequence[str], readings: Sequence[Reading]
 ) -> None:
-    """Add precision and recall as the ends of a line per attack."""
+    """Add a line per attack to a figure, from its precision to its recall."""
     for name, reading in zip(names, readings, strict=True):
         ends = [reading.scores.precision, reading.scores.recall]
         figure.add_scatter(
@@ -186,7 +186,7 @@ def _add_precision_recall(
 
 
 def _add_f1(figure: go.Figure, names: Sequence[str], readings: Sequence[Reading]) -> None:
-    """Add each attack's F1, and the F1 of guessing."""
+    """Add markers of each attack's F1, and of the F1 of guessing, to a figure."""
     looks = [attack_look(reading.attack) for reading in readings]
     figure.add_scatter(
         x=[r.scores.f1 for r in readings],
@@ -215,7 +215,7 @@ def _add_f1(figure: go.Figure, names: Sequence[str], readings: Sequence[Reading]
 
 
 def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
-    """Plot the held-out F1 of each shipped attack with its interval, and of guessing.
+    """Return a figure of each shipped attack's held-out F1 with interval, and of guessing.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def shipped_scores(scores: Mapping[str, Score]) -> go.Figure:
 
 
 def _annotate_f1(figure: go.Figure, names: Sequence[str], f1: Sequence[Score]) -> None:
-    """Annotate each bar with its F1, and with n where it differs; add the guessing line."""
+    """Write F1, and n where it differs, beside each bar of a figure; add the line of guessing."""
     is_same_n = len({score.n for score in f1}) == 1
     for score, name in zip(f1, names, strict=True):
         n = "" if is_same_n else f", n = {score.n:,}"
@@ -277,7 +277,7 @@ def _annotate_f1(figure: go.Figure, names: Sequence[str], f1: Sequence[Score]) -
 
 
 def vector_strip(vector: Vectors, *, n_rows: int = 4) -> go.Figure:
-    """Plot the components of one embedding as a strip of coloured cells."""
+    """Return a figure that shows the components of one vector as a strip of coloured cells."""
     values = np.asarray(vector, dtype=np.float32).ravel()
     width = -(-len(values) // n_rows)
     cells = np.full(n_rows * width, np.nan, dtype=np.float32)

@@ -30,7 +30,7 @@ Box = tuple[float, float, float, float]
 def place_labels(
     points: Sequence[tuple[float, float]], labels: Sequence[str], others: Sequence[Box] = ()
 ) -> list[str]:
-    """Return the side of its point for each label, chosen greedily to minimise overlap.
+    """Choose for each label the side of its point with least overlap (greedily); return sides.
 
     Labels are placed one after another, each where it covers least of what is there already.
 
@@ -51,22 +51,22 @@ def place_labels(
     taken = [*others, *((x - half, y - tall, x + half, y + tall) for x, y in points)]
     chosen = []
     for (x, y), label in zip(points, labels, strict=True):
-        boxes = {side: _box(x, y, len(label), side) for side in _SIDES}
-        best = min(boxes, key=lambda side: _overlap(boxes[side], taken))
+        boxes = {side: _label_box(x, y, len(label), side) for side in _SIDES}
+        best = min(boxes, key=lambda side: _overlap_area(boxes[side], taken))
         taken.append(boxes[best])
         chosen.append(best)
     return chosen
 
 
-def _box(x: float, y: float, n_letters: int, side: str) -> Box:
-    """Return the box that a label covers on a given side of its point."""
+def _label_box(x: float, y: float, n_letters: int, side: str) -> Box:
+    """Return the box (as shares of the figure) that a label covers on a given side of a point."""
     right, up, aside, above = _SIDES[side]
     width, height = n_letters * _WIDTH, _HEIGHT
     left, bottom = x + right * width + aside * MARKER[0], y + up * height + above * MARKER[1]
     return (left, bottom, left + width, bottom + height)
 
 
-def _overlap(box: Box, taken: Sequence[Box]) -> float:
+def _overlap_area(box: Box, taken: Sequence[Box]) -> float:
     """Return the overlap area of a box with others, plus twice the area outside the figure."""
     left, bottom, right, top = box
     area = (right - left) * (top - bottom)

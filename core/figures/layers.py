@@ -17,7 +17,7 @@ _STYLE = {
 
 
 def layers_figure(rows: Sequence[Row]) -> go.Figure:
-    """Plot token-set F1 with its 95 % CI by layer, one line per equation.
+    """Plot result rows' token-set F1 with its 95 % CI by layer, one line per equation.
 
     If there are several encoders, domains or seeds, only the first is drawn.
     """

@@ -17,7 +17,7 @@ _DASHES = ("solid", "dash", "dot")
 
 
 def scaling_figure(rows: Sequence[Row]) -> go.Figure:
-    """Plot F1 with its 95 % CI over the number of training texts, one line per curve."""
+    """Plot result rows' F1 with its 95 % CI by number of training texts, one line per curve."""
     figure = go.Figure()
     found = curves(rows)
     for i, (name, curve) in enumerate(found.items()):

@@ -33,7 +33,7 @@ _TICKS = (0.0001, 0.001, 0.01, 0.1, 1.0)
 
 
 def roc_figure(points: Sequence[RocPoint], *, has_curve: bool = True) -> go.Figure:
-    """Plot the true-positive over the false-positive rate, both on logarithmic axes.
+    """Plot ROC points: true-positive over false-positive rate, both axes logarithmic.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def roc_figure(points: Sequence[RocPoint], *, has_curve: bool = True) -> go.Figu
 
 
 def _add_band(figure: go.Figure, points: Sequence[RocPoint]) -> None:
-    """Add the intervals of a ROC curve as a band, clipped at the axis."""
+    """Add the intervals of a ROC curve to a figure as a band, clipped at the axis."""
     rates = [rate for rate, _ in points]
     for end, fill in (("high", None), ("low", "tonexty")):
         figure.add_scatter(
@@ -91,7 +91,7 @@ def _add_band(figure: go.Figure, points: Sequence[RocPoint]) -> None:
 
 
 def _add_points(figure: go.Figure, points: Sequence[RocPoint], *, has_curve: bool) -> None:
-    """Add the points of a ROC curve."""
+    """Add the points of a ROC curve to a figure."""
     scores = [score for _, score in points]
     figure.add_scatter(
         x=[rate for rate, _ in points],
@@ -111,7 +111,7 @@ def _add_points(figure: go.Figure, points: Sequence[RocPoint], *, has_curve: boo
 
 
 def score_figure(shares: ScoreShares, *, marked: float | None = None) -> go.Figure:
-    """Plot the attack-score histograms of members and non-members.
+    """Plot histograms of the attack's scores for members and for non-members.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def rank_figure(shares: RankShares) -> go.Figure:
 def _member_shares(
     shares: ScoreShares | RankShares,
 ) -> tuple[tuple[NDArray[np.float64], str, dict[str, Any]], ...]:
-    """Return the shares of members and of non-members, each with its name and style."""
+    """Return two (shares, name, style) tuples: for members and for non-members."""
     return (
         (shares.members, "members", {"color": LEAKED, "pattern": {"shape": ""}}),
         (shares.outsiders, "non-members", {"color": MISSED, "pattern": {"shape": "/"}}),
@@ -183,7 +183,7 @@ def _member_shares(
 
 
 def decile_figure(lines: Sequence[tuple[str, Look, Sequence[tuple[int, Score]]]]) -> go.Figure:
-    """Plot the membership advantage by word-frequency decile, one line per attack.
+    """Plot membership advantage by decile of word frequency, one line per attack.
 
     Parameters
     ----------

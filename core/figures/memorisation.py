@@ -40,7 +40,7 @@ _SHADE = "rgba(128,128,128,0.14)"
 
 
 def memorisation_headline(found: Memorisation) -> str:
-    """Return the headline: the fewest insertions tested, and the model, that leak a secret."""
+    """Return the headline on the fewest insertions at which a model memorises a secret."""
     fewest = fewest_memorised(found)
     n = (fewest or found.planted[-1]).exposure.n
     secrets = f"mean of {n} secrets" if n != 1 else "one secret"
@@ -53,13 +53,13 @@ def memorisation_headline(found: Memorisation) -> str:
 
 
 def fewest_memorised(found: Memorisation) -> Planted | None:
-    """Return the fewest insertions with an exposure significantly above chance, if any."""
+    """Return the point with the fewest insertions and exposure above chance; None for none."""
     seen = [point for point in found.planted if point.is_above_chance]
     return min(seen, key=lambda point: (point.insertions, -point.exposure.value), default=None)
 
 
 def describe_times(n: int) -> str:
-    """Return a count in words: "once", "16 times".
+    """Format how often something occurs, in words: "once", "16 times".
 
     Examples
     --------
@@ -72,7 +72,7 @@ def describe_times(n: int) -> str:
 def growth_figure(
     exposures: Sequence[Score], controls: Sequence[float], law: ChanceExposure, n_epochs: int
 ) -> go.Figure:
-    """Plot a canary's exposure over the epochs, above that of canaries never planted.
+    """Plot a canary's exposure over the epochs, beside canaries never planted (control).
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def describe_target(epsilon: float) -> str:
 
 
 def _add_bounds(figure: go.Figure, audited: Sequence[ModelAudit], places: Sequence[float]) -> None:
-    """Add the median and range of audited bounds for one kind of access."""
+    """Add the median and range of audited ε bounds for one kind of access to a figure."""
     access = audited[0].access
     colour, symbol = _SEEN[access]
     figure.add_scatter(
@@ -211,7 +211,7 @@ def _add_bounds(figure: go.Figure, audited: Sequence[ModelAudit], places: Sequen
 
 
 def _draw_null_law(figure: go.Figure, law: ChanceExposure) -> None:
-    """Draw the exposure distribution of canaries never planted, and the maximum."""
+    """Shade the exposures expected of never-planted canaries, and mark the maximum, in a figure."""
     figure.add_hrect(y0=0, y1=law.high, fillcolor=_SHADE, line_width=0, layer="below")
     figure.add_hline(y=law.mean, line=DOTTED)
     _annotate(figure, law.high, "range of 95 % of secrets never planted", "top")
@@ -223,7 +223,7 @@ def _draw_null_law(figure: go.Figure, law: ChanceExposure) -> None:
 
 
 def _annotate(figure: go.Figure, y: float, text: str, anchor: str, *, left: bool = False) -> None:
-    """Annotate a horizontal line."""
+    """Write a text beside a horizontal line of a figure."""
     figure.add_annotation(
         x=0 if left else 1,
         xref="paper",
@@ -236,7 +236,7 @@ def _annotate(figure: go.Figure, y: float, text: str, anchor: str, *, left: bool
 
 
 def _style_axes(figure: go.Figure, x: str, *, height: int) -> None:
-    """Apply the shared style and axis titles."""
+    """Apply the shared style and the axis titles to a figure."""
     style(figure, height=height)
     figure.update_layout(legend=BELOW, margin={"l": 0, "r": 12, "t": 24, "b": 10}, showlegend=True)
     figure.update_xaxes(title=f"{x} →", gridcolor=GRID, zeroline=False)

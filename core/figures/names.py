@@ -45,7 +45,7 @@ _ATTACKERS = {
 
 
 def name_attackers(found: Sequence[NameAttacker]) -> go.Figure:
-    """Plot how often each attacker finds the name, with interval and guessing rate.
+    """Return a figure of how often each attacker finds the name, with interval and guessing.
 
     An attacker that could not be tested on any name has a hatched bar over the whole width.
     """
@@ -109,7 +109,7 @@ def name_map(
     chosen: tuple[int, int] | None = None,
     is_dark: bool = False,
 ) -> go.Figure:
-    """Plot the substitution matrix as a clickable heat map with the values in its cells.
+    """Return a clickable heat map of the recovery rates, by original and inserted name.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def _add_cells(
     *,
     is_dark: bool,
 ) -> None:
-    """Add the heat map, and an invisible selectable point on every cell."""
+    """Add the heat map to a figure, and an invisible selectable point on every cell."""
     across, down = list(range(len(columns))), list(range(len(rows)))
     figure.add_heatmap(
         x=across,
@@ -212,7 +212,7 @@ def _add_cells(
 def _label_axes(
     figure: go.Figure, rows: Sequence[str], columns: Sequence[str], notes: Sequence[str]
 ) -> None:
-    """Label the matrix's rows and columns."""
+    """Label the rows and columns of a figure's matrix."""
     beside, above = 0.008 * len(columns), 0.05  # about three pixels, for the frame of a cell
     figure.update_xaxes(
         tickvals=list(range(len(columns))),
@@ -237,7 +237,7 @@ def _label_axes(
 
 
 def _headings(columns: Sequence[str], notes: Sequence[str]) -> list[str]:
-    """Return the column names, each above its note."""
+    """Return the column labels of a matrix, each with its note below."""
     labels = [_label(name) for name in columns]
     if not notes:
         return labels
@@ -255,7 +255,7 @@ def _safe(text: str) -> str:
 
 
 def _hover_text(row: str, column: str, rate: Score) -> str:
-    """Return a cell's hover text."""
+    """Return a cell's hover text: row, column, recovery rate and interval."""
     if not rate.n:
         return f"no sentence of {_safe(row)}"
     value, interval = rate.parts(0)

@@ -35,7 +35,7 @@ def point_map_data(
     alt: str,
     name: str = "map",
 ) -> dict[str, Any]:
-    """Return a map's points, groups and marks as JSON-able data.
+    """Encode a map's points, groups and marks as JSON-able data for the browser's canvas.
 
     Positions are rounded to a grid of 65,536 steps along the longer side, in whose units the typed
     sentence, the moves and the labels are given, too; y points down, as on a screen.
@@ -93,12 +93,12 @@ class _Grid:
     """The grid on which a map's points are placed, with the map's proportions."""
 
     def __init__(self, coordinates: NDArray[np.float32]) -> None:
-        """Take the bounds of a map's points."""
+        """Fit the grid to the bounds of a map's points."""
         self.low, self.high = coordinates.min(0), coordinates.max(0)
         self.scale = _SIDE / max(float((self.high - self.low).max()), 1e-9)
 
     def of(self, places: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Convert map positions to steps of the grid, with y pointing down."""
+        """Convert map positions (n, 2) to steps of the grid, with y pointing down."""
         x = (places[:, 0] - self.low[0]) * self.scale
         y = (self.high[1] - places[:, 1]) * self.scale
         return np.stack([x, y], axis=1).astype(np.float64)
@@ -118,7 +118,7 @@ def bits_of(rows: Sequence[int] | NDArray[np.int64], n: int) -> str:
 
 
 def rows_of(bits: str, n: int) -> list[int]:
-    """Decode the row indices that `bits_of` encoded.
+    """Decode the row indices below n that `bits_of` encoded; return them in ascending order.
 
     Raises
     ------
@@ -133,5 +133,5 @@ def rows_of(bits: str, n: int) -> list[int]:
 
 
 def _base64(content: bytes) -> str:
-    """Return bytes in base64."""
+    """Encode bytes as a base64 string."""
     return base64.b64encode(content).decode()

@@ -37,12 +37,12 @@ _MOST_HOVER_CHARACTERS = 240
 
 
 def hover_texts(texts: Sequence[str]) -> list[str]:
-    """Return texts as hover labels: shortened, wrapped and escaped."""
+    """Convert texts to hover labels: shortened, wrapped and escaped."""
     return ["<br>".join(_safe(line) for line in wrap(one_line(text), 48)) for text in texts]
 
 
 def one_line(text: str) -> str:
-    """Return a text in one line, cut to the most characters of a hover label."""
+    """Return a text in one line, cut to the maximum length of a hover label."""
     line = " ".join(text[: 4 * _MOST_HOVER_CHARACTERS].split())
     is_short = len(line) <= _MOST_HOVER_CHARACTERS
     return line if is_short else f"{line[: _MOST_HOVER_CHARACTERS - 1]}…"
@@ -99,7 +99,7 @@ def map_figure(
         if is_flat and len(selected):
             # A list: Plotly decodes packed arrays only for coordinates.
             own["selectedpoints"] = np.flatnonzero(np.isin(rows, selected)).tolist()
-        _add(
+        _add_trace(
             figure,
             layout.coordinates[rows],
             customdata=rows,
@@ -113,7 +113,7 @@ def map_figure(
     if moved is not None:
         _add_moves(figure, *moved)
     if found is not None and len(found):
-        _add(
+        _add_trace(
             figure,
             layout.coordinates[found],
             mode="markers",
@@ -128,7 +128,7 @@ def map_figure(
         )
     if typed is not None:
         symbol, size = _TYPED[is_flat]
-        _add(
+        _add_trace(
             figure,
             typed,
             mode="markers",
@@ -148,7 +148,7 @@ def map_figure(
 def group_styles(
     colour: Grouping, shape: Grouping | None, *, is_flat: bool = True
 ) -> tuple[list[dict[str, str]], NDArray[np.int64]]:
-    """Return the name, colour and shape of each group of points, and the group of each point.
+    """Return each group's name, colour and shape, and the index of each point's group.
 
     Parameters
     ----------
@@ -184,8 +184,8 @@ def group_styles(
     return styles, group
 
 
-def _add(figure: go.Figure, places: NDArray[np.float32], **look: Any) -> None:
-    """Add a trace in two dimensions (Scattergl) or three (Scatter3d)."""
+def _add_trace(figure: go.Figure, places: NDArray[np.float32], **look: Any) -> None:
+    """Add a trace of points to a figure: Scattergl in two dimensions, Scatter3d in three."""
     x, y = places[:, 0], places[:, 1]
     if places.shape[1] == 2:
         figure.add_trace(go.Scattergl(x=x, y=y, **look))
@@ -194,10 +194,10 @@ def _add(figure: go.Figure, places: NDArray[np.float32], **look: Any) -> None:
 
 
 def _add_moves(figure: go.Figure, before: NDArray[np.float32], after: NDArray[np.float32]) -> None:
-    """Add a line from each point's old to its new position, and a marker at the new one."""
+    """Add a line to a figure from each point's old to its new position, with a marker."""
     gaps = np.full_like(before, np.nan)
     lines = np.stack([before, after, gaps], axis=1).reshape(-1, before.shape[1])
-    _add(
+    _add_trace(
         figure,
         lines,
         mode="lines",
@@ -206,7 +206,7 @@ def _add_moves(figure: go.Figure, before: NDArray[np.float32], after: NDArray[np
         line={"color": "rgba(213,94,0,0.55)", "width": 1.2},
     )
     symbol, size = _MOVED[before.shape[1] == 2]
-    _add(
+    _add_trace(
         figure,
         after,
         mode="markers",
@@ -217,7 +217,7 @@ def _add_moves(figure: go.Figure, before: NDArray[np.float32], after: NDArray[np
 
 
 def _style_map(figure: go.Figure, layout: Layout, title: str) -> None:
-    """Style a map: title, legend, axes and drag mode."""
+    """Set a map figure's title, legend, axes and drag mode."""
     style(figure, height=670)
     is_pca = layout.principal is not None
     figure.update_layout(
@@ -266,7 +266,7 @@ def _style_map(figure: go.Figure, layout: Layout, title: str) -> None:
 
 
 def _axis_names(layout: Layout) -> list[str]:
-    """Return the axis titles: shares of the variance for PCA, none otherwise."""
+    """Return a map's axis titles: the shares of variance for PCA, none for other methods."""
     if layout.principal is None:
         return [""] * layout.coordinates.shape[1]  # the axes have no unit and no meaning
     return [

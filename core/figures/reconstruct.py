@@ -22,7 +22,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
 def curves(rows: Sequence[Row]) -> dict[str, list[tuple[int, Score]]]:
-    """Group ROUGE-L by query budget, one curve per length and defence."""
+    """Group rows' ROUGE-L into a curve of (queries, score) per sentence length and defence."""
     found: dict[str, dict[int, Score]] = {}
     for (defence, reader, budget), own in by_reader(rows).items():
         if reader != "reconstruct":
@@ -35,10 +35,10 @@ def curves(rows: Sequence[Row]) -> dict[str, list[tuple[int, Score]]]:
 
 
 def reconstruct_figure(rows: Sequence[Row]) -> go.Figure:
-    """Plot ROUGE-L over the query budget, or over defences if there are several."""
+    """Plot rows' ROUGE-L by query budget, or by defence if the rows have several."""
     if len({row["guarded_by"] for row in rows if not row.error}) > 1:
         return defended_figure(rows)
-    figure = _by_queries(curves(rows))
+    figure = _plot_by_queries(curves(rows))
     figure.update_layout(
         title="Reconstructed sentences, by number of queries"
         "<br><sup>ROUGE-L ×100 with 95 % CI; 100 is the sentence word for word</sup>",
@@ -49,8 +49,8 @@ def reconstruct_figure(rows: Sequence[Row]) -> go.Figure:
 
 
 def grown_figure(rows: Sequence[Row]) -> go.Figure:
-    """Plot ROUGE-L over the query budget for a page; the baseline without the vector is dotted."""
-    figure = _by_queries(curves(rows))
+    """Plot rows' ROUGE-L by query budget for a page; guessing without the vector is dotted."""
+    figure = _plot_by_queries(curves(rows))
     guessed = [row.scores["rouge_l"].value for row in rows if row["reader"] == "blind"]
     if guessed:
         label = {
@@ -64,8 +64,8 @@ def grown_figure(rows: Sequence[Row]) -> go.Figure:
     return figure
 
 
-def _by_queries(found: dict[str, list[tuple[int, Score]]]) -> go.Figure:
-    """Plot one line per curve over the query budgets, with a small offset."""
+def _plot_by_queries(found: dict[str, list[tuple[int, Score]]]) -> go.Figure:
+    """Return a figure with each curve of (queries, score) as a slightly shifted line."""
     figure = go.Figure()
     budgets = sorted({budget for curve in found.values() for budget, _ in curve})
     for i, (name, curve) in enumerate(found.items()):
@@ -94,7 +94,7 @@ def _by_queries(found: dict[str, list[tuple[int, Score]]]) -> go.Figure:
 
 
 def defended(rows: Sequence[Row]) -> dict[str, list[tuple[str, Score]]]:
-    """Group ROUGE-L by defence, one series per budget and one without the vector."""
+    """Group rows' ROUGE-L into (defence, score) series, by sentence length and query budget."""
     found: dict[str, list[tuple[str, Score]]] = {}
     for row in rows:
         if row.error or row["reader"] not in ("reconstruct", "blind"):
@@ -108,7 +108,7 @@ def defended(rows: Sequence[Row]) -> dict[str, list[tuple[str, Score]]]:
 
 
 def _defence_title(defence: str) -> str:
-    """Return a defence's title with its strength."""
+    """Return the title and strength of a defence, given as a spec text."""
     if defence == "none":
         return "No defence"
     spec = read_defence(defence)
@@ -117,7 +117,7 @@ def _defence_title(defence: str) -> str:
 
 
 def defended_figure(rows: Sequence[Row]) -> go.Figure:
-    """Plot ROUGE-L with its 95 % CI by defence; the baseline without the vector is dotted."""
+    """Plot rows' ROUGE-L with its 95 % CI by defence; guessing without the vector is dotted."""
     figure = go.Figure()
     for i, (name, points) in enumerate(defended(rows).items()):
         is_blind, n = name.endswith(_BLIND), len(_COLOURS)

@@ -39,7 +39,7 @@ _PAPER_NAMES = {"minilm": "Sentence-BERT"}
 
 
 def encoder_title(name: str) -> str:
-    """Return an encoder's title without a comma, for sentences and lists.
+    """Return a named encoder's title without a comma, for sentences and lists.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def encoder_title(name: str) -> str:
 
 
 def collection_title(name: str) -> str:
-    """Return a corpus's title for a sentence; for a file, the words of its name.
+    """Return a named corpus's title for a sentence; for a file, the words of its name.
 
     Words of two or three letters without a vowel are treated as initials.
 
@@ -91,11 +91,11 @@ def representations_figure(
     if paper:
         _add_paper(figure, paper)
     style(figure, height=540)
-    (left, right), top = _ranges(shown, paper)
+    (left, right), top = _axis_ranges(shown, paper)
     _add_names(figure, [p for p, _ in shown], paper, (left, right, top))
     chance = [point.leak.f1.chance for point, _ in shown]
     if chance:
-        _baseline(figure, max(chance), is_one=max(chance) - min(chance) < 0.1)
+        _draw_baseline(figure, max(chance), is_one=max(chance) - min(chance) < 0.1)
     figure.update_layout(
         legend=BELOW,
         margin={"l": 0, "r": 8, "t": 16, "b": 10},
@@ -113,7 +113,7 @@ def representations_figure(
 
 
 def own_leaks_figure(found: Sequence[OwnLeak]) -> go.Figure:
-    """Plot what a quick attack recovers from the user's encoders, with intervals and guessing."""
+    """Plot what a quick attack recovers from the user's and bundled encoders, with intervals."""
     names = [encoder_title(leak.encoder) for leak in found]
     figure = go.Figure(
         go.Bar(
@@ -135,7 +135,7 @@ def own_leaks_figure(found: Sequence[OwnLeak]) -> go.Figure:
 
 
 def _add_attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score]]) -> None:
-    """Add the points of one attack, leakage over utility, to the figure."""
+    """Add the points of one attack to a figure: leakage over utility."""
     title = INVERSION_ATTACKS[attack].title
     leaks, useful = [p.leak.f1 for p, _ in members], [score for _, score in members]
     names = [p.leak.encoder for p, _ in members]
@@ -181,7 +181,7 @@ def _add_attack(figure: go.Figure, attack: str, members: list[tuple[Point, Score
 
 
 def _add_paper(figure: go.Figure, paper: Sequence[PaperPoint]) -> None:
-    """Add the thesis's points as hollow diamonds."""
+    """Add the thesis's points to a figure as hollow diamonds."""
     figure.add_scatter(
         x=[point.useful for point in paper],
         y=[point.leak for point in paper],
@@ -205,14 +205,14 @@ def _add_names(
     paper: Sequence[PaperPoint],
     frame: tuple[float, float, float],
 ) -> None:
-    """Write each encoder's name at its highest point and at the thesis's point."""
+    """Write each encoder's name into a figure, at its highest point and at the thesis's point."""
     tops = strongest(points)
     ours = [(p.useful.value, p.leak.f1.value, p.leak.encoder) for p in tops if p.useful]
     theirs = [(p.useful, p.leak, p.encoder) for p in paper]
     places = [_figure_position(x, y, frame) for x, y, _ in (*ours, *theirs)]
     labels = [_name_and_colour(name)[0] for *_, name in ours]
     labels += [_PAPER_NAMES.get(name, _name_and_colour(name)[0]) for *_, name in theirs]
-    sides = place_labels(places, labels, [box for p in points for box in _boxes(p, frame)])
+    sides = place_labels(places, labels, [box for p in points for box in _point_boxes(p, frame)])
     n = len(ours)
     _add_texts(figure, ours, labels[:n], sides[:n], size=13)
     _add_texts(figure, theirs, [f"<i>{label}</i>" for label in labels[n:]], sides[n:], size=11)
@@ -226,7 +226,7 @@ def _add_texts(
     *,
     size: int,
 ) -> None:
-    """Write text labels beside points."""
+    """Write text labels beside points of a figure."""
     # Invisible markers keep the text off the visible ones.
     figure.add_scatter(
         x=[x for x, *_ in places],
@@ -243,12 +243,12 @@ def _add_texts(
 
 
 def _figure_position(x: float, y: float, frame: tuple[float, float, float]) -> tuple[float, float]:
-    """Return a point's position as shares of the figure."""
+    """Convert a point's coordinates to shares of the figure's width and height."""
     left, right, top = frame
     return (x - left) / (right - left), y / top
 
 
-def _boxes(point: Point, frame: tuple[float, float, float]) -> list[Box]:
+def _point_boxes(point: Point, frame: tuple[float, float, float]) -> list[Box]:
     """Return the boxes that a point and its error bars cover, as shares of the figure."""
     if point.useful is None:
         return []
@@ -264,10 +264,10 @@ def _boxes(point: Point, frame: tuple[float, float, float]) -> list[Box]:
     ]
 
 
-def _ranges(
+def _axis_ranges(
     shown: Sequence[tuple[Point, Score]], paper: Sequence[PaperPoint]
 ) -> tuple[tuple[float, float], float]:
-    """Return the x range and the top of the y range."""
+    """Return the x-axis range, and the top of the y-axis, that hold all points and intervals."""
     xs = [v for _, score in shown for v in (score.ci95.low, score.ci95.high)]
     xs += [point.useful for point in paper]
     ys = [point.leak.f1.ci95.high for point, _ in shown] + [point.leak for point in paper]
@@ -276,8 +276,8 @@ def _ranges(
     return (low - pad, min(high + pad, 104)), max(ys, default=100.0) * 1.1 + 1
 
 
-def _baseline(figure: go.Figure, chance: float, *, is_one: bool) -> None:
-    """Draw the F1 of guessing without the vector as a dotted line."""
+def _draw_baseline(figure: go.Figure, chance: float, *, is_one: bool) -> None:
+    """Draw the F1 of guessing without the vector as a dotted line in a figure."""
     figure.add_hline(y=chance, line={"color": BASELINE, "dash": "dot", "width": 1.5})
     figure.add_annotation(
         x=1,
@@ -291,7 +291,7 @@ def _baseline(figure: go.Figure, chance: float, *, is_one: bool) -> None:
 
 
 def _name_and_colour(name: str) -> tuple[str, str]:
-    """Return an encoder's short name and colour."""
+    """Return the short title and the colour of a named encoder."""
     entry = ENCODERS.get(name)
     if entry is None:
         return name, BASELINE

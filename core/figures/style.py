@@ -42,14 +42,14 @@ BELOW: dict[str, Any] = {
 
 
 def attack_label(attack: str) -> str:
-    """Return an attack's title with line breaks, for an axis."""
+    """Return a named attack's title with line breaks, for an axis."""
     return "<br>".join(wrap(INVERSION_ATTACKS[attack].title, 14))
 
 
 def error_bars(
     scores: Sequence[Score], colour: str = "", *, thickness: float = 1, width: float = 3
 ) -> dict[str, Any]:
-    """Return Plotly error bars of the scores' intervals; none for a score without one."""
+    """Build Plotly's error-bar settings from scores' intervals; no bar for a score without one."""
     ends = [s.ci95 if s.has_interval else Interval(s.value, s.value) for s in scores]
     drawn = {
         "type": "data",
@@ -63,18 +63,18 @@ def error_bars(
 
 
 def hover_line(found: Sequence[Provenance | None]) -> str:
-    """Return the provenance of a point as extra hover lines, or ""."""
+    """Describe the provenances of a point in extra hover lines; "" if none is known."""
     lines = wrap(describe_measured(found), _HOVER_WIDTH)
     return "".join(f"<br>{escape(line)}" for line in lines)
 
 
 def attack_look(attack: str) -> Look:
-    """Return an attack's colour and symbol."""
+    """Return the colour and symbol of a named attack."""
     return marker_style(INVERSION_ATTACKS, attack)
 
 
 def style(figure: go.Figure, *, height: int) -> None:
-    """Apply the shared layout to a figure: transparent background, no zoom, margins."""
+    """Apply the shared layout to a figure in place: transparent background, no zoom, margins."""
     figure.update_layout(
         height=height,
         margin={"l": 0, "r": 24, "t": 30, "b": 30},

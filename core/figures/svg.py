@@ -14,7 +14,7 @@ from leakscope.core.storage.atomic_files import atomic_write
 
 
 def write_svg(figure: go.Figure, path: Path) -> None:
-    """Write a figure as SVG, drawn by Chromium.
+    """Render a figure in Chromium and write it to a path as SVG.
 
     Raises
     ------

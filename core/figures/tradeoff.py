@@ -56,7 +56,7 @@ _ATTACKERS = {
 
 
 def format_attacker(name: str) -> str:
-    """Return an attacker's readable name.
+    """Return the readable name of an attacker, given by its key in the results.
 
     Examples
     --------
@@ -118,12 +118,12 @@ def tradeoff_figure(
     for letter, i in (chosen or {}).items():
         if id(found.points[i]) in shown:
             _add_ring(figure, found.points[i], task, reads, letter)
-    _lay_out(figure, f"{describe_task(task)}, {_unit(found, task)}", reads)
+    _lay_out(figure, f"{describe_task(task)}, {_describe_unit(found, task)}", reads)
     return figure
 
 
 def _lay_out(figure: go.Figure, useful: str, reads: str) -> None:
-    """Style the trade-off figure and title its axes."""
+    """Apply the shared style to the trade-off figure, and title its axes."""
     style(figure, height=600)
     figure.update_layout(
         legend=BELOW,
@@ -139,8 +139,8 @@ def _lay_out(figure: go.Figure, useful: str, reads: str) -> None:
     )
 
 
-def _unit(found: Tradeoff, task: str) -> str:
-    """Return the unit of a task's measure."""
+def _describe_unit(found: Tradeoff, task: str) -> str:
+    """Return in words what a task's utility measure counts, such as "accuracy, per cent"."""
     measure = found.measures.get(task, "")
     return _UNITS.get(measure, measure)
 
@@ -166,11 +166,11 @@ _BAND, _EDGE = "rgba(128,128,128,0.16)", "rgba(128,128,128,0.9)"
 
 
 def _draw_edge(figure: go.Figure, edge: Frontier) -> None:
-    """Draw the frontier that a setting significantly reaches, and the band beyond it."""
+    """Draw the frontier of significantly reached settings, and the band beyond it, in a figure."""
     if len(edge.surely) < 2:
         return
     corner = (edge.perhaps[-1][0], edge.surely[-1][1])
-    band = _path([*edge.surely, corner, *reversed(edge.perhaps)]) + " Z"
+    band = _svg_path([*edge.surely, corner, *reversed(edge.perhaps)]) + " Z"
     common = {
         "type": "path",
         "layer": "below",
@@ -187,20 +187,20 @@ def _draw_edge(figure: go.Figure, edge: Frontier) -> None:
         **common,
     )
     figure.add_shape(
-        path=_path(edge.surely),
+        path=_svg_path(edge.surely),
         line={"color": _EDGE, "width": 2, "dash": "dash"},
         name="lowest leakage that a setting reached",
         **common,
     )
 
 
-def _path(corners: list[Ends] | tuple[Ends, ...]) -> str:
-    """Return corner points as an SVG path."""
+def _svg_path(corners: list[Ends] | tuple[Ends, ...]) -> str:
+    """Convert corner points to an SVG path."""
     return "M " + " L ".join(f"{useful:.4f},{leaks:.4f}" for useful, leaks in corners)
 
 
 def _add_ring(figure: go.Figure, point: Point, task: str, reads: str, letter: str) -> None:
-    """Ring a chosen point and name it in the legend."""
+    """Draw a ring around a chosen point in a figure, and name it in the legend."""
     comma = "" if point.label.startswith("to ") else ","
     title = f"{entry_shown(point.defence).title}{comma} {point.label}".rstrip(" ,")
     figure.add_scatter(
@@ -220,7 +220,7 @@ def _add_ring(figure: go.Figure, point: Point, task: str, reads: str, letter: st
 def _label_readable(
     figure: go.Figure, points: list[Point], base: Point, task: str, reads: str
 ) -> None:
-    """Mark points whose readable release leaks more than no defence."""
+    """Mark the points of a figure whose readable release leaks more than no defence."""
     worse = [point for point in points if is_readable_and_worse(point, base, reads)]
     if worse:
         figure.add_scatter(
@@ -237,7 +237,7 @@ def _label_readable(
 
 
 def _defence_style(name: str) -> Look:
-    """Return a defence's colour and symbol; grey for an unknown one."""
+    """Return the colour and symbol of a named defence or chain; grey if it is unknown."""
     try:
         return look_of_defence(name)
     except InvalidInputError:
@@ -257,7 +257,7 @@ def _add_line(
     is_timed: bool,
     has_names: bool,
 ) -> None:
-    """Add one defence's line of points."""
+    """Add a line with the points of one defence to a figure."""
     (task, reads), (title, dash), name = axes, shown, members[0][1].defence
     colour, symbol = _defence_style(name)
     faint = f"rgba{(*bytes.fromhex(colour[1:]), 0.35)}"
@@ -291,7 +291,7 @@ def _add_line(
 
 
 def _hover_details(point: Point, reads: str) -> tuple[str, str, str]:
-    """Return a point's hover details: attacker, cost and provenance."""
+    """Return three hover texts of a point: strongest attacker, cost and provenance."""
     strongest = point.strongest(reads)
     training, a_text = describe_minutes(point), describe_milliseconds(point)
     cost = f"training: {training}; per text: {a_text}" if training != a_text else training
@@ -300,7 +300,7 @@ def _hover_details(point: Point, reads: str) -> tuple[str, str, str]:
 
 
 def _draw_chance(figure: go.Figure, base: Point, task: str, reads: str) -> None:
-    """Draw chance level on both axes, where known."""
+    """Draw the chance level on both axes of a figure, where it is known."""
     useless, blind = base.utility[task].chance, leak_of(base, reads).chance
     if not math.isnan(useless):
         figure.add_vline(x=useless, line=DOTTED)

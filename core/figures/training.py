@@ -58,7 +58,7 @@ def _add_line(
     size: int = 9,
     **more: Any,
 ) -> None:
-    """Add a line of scores with error bars; `more` overrides or extends the trace's properties."""
+    """Add a line of scores with error bars to a figure; `more` overrides trace properties."""
     properties: dict[str, Any] = {
         "x": list(x),
         "y": [score.value for score in scores],
@@ -72,7 +72,7 @@ def _add_line(
 
 
 def _annotate(figure: go.Figure, y: float, text: str, *, side: str = "right", **place: str) -> None:
-    """Write a text at the left or right end of a horizontal line, by default above it."""
+    """Write a text at one end of a horizontal line of a figure, by default above the right end."""
     figure.add_annotation(
         **{
             "x": float(side == "right"),
@@ -88,7 +88,7 @@ def _annotate(figure: go.Figure, y: float, text: str, *, side: str = "right", **
 
 
 def _lay_out(figure: go.Figure, height: int, *, top: int = 24) -> None:
-    """Apply the shared style, with the legend below the figure."""
+    """Apply the shared style to a figure, with the legend below it."""
     style(figure, height=height)
     margin = {"l": 0, "r": 12, "t": top, "b": 10}
     figure.update_layout(legend=BELOW, margin=margin, showlegend=True)
@@ -149,7 +149,7 @@ def trap_figure(settings: Sequence[Setting], families: Mapping[str, str]) -> go.
 
 
 def _add_jumps(figure: go.Figure, settings: Sequence[Setting]) -> None:
-    """Add lines from the last training score to the new attacker's score."""
+    """Add lines to a figure, from the last score in training to the new attacker's score."""
     x: list[float | None] = []
     y: list[float | None] = []
     for i, setting in enumerate(settings):
@@ -165,7 +165,7 @@ def _add_jumps(figure: go.Figure, settings: Sequence[Setting]) -> None:
 def _add_attackers(
     figure: go.Figure, settings: Sequence[Setting], families: Mapping[str, str]
 ) -> None:
-    """Add the scores of the strongest new attacker, of the others, and of the last epoch."""
+    """Add the scores of new attackers (the best, the others) and of the last epoch to a figure."""
     strongest = [(i, setting, setting.strongest[1]) for i, setting in enumerate(settings)]
     _add_markers(
         figure,
@@ -213,7 +213,7 @@ def _add_markers(
     hover: str,
     **more: Any,
 ) -> None:
-    """Add a score of several settings as markers in the right panel."""
+    """Add markers of several settings' scores to the figure's right panel."""
     properties: dict[str, Any] = {
         "x": [i for i, *_ in points],
         "y": [score.value for *_, score in points],
@@ -226,7 +226,7 @@ def _add_markers(
 
 
 def _draw_mean_chance(figure: go.Figure, scores: Sequence[Score], axis: str) -> None:
-    """Draw the mean chance level of scores in one of the two panels."""
+    """Draw the mean chance level of scores in one of the figure's two panels."""
     if scores:
         chance = sum(score.chance for score in scores) / len(scores)
         x, y = f"x{axis} domain", f"y{axis}"
@@ -249,12 +249,12 @@ def _style_panels(figure: go.Figure, settings: Sequence[Setting]) -> None:
         showgrid=False,
         range=[-0.6, len(settings) - 0.4],
         tickvals=list(range(len(settings))),
-        ticktext=[_tick(setting) for setting in settings],
+        ticktext=[_tick_label(setting) for setting in settings],
     )
 
 
-def _tick(setting: Setting) -> str:
-    """Return a setting's label on the x-axis."""
+def _tick_label(setting: Setting) -> str:
+    """Return the x-axis label of a training setting."""
     if setting.kind == "adversarial":
         return f"{setting.weight:g}"
     return "none" if setting.kind == "none" else describe_setting(setting)
@@ -335,7 +335,7 @@ def _add_eta_line(
     points: Sequence[tuple[float, Score]],
     dash: str = "solid",
 ) -> None:
-    """Add a line of scores over η."""
+    """Add a line of (η, score) points to a figure."""
     etas, scores = [eta for eta, _ in points], [score for _, score in points]
     _add_line(
         figure,
@@ -350,7 +350,7 @@ def _add_eta_line(
 
 
 def _add_paper(figure: go.Figure, theirs: dict[int, float], colour: str) -> None:
-    """Add the paper's results at the η of ours that match theirs."""
+    """Add a paper's results to a figure, at those η of ours that match theirs."""
     if not theirs:
         return
     is_first = not any(trace.name == _PAPER for trace in figure.data)
@@ -371,7 +371,7 @@ def _add_paper(figure: go.Figure, theirs: dict[int, float], colour: str) -> None
 
 
 def _draw_without_noise(figure: go.Figure, null: Score, theirs: float | None) -> None:
-    """Draw the accuracy without noise with its interval, and chance level."""
+    """Draw the accuracy without noise, its interval and the chance level in a figure."""
     if null.has_interval:
         figure.add_hrect(
             y0=null.ci95.low,
@@ -387,14 +387,14 @@ def _draw_without_noise(figure: go.Figure, null: Score, theirs: float | None) ->
 
 
 def _draw_guessing(figure: go.Figure, chance: float) -> None:
-    """Draw chance level, with its label at the right: with much noise, points fall to it."""
+    """Draw the chance level in a figure, labelled at the right, where points seldom are."""
     if math.isfinite(chance):
         figure.add_hline(y=chance, line=DOTTED)
         _annotate(figure, chance, f"guessing {chance:.0f}")
 
 
 def _style_eta_axes(figure: go.Figure, etas: Sequence[float]) -> None:
-    """Style a figure over η."""
+    """Style the axes of a figure over η."""
     _lay_out(figure, 460)
     theirs = [eta for eta in MATCHED if min(abs(eta - own) for own in etas) > _NEAR]
     figure.update_xaxes(title="η: less noise →", tickvals=sorted({*theirs, *etas}))
@@ -489,7 +489,7 @@ def exposure_figure(models: Sequence[PrivateModel]) -> go.Figure:
 
 
 def _draw_epsilon_chance(figure: go.Figure, chance: float, axis: str, text: str) -> None:
-    """Draw a labelled chance level, if it is known."""
+    """Draw a labelled chance level in a figure; nothing if it is not known."""
     if not math.isnan(chance):
         figure.add_shape(
             type="line", x0=0, x1=1, xref="paper", y0=chance, y1=chance, yref=axis, line=DOTTED
@@ -498,7 +498,7 @@ def _draw_epsilon_chance(figure: go.Figure, chance: float, axis: str, text: str)
 
 
 def _style_epsilon_axis(figure: go.Figure, epsilons: Sequence[float], **place: int) -> None:
-    """Label the x-axis with the ε values."""
+    """Label the x-axis of a figure with the ε values."""
     figure.update_xaxes(
         tickvals=list(range(len(epsilons))),
         ticktext=[describe_epsilon(epsilon) for epsilon in epsilons],

@@ -39,7 +39,7 @@ _INPUTS = {"vectors": "the vector", "texts": "the raw text", "nothing": "none"}
 
 
 def authors() -> Finding:
-    """Build the finding on how many authors the strongest attack names, from the shipped rows.
+    """Read the shipped rows; build the finding on how many authors the strongest attack names.
 
     Raises
     ------
@@ -56,14 +56,14 @@ def authors() -> Finding:
 
 
 def first_view(rows: Sequence[Row]) -> attributes.View:
-    """Return the default view: all labels, and the most labelled texts of each."""
+    """Return the default view of result rows: all labels, and the most labelled texts of each."""
     source = attributes.labelled_sources(rows)[0]
     labels, sizes = attributes.views_of(rows, source)
     return attributes.View(source, labels[-1], sizes[-1])
 
 
 def authors_at(rows: Sequence[Row], view: attributes.View, along: str = "n_per_label") -> Finding:
-    """Build the finding on how many authors of novels the strongest attack names at a view.
+    """Build the finding on how many authors of novels the strongest attack names at one view.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def authors_at(rows: Sequence[Row], view: attributes.View, along: str = "n_per_l
 
 
 def attribute_at(rows: Sequence[Row], view: attributes.View, along: str, *, data: str) -> Finding:
-    """Build the finding on how often the strongest attack infers the right label.
+    """Build the finding on how often the strongest attack infers the right label at one view.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def attribute_at(rows: Sequence[Row], view: attributes.View, along: str, *, data
     figure = _accuracy_plot(rows, view, along, what)
     by = f"labelled texts per {what}" if along == "n_per_label" else _plural(what)
     alt = (
-        f"Share of texts whose {what} is inferred correctly{_among_five(view)}, by number of {by}, "
-        "one line per attack, with guessing"
+        f"Share of texts whose {what} is inferred correctly{_top_five_phrase(view)}, by number of "
+        f"{by}, one line per attack, with guessing"
     )
     attack = attributes.strongest(rows, view, ENCODER)
     one = attributes.mean_at(rows, view, attack, "top1", ENCODER)
@@ -150,7 +150,7 @@ def attribute_at(rows: Sequence[Row], view: attributes.View, along: str, *, data
 
 
 def describe_parts(rows: Sequence[Row], view: attributes.View) -> str:
-    """Describe accuracy from a vector's topic and from its remainder; empty if not measured."""
+    """Describe accuracy from a vector's topic and from its rest; "" if not measured."""
     attack = attributes.strongest(rows, view, ENCODER)
     topic, rest = (
         attributes.mean_at(rows, view, attack, f"top{view.k}_{part}", ENCODER)
@@ -161,14 +161,14 @@ def describe_parts(rows: Sequence[Row], view: attributes.View) -> str:
     return (
         "**Topic or the rest?** Each vector is split in two: the part of its numbers that the "
         "text's content words predict (topic), and the rest. From the topic alone, the attack is "
-        f"right{_among_five(view)} for {_format_share(topic)} of the texts; from the rest alone, "
-        f"for {_format_share(rest)}; guessing is right for {format_percent(topic.chance)}. The "
-        "rest contains style, but also some topic that this prediction misses."
+        f"right{_top_five_phrase(view)} for {_format_share(topic)} of the texts; from the rest "
+        f"alone, for {_format_share(rest)}; guessing is right for {format_percent(topic.chance)}. "
+        "The rest contains style, but also some topic that this prediction misses."
     )
 
 
 def _facts(view: attributes.View, attack: str, n: int, what: str, data: str) -> tuple[Fact, ...]:
-    """Return the facts of an attribute attack: data, sample size, attacker, access and cost."""
+    """Return an attribute attack's (name, text) facts: data, n, attacker, access and cost."""
     return (
         ("Data", f"{data}; labelled texts from {attributes.SOURCES[view.source]}"),
         ("n", f"{n:,} texts"),
@@ -183,7 +183,7 @@ def _facts(view: attributes.View, attack: str, n: int, what: str, data: str) -> 
 
 
 def _accuracy_plot(rows: Sequence[Row], view: attributes.View, along: str, what: str) -> go.Figure:
-    """Draw accuracy by attack, with readable names of encoders and axes."""
+    """Return a figure of accuracy by attack at one view, with readable names."""
     figure = accuracy_figure(attributes.curves(rows, view, along), along, view.k)
     what = escape(what).replace("%", "&#37;")  # in a figure, < and & are markup and %{ a field
     for trace in figure.data:
@@ -202,8 +202,8 @@ def _plural(what: str) -> str:
     return f"{what}s" if what.isalpha() and not what.endswith(("s", "x", "y")) else "labels"
 
 
-def _among_five(view: attributes.View) -> str:
-    """Return the phrase for top-5 accuracy; empty for top-1."""
+def _top_five_phrase(view: attributes.View) -> str:
+    """Return " within the top five" if a view measures top-5 accuracy; else ""."""
     return " within the top five" if view.k == _FIVE else ""
 
 
@@ -216,7 +216,7 @@ def _format_share(score: Score, *, is_bold: bool = False) -> str:
 
 
 def _text_baseline_fact(rows: Sequence[Row], view: attributes.View, one: Score) -> tuple[Fact, ...]:
-    """Return the fact on the best attack on the raw text, compared with that on vectors."""
+    """Return a fact comparing the best attack on raw text with that on vectors; () without one."""
     found = [
         (score, entry.title.lower())
         for name, entry in ATTRIBUTE_ATTACKS.items()
@@ -249,7 +249,7 @@ def _other_works_view(rows: Sequence[Row], view: attributes.View) -> attributes.
 def _lost_advantage_fact(
     rows: Sequence[Row], view: attributes.View, attack: str, what: str
 ) -> tuple[Fact, ...]:
-    """Return the fact on how much of the accuracy is lost on other works of the same label."""
+    """Return a fact on the advantage that is lost on other works of a label; () if not measured."""
     at = _other_works_view(rows, view)
     if at is None:
         return ()
@@ -260,14 +260,15 @@ def _lost_advantage_fact(
         (
             "Unseen works",
             f"Trained only on other works of the same {what}, the attack loses "
-            f"{_format_share(share)} of its advantage over guessing{_among_five(view)} (tested on "
-            f"{at.n_labels} {_plural(what)}): it partly recognises the work, such as a book.",
+            f"{_format_share(share)} of its advantage over guessing{_top_five_phrase(view)} "
+            f"(tested on {at.n_labels} {_plural(what)}): it partly recognises the work, such as a "
+            "book.",
         ),
     )
 
 
 def _accuracy_table(rows: Sequence[Row], view: attributes.View) -> Table:
-    """Return a table of the accuracy of each attack at a view, those on raw text included."""
+    """Build the table of each attack's accuracy at one view, with attacks on raw text."""
     tops = attributes.tops(view.n_labels)
     lines = []
     for name, entry in ATTRIBUTE_ATTACKS.items():

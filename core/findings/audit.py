@@ -22,7 +22,7 @@ REMEDY = (
 
 
 def audit_title(found: AuditSummary) -> str:
-    """Return an audit's headline."""
+    """Return the headline of an audit from its summary."""
     if found.f1 is None:
         return "What leaks from these vectors could not be measured"
     if found.recall is None:
@@ -37,7 +37,7 @@ def audit_title(found: AuditSummary) -> str:
 def audit_slide(
     found: AuditSummary, *, with_words: bool = False, is_example: bool = False
 ) -> Finding:
-    """Build the finding of an audit.
+    """Build the finding (title, figure, table, facts) of an audit from its summary.
 
     Parameters
     ----------
@@ -117,14 +117,14 @@ def audit_slide(
 
 
 def row_cells(row: RowWords, *, with_words: bool) -> tuple[str, str]:
-    """Return how many words of a row leak, and the words, masked unless allowed."""
+    """Return two table cells: how many words of a row leak, and these words, masked by default."""
     shown = [word if with_words else mask_word(word) for word in row.recovered]
     of = "" if row.n_words is None else f" of {row.n_words}"
     return f"{len(row.recovered)}{of}", ", ".join(shown) or "none"
 
 
 def audit_command(found: AuditSummary, *, with_source: bool) -> str:
-    """Return the command that repeats an audit, without its files of texts and pairs."""
+    """Return the `leakscope audit` command that repeats an audit, without its text files."""
     source = shlex.quote(found.source) if with_source else "SOURCE"
     more = f" --sample {found.n_sampled} --seed {found.seed}"
     more += f" --defence {shlex.quote(found.defence)}" if found.defence else ""

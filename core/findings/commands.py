@@ -19,7 +19,7 @@ def is_table(command: str) -> bool:
 
 
 def command_of(command: str) -> str:
-    """Return a command unchanged, or the command that reproduces a table in results/.
+    """Return the command that reproduces a table in results/; a full command is returned unchanged.
 
     Examples
     --------

@@ -69,7 +69,7 @@ def privatised_sentence(
         The encoder's name, if it may be shown and is not the bundled one.
     """
     etas = np.asarray(steps)
-    title, body = _verdict(sentence, eta, measured)
+    title, body = _title_and_body(sentence, eta, measured)
     title = f"{title}, with {verdict(promises.nearest.epsilon)}"
     guaranteed = plain(promises.in_full)
     if released is None:  # `in_full` names a token
@@ -102,8 +102,10 @@ def privatised_sentence(
     )
 
 
-def _verdict(sentence: DeniableSentence, eta: float, measured: Tradeoff | None) -> tuple[str, str]:
-    """Return the headline of a sentence at an η, and a paragraph on what it means."""
+def _title_and_body(
+    sentence: DeniableSentence, eta: float, measured: Tradeoff | None
+) -> tuple[str, str]:
+    """Return the headline on a sentence at an η, and a paragraph that explains it."""
     unchanged = sentence.unchanged(eta)
     value, n = unchanged.value, len(sentence.ids)
     printed, interval = unchanged.parts(0)
@@ -139,7 +141,7 @@ def _verdict(sentence: DeniableSentence, eta: float, measured: Tradeoff | None) 
 
 
 def _marked_pieces(tokens: Sequence[str], released: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return one privatised draw as marked pieces, word pieces joined."""
+    """Return one privatised draw as (text, mark) pairs, with word pieces joined into words."""
     pieces: list[tuple[str, str]] = []
     for old, new in zip(tokens, released, strict=True):
         if pieces and not new.startswith("##"):
@@ -214,14 +216,14 @@ class Outlook:
 
     @property
     def kept(self) -> dict[str, float]:
-        """The share of utility above chance that each task keeps; 1 is all of it."""
+        """The share of utility above chance that remains, by task; 1 means that nothing is lost."""
         if self.point is None:
             return {}
         return kept_usefulness(self.point, self.undefended)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Sentences on the remaining utility, the recovered words, and the measured η."""
+        """Sentences on the nearest measured η, the remaining utility and the recovered words."""
         title = DEFENCES[self.mechanism].title
         if self.point is None:
             return (
@@ -276,12 +278,12 @@ class Outlook:
         )
 
     def _measured_at(self, *, is_already: bool) -> str:
-        """Return a sentence that names the η at which the trade-off was measured."""
+        """Return a lead-in sentence that names the η at which the trade-off was measured."""
         word = "Already at" if is_already and not self.is_near else "At"
         return f"{word} η = {self.measured:g}, the trade-off page measured the following."
 
     def _describe_nearest(self) -> str:
-        """Return a lead-in that names the η at which the figures were measured."""
+        """Return a lead-in that says whether this η or only a nearby one was measured."""
         title = DEFENCES[self.mechanism].title
         if math.isclose(self.eta, self.measured):
             return f"Utility and leakage of this mechanism (“{title}”) were measured at this η:"
@@ -329,7 +331,7 @@ class Outlook:
 
 
 def outlook(found: Tradeoff, mechanism: str, eta: float) -> Outlook:
-    """Return the measured point of a mechanism nearest to an η, by ratio."""
+    """Find the measured point of a mechanism nearest to an η, by ratio; return an Outlook."""
     points = measured_etas(found, mechanism)
     if not points:
         return Outlook(mechanism, eta, None, math.nan, found.undefended)
@@ -369,7 +371,7 @@ def describe_scales(found: Tradeoff | None, mechanism: str) -> str:
 
 
 def all_outcomes(found: VocabularyDeniability, eta: float) -> Finding:
-    """Build the finding on how often tokens stay unchanged, and on the number of replacements."""
+    """Build the finding on all tokens at an η: how often unchanged, and how many replacements."""
     at = found.at(eta)
     shown, mean = float(found.etas[at]), found.mean_n_w[:, at]
     return Finding(
@@ -386,7 +388,7 @@ def all_outcomes(found: VocabularyDeniability, eta: float) -> Finding:
 
 
 def distances_and_noise(geometry: Geometry, eta: float) -> Finding:
-    """Build the finding that compares distances between tokens with the noise's length."""
+    """Build the finding that compares distances between tokens with the noise's length at an η."""
     length = geometry.dimension / eta
     return Finding(
         title="Distances between tokens, and the noise",
@@ -402,7 +404,7 @@ def distances_and_noise(geometry: Geometry, eta: float) -> Finding:
 
 
 def near_words(rows: Sequence[Row]) -> Finding:
-    """Build the finding on how often a token is replaced by a near word, by mechanism."""
+    """Build the finding on how often near words replace a token, by mechanism, from rows."""
     first = rows[0]
     most = max(rows, key=lambda row: row.scores[_NEAR].value)
     others = [row for row in rows if row["defence"] != most["defence"]]
@@ -450,5 +452,5 @@ def near_words(rows: Sequence[Row]) -> Finding:
 
 
 def _format_setting(row: Row) -> str:
-    """Format a row's mechanism and strength."""
+    """Format a result row's mechanism and strength."""
     return plain(" at ".join(describe_setting(row)))

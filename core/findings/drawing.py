@@ -59,7 +59,7 @@ def plain_figure(figure: go.Figure) -> dict[str, Any]:
 
 
 def short_legend(figure: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a figure with at most 12 legend entries, highlighted ones first.
+    """Hide the least important legend entries of a figure above 12; return the figure.
 
     A longer legend would shrink the figure and be cut off. Highlighted traces have a `legendrank`
     below Plotly's default of 1000. The last entry gives the number of omitted ones.
@@ -93,7 +93,7 @@ def short_legend(figure: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def checked_figure(found: Any) -> dict[str, Any]:
-    """Return a copy of a figure with only drawable data and safe texts.
+    """Check a figure from untrusted data; return a copy with safe texts and few axis ticks.
 
     Raises
     ------
@@ -121,10 +121,11 @@ class _Cleaner:
     """Copies nested figure data, checking its names, values and size."""
 
     def __init__(self) -> None:
+        """Start with the maximum number of nested values that a figure may have."""
         self.n_left = _MOST_NODES
 
     def clean(self, value: Any, depth: int, name: str = "") -> Any:
-        """Return a checked copy of a nested value."""
+        """Return a checked copy of a nested value; raise InvalidInputError if it is not allowed."""
         self.n_left -= 1
         if self.n_left < 0 or depth > _MOST_DEPTH:
             raise InvalidInputError("A figure is too large or nested too deeply to be shown.")
@@ -145,14 +146,14 @@ class _Cleaner:
 
     @staticmethod
     def _check_name(name: Any) -> str:
-        """Return the name of a figure's part, or raise InvalidInputError if it is not allowed."""
+        """Return a key of a figure unchanged, or raise InvalidInputError if it is not allowed."""
         if not isinstance(name, str) or _FETCHING.match(name) or len(name) > 60:
             raise InvalidInputError(f"A figure must not hold {str(name)[:40]!r}: no page draws it.")
         return name
 
 
 def _clean_text(value: str, name: str) -> str:
-    """Return a text with unsafe markup escaped, or raise InvalidInputError if it is too long."""
+    """Escape unsafe markup in a text of a figure; raise InvalidInputError if it is too long."""
     if name == "bdata":
         if len(value) > _MOST_BASE64 or not _BASE64.fullmatch(value):
             raise InvalidInputError("An array of a figure is not Base64, or is too large.")
@@ -184,7 +185,7 @@ def check_bounds(figure: Mapping[str, Any]) -> None:
     n_points = 0.0
     for chart in figure["data"]:
         most = _MOST_POINTS.get(chart.get("type", "scatter"), _MOST_SHAPES)
-        n_points += max((_length(part) for part in chart.values()), default=0) / most
+        n_points += max((_count_values(part) for part in chart.values()), default=0) / most
     marks = (figure["data"], layout.get("annotations", ()), layout.get("shapes", ()))
     sizes = (layout.get("width"), layout.get("height"))
     if (
@@ -196,13 +197,13 @@ def check_bounds(figure: Mapping[str, Any]) -> None:
 
 
 def with_few_ticks(figure: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a figure without tick settings that would draw too many ticks."""
-    spans = {letter: _span(figure["data"], letter) for letter in "xyz"}
+    """Return a figure without the axis settings that would draw too many ticks."""
+    spans = {letter: _data_range(figure["data"], letter) for letter in "xyz"}
     return {**figure, "layout": _bound_axes(figure["layout"], spans)}
 
 
 def _bound_axes(layout: Mapping[str, Any], spans: Mapping[str, float]) -> dict[str, Any]:
-    """Return a layout whose axes, also those of 3D scenes, have few ticks."""
+    """Remove tick settings that give too many ticks from a layout's axes, also in 3D."""
     found = {}
     for name, part in layout.items():
         if isinstance(part, Mapping) and name[1:5] == "axis" and name[0] in spans:
@@ -215,7 +216,7 @@ def _bound_axes(layout: Mapping[str, Any], spans: Mapping[str, float]) -> dict[s
 
 
 def _bound_axis(axis: Mapping[str, Any], span: float) -> dict[str, Any]:
-    """Return an axis without tick settings that would draw too many ticks."""
+    """Return an axis without its tick settings (major and minor) that would draw too many ticks."""
     ends = axis.get("range")
     if isinstance(ends, list) and len(ends) == 2 and all(isinstance(e, int | float) for e in ends):
         span = max(span, abs(ends[1] - ends[0]))
@@ -226,7 +227,7 @@ def _bound_axis(axis: Mapping[str, Any], span: float) -> dict[str, Any]:
 
 
 def _bound_ticks(part: Mapping[str, Any], span: float, *, is_log: bool) -> dict[str, Any]:
-    """Return tick settings without a step or number that gives too many ticks."""
+    """Return the settings of an axis without a tick step or number that gives too many ticks."""
     step, n_ticks = part.get("dtick"), part.get("nticks", 0)
     is_few = step in ("D1", "D2")
     if isinstance(step, int | float) and step > 0:
@@ -237,8 +238,8 @@ def _bound_ticks(part: Mapping[str, Any], span: float, *, is_log: bool) -> dict[
     return {name: value for name, value in part.items() if name not in left_out}
 
 
-def _span(charts: Sequence[Mapping[str, Any]], letter: str) -> float:
-    """Return the length of an axis's range, including 0; infinite for categories and dates."""
+def _data_range(charts: Sequence[Mapping[str, Any]], letter: str) -> float:
+    """Return the range of the charts' data on an axis, with 0; infinite for non-numbers."""
     ends = [0.0]
     for chart in charts:
         try:
@@ -252,14 +253,14 @@ def _span(charts: Sequence[Mapping[str, Any]], letter: str) -> float:
 
 
 def _decode_array(values: Any) -> Any:
-    """Return an array of a figure, decoded from Base64 if encoded, without missing values."""
+    """Return a figure's array decoded from Base64; a nested list as a flat one without None."""
     if isinstance(values, Mapping) and "bdata" in values:
         return np.frombuffer(base64.b64decode(values["bdata"]), dtype=np.dtype(values["dtype"]))
     return [value for value in _flatten(values) if value is not None]
 
 
 def _flatten(values: Any) -> Iterator[Any]:
-    """Yield the values of nested lists."""
+    """Yield the values of nested lists, depth first; nothing for anything but a list."""
     for value in values if isinstance(values, list) else ():
         if isinstance(value, list):
             yield from _flatten(value)
@@ -267,8 +268,8 @@ def _flatten(values: Any) -> Iterator[Any]:
             yield value
 
 
-def _length(part: Any) -> int:
-    """Return the number of values of an array in a figure."""
+def _count_values(part: Any) -> int:
+    """Return the number of values in an array of a figure, nested or in Base64."""
     if isinstance(part, Mapping) and "bdata" in part:
         try:
             return int(_decode_array(part).size)

@@ -28,7 +28,7 @@ YEARS = "Where classes are years"
 
 
 def facts_of_none(why: str) -> tuple[Fact, ...]:
-    """Return the facts of a finding without measurement, with the reason as its data."""
+    """Return the facts (name, text) of a finding without measurement; its data fact states why."""
     rest = dict.fromkeys(RESTS_ON[1:], "none")
     return tuple({"Data": why, **rest, "Attacker": "none"}.items())
 
@@ -45,7 +45,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table as JSON-able data."""
+        """Return the table as a dictionary that JSON can hold."""
         return {"columns": list(self.columns), "rows": [list(row) for row in self.rows]}
 
 
@@ -88,13 +88,13 @@ class Finding:
     live: tuple[Fact, ...] = ()
 
     def with_plain_figure(self) -> Finding:
-        """Return the finding with its figure as plain data (`findings.drawing`)."""
+        """Return a copy of the finding whose Plotly figure is plain, checked data."""
         if self.figure is None or isinstance(self.figure, Mapping):
             return self
         return replace(self, figure=plain_figure(self.figure))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the finding as JSON-able data, without empty fields."""
+        """Return the finding as a dictionary that JSON can hold, without empty fields."""
         record = {
             "title": self.title,
             "body": self.body,

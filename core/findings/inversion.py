@@ -48,7 +48,7 @@ _WEIGHTY = {
 
 
 def news() -> Finding:
-    """Build the finding on news, a kind of text that the attacks were not trained on."""
+    """Load the shipped rows; build the finding on attacks on news, on which none was trained."""
     rows = _news_rows()
     scores = {
         row["attack"]: replace(row.scores["token_set_f1"], chance=float(row["prior_f1"]))
@@ -82,7 +82,7 @@ def news() -> Finding:
 
 
 def _other_bars_fact(rows: Sequence[Row], row: Row) -> tuple[Fact, ...]:
-    """Return a fact on bars whose n or training size differs from the headline's."""
+    """Return a fact on rows whose n or training size differs from the headline's; () for none."""
     groups: dict[str, list[str]] = {}
     for each in rows:
         n, n_own = (one.scores["token_set_f1"].n for one in (each, row))
@@ -105,7 +105,7 @@ def _news_rows() -> list[Row]:
 
 
 def _news_table(rows: Sequence[Row]) -> Table:
-    """Return the table of attacks on news."""
+    """Build the table of attacks on news from result rows."""
     return Table(
         columns=("Attack", "F1", "n", "Guessing", "Trained on", "Needs"),
         rows=tuple(
@@ -123,7 +123,7 @@ def _news_table(rows: Sequence[Row]) -> Table:
 
 
 def unnamed() -> Finding:
-    """Build the finding on words outside an attack's vocabulary, and on names and numbers."""
+    """Build the finding on words outside an attack's vocabulary, and on its names and numbers."""
     record = held_out_records().get(LISTED, {})
     held_out = record.get("held_out", {})
     title = INVERSION_ATTACKS[LISTED].title
@@ -164,7 +164,7 @@ def unnamed() -> Finding:
 
 
 def _recovered_share(held_out: Mapping[str, Any], of: str, recall: str) -> tuple[int, Score]:
-    """Return the number and the share of recovered words from a training record.
+    """Return how many words of a kind were recovered, and their share, from a training record.
 
     Raises
     ------

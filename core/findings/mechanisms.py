@@ -61,7 +61,7 @@ _KEEP = "80"
 
 
 def mechanism(defence: str = "text_to_text", task: str = "TREC", keep: str = _KEEP) -> Finding:
-    """Build the finding on one mechanism's utility and leakage at each measured η."""
+    """Build the finding on one mechanism's utility and leakage at each η, from shipped results."""
     found = shipped_tradeoff()
     check_choice("task", task, tuple(found.tasks))
     share = int(check_choice("keep", keep, SHARES)) / 100
@@ -116,7 +116,7 @@ def mechanism(defence: str = "text_to_text", task: str = "TREC", keep: str = _KE
 
 
 def _mechanisms_with_etas(found: Tradeoff) -> list[str]:
-    """Return the mechanisms measured at several η, without those that train a network."""
+    """Return the names of mechanisms measured at several η, except those that train a network."""
     without = {
         p.defence for p in found.points if "eta" not in dict(p.settings) or is_of_network(p.defence)
     }
@@ -125,13 +125,13 @@ def _mechanisms_with_etas(found: Tradeoff) -> list[str]:
 
 
 def _format_mean_kept(point: Point, base: Point) -> str:
-    """Format the mean share of utility that a point keeps over all tasks."""
+    """Format the mean share of utility that a point keeps over all tasks; a dash without tasks."""
     kept = kept_usefulness(point, base)
     return format_percent(sum(kept.values()) / len(kept)) if kept else "–"
 
 
 def _describe_usefulness(points: dict[float, Point], base: Point, task: str) -> str:
-    """Describe the range of a task's utility over a mechanism's η."""
+    """Describe a task's utility at the smallest and the greatest η, and without a defence."""
     least, most = (points[eta].utility[task].value for eta in (min(points), max(points)))
     return (
         f"Utility for {describe_task(task)} is {least:.0f} to {most:.0f} at these η, and "
@@ -140,7 +140,7 @@ def _describe_usefulness(points: dict[float, Point], base: Point, task: str) -> 
 
 
 def _usefulness_range(found: Tradeoff, names: Sequence[str], task: str) -> tuple[float, float]:
-    """Return the range of a task's utility over all mechanisms and η, with a margin."""
+    """Return the lowest and highest utility of a task over the named mechanisms, with a margin."""
     shown = [p for p in found.points if p.defence in names and task in p.utility]
     ends = [p.utility[task].ci95 for p in (*shown, found.undefended)]
     chance = found.undefended.utility[task].chance
@@ -165,7 +165,7 @@ def _describe_more_leakage(points: dict[float, Point], base: Point, defence: str
 
 
 def _eta_title(verdict: _EtaChoice, base: Point, task: str, share: float) -> str:
-    """Return the headline on which η leaks less, and whether it stays useful."""
+    """Return the headline on which η of a mechanism leak less, and whether they stay useful."""
     less = verdict.private
     if not less:
         return f"{verdict.title}: no measured η leaks significantly less"
@@ -213,13 +213,13 @@ class _EtaChoice:
 
     @property
     def named(self) -> list[float]:
-        """The η that a slide names: last with less leakage, first useful, and the chosen one."""
+        """The η on a slide: the last that leaks less, the first that is useful, the chosen."""
         ends = {*self.private[-1:], *self.useful[:1]}
         return sorted(ends if self.eta is None else {*ends, self.eta})
 
 
 def etas(task: str = "TREC", keep: str = _KEEP) -> Finding:
-    """Build the finding on the η of each mechanism that leaks less and stays useful."""
+    """Build the finding on which η of each mechanism leak less yet stay useful, as shipped."""
     found = shipped_tradeoff()
     check_choice("task", task, tuple(found.tasks))
     share = int(check_choice("keep", keep, SHARES)) / 100
@@ -256,7 +256,7 @@ def etas(task: str = "TREC", keep: str = _KEEP) -> Finding:
 
 
 def _rule_table(verdicts: Sequence[_EtaChoice], lost: str, encoder: str) -> Table:
-    """Return a table of the private, useful and chosen η of each mechanism."""
+    """Build a table with a row for each mechanism: its private, useful and chosen η, and odds."""
     return Table(
         columns=(
             "Mechanism",
@@ -292,7 +292,7 @@ def _describe_choice(verdict: _EtaChoice, task: str, base: Point) -> str:
 
 
 def _best_guarantee(verdicts: list[_EtaChoice], encoder: str) -> str:
-    """Describe the strongest guarantee among the named η."""
+    """Describe the strongest guarantee among the η that the slide shows; "" for none."""
     found = [
         (guarantees.nearest.epsilon, f"{v.title} at η {eta:g}", guarantees.all_odds)
         for v in verdicts
@@ -309,7 +309,7 @@ def _best_guarantee(verdicts: list[_EtaChoice], encoder: str) -> str:
 
 
 def _choose_eta(found: Tradeoff, defence: str, task: str, share: float) -> _EtaChoice:
-    """Determine which η of a mechanism leak less and which stay useful for a task."""
+    """Find the η of a mechanism that leak significantly less, and those that stay useful."""
     base = found.undefended
     points = {e: p for e, p in measured_etas(found, defence).items() if task in p.utility}
     # With intervals that are corrected for the number of η.
@@ -324,7 +324,7 @@ def _choose_eta(found: Tradeoff, defence: str, task: str, share: float) -> _EtaC
 
 
 def _etas_title(taken: list[tuple[str, float]], task: str, share: float) -> str:
-    """Return the headline that lists each mechanism's chosen η."""
+    """Return the headline that lists the η chosen for each mechanism."""
     kept = f"{format_percent(share)} of the advantage over guessing"
     if not taken:
         return f"No measured η leaks significantly less and was shown to keep {kept}"

@@ -45,7 +45,7 @@ _LEVELS = {"sample": "samples", "user": "users"}
 
 
 def members() -> Finding:
-    """Build the finding on how well the strongest attack detects members, from the shipped rows."""
+    """Read the shipped results; build the finding on how well the best attack detects members."""
     found = membership.load_measured()
     if all(one.is_control for one in found):
         raise ArtifactError(f"{membership.SHIPPED} holds no rows of membership.")
@@ -53,7 +53,7 @@ def members() -> Finding:
 
 
 def members_of(found: Sequence[membership.Measured], one: membership.Measured) -> Finding:
-    """Build the finding on how well one attack detects members, with the strongest on each model.
+    """Build the finding on how well one attack detects members; its table has each model's best.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def describe_rates(one: membership.Measured) -> str:
 
 
 def rare_words_leak_more(one: membership.Measured) -> bool:
-    """Return whether the rarest tenth leaks significantly more than the most frequent."""
+    """Return whether an attack does significantly better on the rarest tenth of the words."""
     points = one.deciles("auc")
     return len(points) > 1 and points[-1][1].ci95.low > points[0][1].ci95.high
 
@@ -161,7 +161,7 @@ def _describe_rate(at: AtRate) -> str:
 
 
 def own_members(found: AttackedOutputs, one: AttackOutcome, curve: Sequence[RocPoint]) -> Finding:
-    """Build the finding of attacks on a user's own classifier, without naming any sample.
+    """Build the finding on attacks on a user's own classifier; it names no sample.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ _NOT_VALID = (
 
 
 def describe_plan(plan: Plan) -> str:
-    """Return an attack's title with its settings."""
+    """Return a classifier attack's title with its settings and its level (sample or user)."""
     text = ", ".join(describe_setting(value) for value in plan.settings.values())
     title = CLASSIFIER_ATTACKS[plan.attack].title
     named = f"{title}: {text}".replace(": of ", " of ") if text else title
@@ -231,10 +231,10 @@ def describe_plan(plan: Plan) -> str:
 
 
 def _outcome_row(outcome: AttackOutcome) -> tuple[str, ...]:
-    """Return an attack's outcome as a table row."""
+    """Return an attack's outcome as table cells: title, AUC, true-positive rates and control."""
 
     def found(at: AtRate) -> str:
-        """Format the rate at a false-positive rate, or say why there is none."""
+        """Format the true-positive rate at a false-positive rate, or say why there is none."""
         if not outcome.is_valid:
             return "not valid"
         return f"{at.tpr.in_percent().format()} %{at.mark}" if at.is_shown else "not resolvable"
@@ -244,7 +244,7 @@ def _outcome_row(outcome: AttackOutcome) -> tuple[str, ...]:
 
 
 def _baseline_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return each baseline that predicts members without the classifier, with its AUC."""
+    """Return (title, AUC text) for each baseline that predicts members without the classifier."""
     titles = {
         "blind_baseline": "Blind baseline: only the texts, without the classifier",
         "shadow_design": "Shadow design alone: which shadow models were trained on which samples",
@@ -260,7 +260,7 @@ def _baseline_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _describe_auc(one: membership.Measured, n_tried: int, *, is_best: bool) -> str:
-    """Describe the AUC of an attack, one of several on the same model, and that of guessing."""
+    """Describe an attack's AUC, whether it is the best of those tried, and the AUC of guessing."""
     which = f"The strongest of {n_tried} attacks" if is_best else f"This attack, one of {n_tried}"
     if n_tried == 1:
         which = "The attack"
@@ -282,7 +282,7 @@ _YEAR_LIMIT = (
 
 
 def member_facts(one: membership.Measured, n_tried: int = 1) -> tuple[Fact, ...]:
-    """Return the facts of a membership attack: data, sample size, attacker, access and cost.
+    """Return a membership attack's facts as (name, text) pairs: data, n, attacker, access and cost.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def member_facts(one: membership.Measured, n_tried: int = 1) -> tuple[Fact, ...]
 
 
 def _describe_precision(one: membership.Measured) -> str:
-    """Describe the precision of positive verdicts at the highest rate if members are few."""
+    """Describe the precision of "member" verdicts at the highest rate, if members are few."""
     rates = [at for at in one.at if at.is_shown]
     if not rates or one.is_control:
         return ""
@@ -338,7 +338,7 @@ def _describe_training(one: membership.Measured) -> str:
 
 
 def _describe_cost(one: membership.Measured) -> str:
-    """Describe the shadow models that the attacker trains, if any."""
+    """Describe how many shadow models the attacker trains, or that none is needed."""
     n = one.rows[0].get("n_shadows")
     if n and getattr(one.entry, "needs", "nothing") != "nothing":
         return f"{n} shadow models, trained with the same recipe as the target"
@@ -346,7 +346,7 @@ def _describe_cost(one: membership.Measured) -> str:
 
 
 def _weaker_fact(left_out: Sequence[membership.Measured]) -> tuple[Fact, ...]:
-    """Return a fact on how many attacks are not in the table, and the weakest AUC."""
+    """Return a fact on how many attacks the table leaves out, and the weakest AUC; () for none."""
     if not left_out:
         return ()
     least = left_out[-1]

@@ -24,7 +24,7 @@ from leakscope.core.studies.memorisation.summary import (
 
 
 def canaries() -> Finding:
-    """Build the finding on the exposure of planted canaries, from the shipped rows."""
+    """Read the shipped results; build the finding on the exposure of planted canaries."""
     return canaries_of(load_memorisation(SHIPPED))
 
 
@@ -72,7 +72,7 @@ def _describe_exposure(point: Planted, most_bits: float | None, n_values: int) -
 
 
 def _describe_fewer(found: Memorisation) -> str:
-    """Describe what is known of fewer insertions than the fewest that leak."""
+    """Describe what was measured with fewer insertions than the fewest that leak."""
     fewest = fewest_memorised(found)
     if fewest is None:
         return "This does not prove that they are safe."
@@ -90,7 +90,7 @@ def _describe_fewer(found: Memorisation) -> str:
 
 
 def canary_facts(found: Memorisation) -> tuple[Fact, ...]:
-    """Return the facts of the canary measurement: data, sample size, attacker and cost."""
+    """Return the canary study's facts as (name, text) pairs: data, n, attacker and cost."""
     most = max(found.planted, key=lambda point: point.exposure.value)
     return (
         ("Data", f"{found.n_texts:,} sentences, {found.epochs} passes"),

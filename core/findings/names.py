@@ -27,12 +27,12 @@ _MOST_NAMED = 4
 
 
 def names() -> Finding:
-    """Build the finding on how often surnames are recovered from news, from the shipped rows."""
+    """Read the shipped rows; build the finding on how often surnames are recovered from news."""
     return names_in_news(names_tables.load_rows())
 
 
 def names_in_news(rows: Sequence[Row], *, is_dark: bool = False) -> Finding:
-    """Build the finding on how often surnames are recovered from news.
+    """Build the finding on how often surnames are recovered from news, from result rows.
 
     Parameters
     ----------
@@ -81,12 +81,12 @@ def names_in_news(rows: Sequence[Row], *, is_dark: bool = False) -> Finding:
 
 
 def _first_row(rows: Sequence[Row], **facts: Any) -> Row | None:
-    """Return the first row with the given facts; None without one."""
+    """Return the first result row whose facts have the given values; None without one."""
     return next(iter(ResultTable(rows).where(**facts)), None)
 
 
 def describe_dependence(rows: Sequence[Row]) -> str:
-    """Explain that sentences about one person are not independent; empty without such rows."""
+    """Explain that sentences about one person are not independent; "" if not in the rows."""
     few = _first_row(rows, kind="substitution", domain="in")
     if few is None:
         return ""
@@ -108,7 +108,7 @@ def names_in_sentences(
     record: Mapping[str, Any] | None = None,
     news: Sequence[Row] = (),
 ) -> Finding:
-    """Build the finding on whether attackers recover the names in typed sentences.
+    """Build the finding on whether attackers recover the names in sentences a user typed.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def describe_substitution(found: NameExperiment, attack: str) -> str:
 
 
 def _title(best: NameAttacker, n_names: int, n_sentences: int) -> str:
-    """Return the headline on how often the best attacker found the name."""
+    """Return the headline on how often the best attacker recovered the name."""
     if best.rate.value <= best.rate.chance:
         return "No attacker found the name more often than guessing"
     many = f"vector{'s' * (best.n_asked > 1)}"
@@ -207,7 +207,7 @@ def _describe_strongest(best: NameAttacker, attack: str, n_sentences: int, n_all
 def _describe_lists(
     attackers: Sequence[NameAttacker], best: NameAttacker, news: Sequence[Row]
 ) -> str:
-    """Compare the strongest attacker with the others and with a longer list; else empty."""
+    """Compare the strongest attacker with the others and with a longer name list; "" if neither."""
     if not best.knows:
         return ""
     others = [one for one in attackers if one.knows and one.knows != best.knows]
@@ -269,7 +269,7 @@ def _describe_without_list(found: NameExperiment, best: NameAttacker, attack: st
 
 
 def _attackers_alt(attackers: Sequence[NameAttacker]) -> str:
-    """Return the alternative text of the attackers' figure."""
+    """Describe the figure of attackers in words, for screen readers."""
     text = "; ".join(
         f"{KNOWLEDGE[one.knows].title.lower() if one.knows else 'no list of names'}: "
         + (f"{one.n_found} of {one.n_asked}" if one.is_testable else NOT_TESTABLE)
@@ -279,5 +279,5 @@ def _attackers_alt(attackers: Sequence[NameAttacker]) -> str:
 
 
 def _attack_title(attack: str) -> str:
-    """Return an attack's title in lower case."""
+    """Return the readable title of a named attack, in lower case."""
     return INVERSION_ATTACKS[attack].title.lower()

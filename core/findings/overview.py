@@ -32,12 +32,12 @@ from leakscope.core.studies.leak_figures import LeakFigure, leak_figures
 
 
 def shipped() -> Finding:
-    """Build the finding on what each shipped attack recovers from held-out sentences."""
+    """Read the training records; build the finding on what each shipped attack recovers."""
     return shipped_of(held_out_records())
 
 
 def shipped_of(records: Mapping[str, Mapping[str, Any]]) -> Finding:
-    """Build the finding on held-out recovery from the attacks' training records.
+    """Build the finding on what attacks recover from held-out sentences, from training records.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def shipped_of(records: Mapping[str, Mapping[str, Any]]) -> Finding:
 
 
 def held_out_scores(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Score]:
-    """Return each attack's F1 on held-out sentences, with the prior-only F1 as `chance`."""
+    """Return each attack's held-out F1 from its training record; guessing is its `chance`."""
     return {
         name: Score.of_record(record["held_out"], "token_set_f1", chance="prior_f1")
         for name, record in records.items()
@@ -89,7 +89,7 @@ def held_out_scores(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Score
 
 
 def _seeds_fact(records: Iterable[Mapping[str, Any]]) -> tuple[Fact, ...]:
-    """Return a fact on the seeds of the attacks' training, if they are recorded."""
+    """Return a fact that lists the seeds of the attacks' training; () if none are recorded."""
     seeds = {record["seed"] for record in records if "seed" in record}
     if not seeds:
         return ()
@@ -131,7 +131,7 @@ def pages() -> Finding:
 
 
 def _describe_range(figures: Iterable[LeakFigure]) -> str:
-    """Return the range of recall over the pages that count words, to end a title."""
+    """Return the range of recall over the pages that count words, as a title's end; "" for none."""
     recalls = [figure.recall for figure in figures if figure.recall is not None]
     if not recalls:
         return ""

@@ -25,7 +25,7 @@ def map_neighbours(
     commands: Sequence[str],
     moved: tuple[DefenceSpec, Displacement] | None = None,
 ) -> Finding:
-    """Build the finding on how many neighbours share a label, compared with chance.
+    """Build the finding on how many of a map's neighbours share a label, compared with chance.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ def _title_and_body(
 
 
 def _have_same(name: str) -> str:
-    """Return the verb phrase for texts that share a property."""
+    """Return "have the same LABEL" or "come from the same LABEL", to continue a sentence."""
     return f"{'come from' if name in ('document', 'collection') else 'have'} the same {name}"
 
 
 def _describe_shared(name: str, found: NeighbourScore) -> str:
-    """Describe how many neighbours share one more property of the texts."""
+    """Describe how many of a text's map neighbours share one more label, compared with chance."""
     value, interval = found.score.parts()
     return (
         f"on average, {value} of {found.k} {_have_same(name)} (95 % CI {interval}); by chance, "
@@ -102,7 +102,7 @@ def _describe_shared(name: str, found: NeighbourScore) -> str:
 
 
 def link_sentence(linked: Score) -> str:
-    """Return how many protected vectors are still nearest to their own original."""
+    """Describe in a sentence what share of protected vectors is still nearest to its original."""
     value, interval = linked.parts(0)
     return (
         f"{value} % of {linked.n:,} protected vectors are still nearest to their own original "
@@ -116,7 +116,7 @@ def _facts(
     source: str,
     moved: tuple[DefenceSpec, Displacement] | None,
 ) -> tuple[Fact, ...]:
-    """Return the facts of a map: data, sample size, trustworthiness, method and displacement."""
+    """Return a map's (name, text) facts: data, n, trustworthiness, method and displacement."""
     trust = layout.trustworthiness.score
     value, interval = trust.parts(3)
     facts = (

@@ -57,16 +57,16 @@ def parse_blocks(markdown: str) -> list[Block]:
     """
     found = []
     for paragraph in re.split(r"\n\s*\n", _ICON.sub("", markdown)):
-        for line in _lines(paragraph):
+        for line in _split_items(paragraph):
             is_item = line.startswith("- ")
-            runs = tuple(_runs(line.removeprefix("- ")))
+            runs = tuple(_parse_runs(line.removeprefix("- ")))
             if runs:
                 found.append(Block(runs, is_item))
     return found
 
 
-def _lines(paragraph: str) -> Iterator[str]:
-    """Yield each list item of a paragraph, with its lines joined."""
+def _split_items(paragraph: str) -> Iterator[str]:
+    """Yield the lead and each list item of a Markdown paragraph, with line breaks removed."""
     gathered: list[str] = []
     for line in paragraph.strip().splitlines():
         if line.startswith("- ") and gathered:
@@ -77,8 +77,8 @@ def _lines(paragraph: str) -> Iterator[str]:
         yield " ".join(gathered)
 
 
-def _runs(line: str) -> Iterator[Run]:
-    """Yield the stretches of plain, bold and code text of a line."""
+def _parse_runs(line: str) -> Iterator[Run]:
+    """Split a Markdown line into plain, bold and code stretches; yield each as a Run."""
     is_bold = is_code = False
     text = ""
     for escaped, bold, code, star, other in _MARKS.findall(line):

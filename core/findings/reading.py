@@ -40,11 +40,11 @@ _MOST_WRONG = 8
 
 
 def strongest(readings: Sequence[Reading]) -> Reading:
-    """Return the reading with the highest F1."""
+    """Return the reading with the highest F1 among several attacks' readings of one text."""
     return max(readings, key=lambda reading: reading.scores.f1)
 
 
-def sentence_read(
+def sentence_finding(
     readings: Sequence[Reading], *, cost: str, commands: Sequence[str], with_text: bool = True
 ) -> Finding:
     """Build the finding on what the strongest of several attacks recovers from a sentence.
@@ -93,7 +93,7 @@ def sentence_read(
 
 
 def _paragraphs(readings: Sequence[Reading], with_text: bool) -> list[str]:
-    """Return the paragraphs below the title: recovery, wrong answers, untested words."""
+    """Return the finding's non-empty paragraphs: recovery, wrong answers, untested words."""
     best = strongest(readings)
     is_foreign = language_evidence(best.text).is_unlike_english
     recovery = _describe_recovery(readings, is_foreign)
@@ -102,7 +102,7 @@ def _paragraphs(readings: Sequence[Reading], with_text: bool) -> list[str]:
 
 
 def _describe_recovery(readings: Sequence[Reading], is_foreign: bool) -> str:
-    """Describe the words not tested, then the F1 of the best attack and of guessing."""
+    """Describe untested words, the best attack's recall and F1, guessing, and unread words."""
     best, n = strongest(readings), len(readings)
     names, numbers, others = _split_kinds(best.text, best.unknown)
     is_mostly = len(names) + len(numbers) > len(others) and not is_foreign
@@ -133,7 +133,7 @@ def _describe_recovery(readings: Sequence[Reading], is_foreign: bool) -> str:
 
 
 def _describe_f1(f1: float, n_guessed: int, guess: float) -> str:
-    """Describe the F1 and how many words guessing gets right."""
+    """Describe an attack's F1, and how many words guessing gets right, with its F1."""
     return (
         f"(F1 **{f1:.0f}**). Guessing common words without the vector gets {n_guessed or 'none'} "
         f"right (F1 {guess:.0f})."
@@ -143,14 +143,14 @@ def _describe_f1(f1: float, n_guessed: int, guess: float) -> str:
 def _split_kinds(
     text: str, words: AbstractSet[str]
 ) -> tuple[AbstractSet[str], AbstractSet[str], AbstractSet[str]]:
-    """Split words of a text into capitalised ones, those with digits, and the others."""
+    """Split words of a text into three sets: likely names, words with digits, and the others."""
     numbers = words_with_digits(words)
     names = (revealing_words(text) & words) - numbers
     return names, numbers, words - names - numbers
 
 
 def untested(readings: Sequence[Reading], *, is_defended: bool = False) -> str:
-    """Describe the kinds of words that no attack could test, without quoting any; empty for none.
+    """Describe how many words of each kind no attack could test, without quoting any; "" for none.
 
     Adds who may recover them from undefended vectors, unless `is_defended`.
     """
@@ -173,7 +173,7 @@ def untested(readings: Sequence[Reading], *, is_defended: bool = False) -> str:
 
 
 def describe_wrong(reading: Reading, with_words: bool) -> str:
-    """Describe the attack's wrong answers, highest scores first, and its precision; "" for none.
+    """Describe an attack's wrong answers, best scores first, and its precision; "" for none.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def _format_wrong(found: RecoveredWord, kin: str | None) -> str:
 
 
 def _reading_row(reading: Reading) -> tuple[str, ...]:
-    """Return an attack's reading as a table row."""
+    """Return an attack's reading as table cells: title, recovered, wrong, F1, guessing, needs."""
     entry = INVERSION_ATTACKS[reading.attack]
     is_scored = bool(reading.targets)
     return (
@@ -215,7 +215,7 @@ def _reading_row(reading: Reading) -> tuple[str, ...]:
 
 
 def sample_text() -> str:
-    """Return the first sample sentence, which the overview shows.
+    """Read the first sample sentence, which the overview shows.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def sample_text() -> str:
 
 
 def example() -> Finding:
-    """Build the finding on the shipped example: an invented sentence and its recovered words.
+    """Read the stored example; build the finding on an invented sentence and recovered words.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def example() -> Finding:
 
 
 def _example_finding(found: dict[str, Any]) -> Finding:
-    """Build the finding from the example's stored record, after checking its sentence."""
+    """Check the stored example's sentence, and build the finding from its record."""
     if found["of"]["text"] != sample_text():
         raise ArtifactError(f"{EXAMPLE} is for a sentence that is no longer shipped. {_REMEDY}")
     entry = INVERSION_ATTACKS[found["of"]["attack"]]
@@ -275,11 +275,11 @@ def _example_finding(found: dict[str, Any]) -> Finding:
 
 
 def _invert_command(text: str) -> str:
-    """Return the command that inverts a text."""
+    """Return the `leakscope invert` command that attacks a text."""
     arguments = ("invert", "--encoder", ENCODER, "--attack", ATTACK, "--text", text)
     return shlex.join(["leakscope", *arguments])
 
 
 def _provenance(found: dict[str, Any]) -> Provenance:
-    """Return the provenance of the example."""
+    """Build the provenance (date, machine, versions) of the stored example."""
     return Provenance.from_dict(found["provenance"])

@@ -122,7 +122,7 @@ VIEWS: Mapping[str, View] = {
 
 
 def build_view(name: str, parameters: Mapping[str, str]) -> Finding:
-    """Build the finding of a view from the current rows.
+    """Build the finding of a named view from the shipped rows, with the view's parameters.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def build_view(name: str, parameters: Mapping[str, str]) -> Finding:
 
 
 def check_choice(name: str, value: str, offered: Mapping[str, object] | tuple[str, ...]) -> str:
-    """Return a value, or raise InvalidInputError if it is not one of those offered.
+    """Return a value unchanged, or raise InvalidInputError if it is not one of those offered.
 
     Raises
     ------

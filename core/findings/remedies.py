@@ -47,7 +47,7 @@ REMEDIES = (
 
 
 def remedies() -> Finding:
-    """Build the finding on remedies and what they stop; nothing is measured."""
+    """Build the finding on remedies outside the vectors and what they stop; none is measured."""
     return Finding(
         title="Access control, encryption and retention protect vectors without changing them",
         body="The first three remedies limit who gets the vectors, so the search **works as "

@@ -66,12 +66,12 @@ class EncoderChoice:
     has_paper: bool = False
 
     def points(self, found: Representations) -> list[Point]:
-        """Return the measured point of each chosen encoder and attack."""
+        """Return the measured point of each chosen encoder under each chosen attack."""
         return found.points(self.encoders, self.attacks, self.domain, self.view)
 
 
 def encoders(domain: str = "cross", view: str = "sentences") -> Finding:
-    """Build the finding on which of the most useful shipped encoders leaks least.
+    """Load the shipped results; build the finding on which of the most useful encoders leaks least.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def encoders_at(
             others, title=title, body=why, table=_encoder_table(_strongest_points(points))
         )
     if best is None:
-        return _no_answer(QUESTION, _why_none(choice, points))
+        return _no_answer(QUESTION, _explain_no_answer(choice, points))
     finding = _least_finding(found, choice, points, best)
     more = (
         finding.body,
@@ -144,7 +144,7 @@ def encoders_at(
 
 
 def own_encoder(found: Sequence[OwnLeak], *, hides_own: bool = False) -> Finding:
-    """Build the finding on what a quick attack recovers from one encoder and the bundled one.
+    """Build the finding that compares a quick attack on a user's encoder with the bundled one.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def _format_articles(leak: OwnLeak) -> str:
 
 
 def _describe_search(own: OwnLeak, bundled: OwnLeak) -> str:
-    """Describe how many articles a search finds, compared article by article."""
+    """Describe how many articles a search finds with each encoder, and whether they differ."""
     text = f"With its vectors, a search by the first sentence finds {_format_articles(own)}"
     if own is bundled:
         return f"{text}."
@@ -247,7 +247,7 @@ def _least_finding(
     target = plain(collection_title(found.targets["encoders"]))
     return replace(
         _figure_and_facts(choice, points, best.best),
-        title=f"{_verdict(best)}{_warn_of_more_training(found, best)}",
+        title=f"{_least_leaking_title(best)}{_warn_of_more_training(found, best)}",
         body=f"**{_escaped_title(best.best)}** sorts {useful.n:,} news articles by topic with a "
         f"macro-F1 of {useful.in_text(0, is_bold=True)}. In this comparison, attacks were trained "
         f"on {leak.n_fitted_on:,} sentences: {attack} (the {_attack_title(leak).lower()}) recovers "
@@ -257,7 +257,7 @@ def _least_finding(
 
 
 def _describe_title(found: Representations, leak: AttackScore) -> str:
-    """Return the sentence on the attack of the title, if it was trained on more; else empty."""
+    """Return a sentence on the headline's attack if it was trained on more texts; else ""."""
     more = found.better_trained(leak)
     if not more:
         return ""
@@ -265,7 +265,7 @@ def _describe_title(found: Representations, leak: AttackScore) -> str:
 
 
 def _figure_and_facts(choice: EncoderChoice, points: Sequence[Point], shown: Point) -> Finding:
-    """Build a finding with figure and facts but no text; its sample sizes are those of `shown`."""
+    """Build a finding with figure and facts but no texts; it states the sample sizes of `shown`."""
     leak, useful = shown.leak, shown.useful
     with_use = {point.leak.encoder for point in points if point.useful}
     view = f"{VIEW_NAMES[choice.view]} of news"
@@ -300,7 +300,7 @@ def _figure_and_facts(choice: EncoderChoice, points: Sequence[Point], shown: Poi
     )
 
 
-def _verdict(best: LeastLeaking) -> str:
+def _least_leaking_title(best: LeastLeaking) -> str:
     """Return the headline on which encoder leaks least."""
     name = encoder_title(best.best.leak.encoder)
     if best.n_compared == 1:
@@ -329,8 +329,8 @@ def _warn_of_more_training(found: Representations, best: LeastLeaking) -> str:
     )
 
 
-def _lead(best: LeastLeaking) -> str:
-    """Return the sentence on how many of the compared encoders are as useful as the best."""
+def _describe_as_useful(best: LeastLeaking) -> str:
+    """Return the sentence on how many compared encoders are as useful as the most useful one."""
     n = len(best.as_useful)
     if best.n_compared == 1:
         return "Choose another encoder to compare it with."
@@ -370,15 +370,15 @@ def _describe_more_training(found: Representations, point: Point) -> str:
 
 
 def _attack_again(score: AttackScore, leak: AttackScore) -> str:
-    """Name a score's attack, compared with the attack of an earlier score."""
+    """Return "the same attack" if both scores are of one attack, else name the first's attack."""
     if score.attack == leak.attack:
         return "the same attack"
     return f"another attack (the {_attack_title(score).lower()})"
 
 
 def _describe_others(best: LeastLeaking) -> str:
-    """Describe the other encoders: as useful, not significantly different, or leaking less."""
-    sentences = [_lead(best)]
+    """Describe the encoders besides the best: as useful, not different, or leaking less."""
+    sentences = [_describe_as_useful(best)]
     if rest := [point for point in best.as_useful if point is not best.best]:
         leaks = [f"{_describe_leakage(p)} from {_escaped_title(p)}" for p in rest]
         subject = (
@@ -406,13 +406,13 @@ def _own_finding(
 ) -> Finding:
     """Build the finding on the user's own encoders, the first as headline."""
     first, *others = own
-    lines = [f"- **{plain(own_title(other))}.** {_own_numbers(other)}" for other in others]
+    lines = [f"- **{plain(own_title(other))}.** {_describe_own_encoder(other)}" for other in others]
     return replace(
         _figure_and_facts(choice, points, first.own),
         title=own_title(first),
         body="\n\n".join(
             (
-                _own_numbers(first),
+                _describe_own_encoder(first),
                 *(("\n".join(lines),) if lines else ()),
                 "A difference is significant if the two 95 % CI do not overlap.",
             )
@@ -422,7 +422,7 @@ def _own_finding(
 
 
 def own_title(found: OwnVerdict) -> str:
-    """Return the headline on a user's own encoder."""
+    """Return the headline that compares a user's own encoder with those measured."""
     name = encoder_title(found.own.leak.encoder)
     if found.own.useful is None or not found.n_compared:
         return f"{name} leaks {format_recall(found.own.leak.f1, found.own.leak.recall)}"
@@ -436,7 +436,7 @@ def own_title(found: OwnVerdict) -> str:
     return f"{name} does not leak significantly more or less than {rival}, at equal utility"
 
 
-def _own_numbers(found: OwnVerdict) -> str:
+def _describe_own_encoder(found: OwnVerdict) -> str:
     """Describe the leakage and utility of a user's own encoder, and its nearest rival."""
     leak, useful = found.own.leak, found.own.useful
     text = (
@@ -462,7 +462,7 @@ def _own_numbers(found: OwnVerdict) -> str:
     )
 
 
-def _why_none(choice: EncoderChoice, points: Sequence[Point]) -> str:
+def _explain_no_answer(choice: EncoderChoice, points: Sequence[Point]) -> str:
     """Explain why the chosen encoders and attacks give no answer."""
     if points:
         names = "; ".join(dict.fromkeys(map(_escaped_title, points)))
@@ -479,13 +479,13 @@ def _why_none(choice: EncoderChoice, points: Sequence[Point]) -> str:
 
 
 def _strongest_points(points: Sequence[Point]) -> list[Point]:
-    """Return each encoder under its strongest attack, the user's own first."""
+    """Return each encoder's point under its strongest attack, the user's own encoders first."""
     tops = [p for p in strongest(points) if p.useful or p.leak.encoder.startswith(YOURS)]
     return sorted(tops, key=lambda point: not point.leak.encoder.startswith(YOURS))
 
 
 def _encoder_table(points: Sequence[Point]) -> Table:
-    """Return the table of encoders with utility and leakage."""
+    """Build the table of points: encoder, utility, leakage and attack."""
     return Table(
         columns=("Encoder", "Utility, macro-F1", "Leakage, F1", "Attack"),
         rows=tuple(
@@ -501,7 +501,7 @@ def _encoder_table(points: Sequence[Point]) -> Table:
 
 
 def _anonymise(point: Point, names: Mapping[str, str]) -> Point:
-    """Return a point under its replacement name, without provenance; unchanged if not renamed."""
+    """Return a point under its replacement name, without provenance; unchanged if it has none."""
     name = names.get(point.leak.encoder)
     if name is None:
         return point
@@ -509,15 +509,15 @@ def _anonymise(point: Point, names: Mapping[str, str]) -> Point:
 
 
 def _escaped_title(point: Point) -> str:
-    """Return an encoder's title, escaped for Markdown."""
+    """Return the title of a point's encoder, escaped for Markdown."""
     return plain(encoder_title(point.leak.encoder))
 
 
 def _attack_title(score: AttackScore) -> str:
-    """Return the title of a score's attack."""
+    """Return the readable title of the attack that reached a score."""
     return INVERSION_ATTACKS[score.attack].title
 
 
 def _describe_leakage(point: Point) -> str:
-    """Describe what leaks from a point's encoder."""
+    """Describe the F1 and recall of the attack on a point's encoder, as a phrase."""
     return describe_leak(point.leak.f1, point.leak.recall)

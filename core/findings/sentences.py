@@ -55,13 +55,13 @@ class SentencesRead:
         return int(self.read[0]["budget"])
 
     def pairs(self) -> list[tuple[Row, Score]]:
-        """Return each length's row with the ROUGE-L of the blind baseline."""
+        """Pair each length's result row with the ROUGE-L of the baseline without the vector."""
         guessed = (row.scores["rouge_l"] for row in self.blind)
         return list(zip(self.read, guessed, strict=True))
 
 
 def load_sentences(kind: str, folder: Path = SHIPPED) -> SentencesRead:
-    """Read the shipped results on sentences of one kind of text, one of `KINDS`.
+    """Read the shipped results on reconstructing sentences of one kind of text, one of `KINDS`.
 
     Raises
     ------
@@ -71,8 +71,8 @@ def load_sentences(kind: str, folder: Path = SHIPPED) -> SentencesRead:
     path = folder / f"reconstruct-{kind}.json"
     rows = read_rows(path, "reconstruct").measured.where(guarded_by="none")
     asked = rows.where(reader="reconstruct")
-    read = _by_length(asked.where(budget=max(asked.column("budget"), default=0)))
-    blind = _by_length(rows.where(reader="blind"))
+    read = _sort_by_length(asked.where(budget=max(asked.column("budget"), default=0)))
+    blind = _sort_by_length(rows.where(reader="blind"))
     if not read or [r["length"] for r in read] != [r["length"] for r in blind]:
         raise ArtifactError(
             f"{path} lacks rows with and without the vector for the same sentences."
@@ -80,8 +80,8 @@ def load_sentences(kind: str, folder: Path = SHIPPED) -> SentencesRead:
     return SentencesRead(read, blind, tuple(rows))
 
 
-def _by_length(rows: ResultTable) -> tuple[Row, ...]:
-    """Sort rows by sentence length."""
+def _sort_by_length(rows: ResultTable) -> tuple[Row, ...]:
+    """Sort result rows by sentence length; return them as a tuple."""
     return tuple(sorted(rows, key=lambda row: parse_length(row["length"])))
 
 
@@ -96,7 +96,7 @@ _CAVEAT = (
 
 
 def sentences() -> Finding:
-    """Build the finding on reconstructed sentences, by length."""
+    """Build the finding on reconstructed sentences by length, from the shipped results."""
     found = {kind: load_sentences(kind) for kind in KINDS}
     own = found[_OWN]
     short, longest = own.read[0], own.read[-1]
@@ -130,7 +130,7 @@ def sentences() -> Finding:
 
 
 def _format_length(row: Row) -> str:
-    """Format a range of sentence lengths, such as "4 to 8 words"."""
+    """Format a row's range of sentence lengths, such as "4 to 8 words"."""
     return f"{str(row['length']).replace('-', ' to ')} words"
 
 
@@ -140,7 +140,7 @@ def _rouge_l(row: Row) -> Score:
 
 
 def _describe_order(own: SentencesRead) -> str:
-    """Describe ROUGE-L by sentence length, and the range of guessing."""
+    """Describe ROUGE-L by sentence length, and the range that guessing reaches."""
     read = ", ".join(f"**{_rouge_l(row).value:.0f}** on {_format_length(row)}" for row in own.read)
     guessed = [score.value for _, score in own.pairs()]
     return (
@@ -157,7 +157,7 @@ def _describe_cost(own: SentencesRead) -> str:
 
 
 def _length_table(found: Mapping[str, SentencesRead]) -> Table:
-    """Return the table of reconstruction by text kind and sentence length."""
+    """Build the table of ROUGE-L by text kind and sentence length."""
     return Table(
         columns=("Texts", "Words", "n", "ROUGE-L", "Guessing", "Word for word, %"),
         rows=tuple(

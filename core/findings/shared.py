@@ -22,7 +22,7 @@ _TITLES = {"python": "Python", "torch": "torch", "transformers": "transformers"}
 
 
 def format_versions(found: Mapping[str, str]) -> str:
-    """Format the versions of Python and of the libraries that compute vectors.
+    """Format a mapping of library names to versions (Python, and those that compute vectors).
 
     Examples
     --------
@@ -38,7 +38,7 @@ def installed_versions() -> str:
 
 
 def encoder_facts() -> tuple[Fact, ...]:
-    """Return the fact on the bundled encoder's fingerprint, as shipped attacks record it."""
+    """Return the fact on the bundled encoder's fingerprint, as the shipped attacks recorded it."""
     try:
         place = shipped.WEIGHTS / ENCODER / "probe_mlc" / META
         digest = str(read_record(place, training=dict)["training"]["encoder_fingerprint"])[:12]
@@ -58,7 +58,7 @@ def describe_every_word(f1: float | None) -> str:
 
 
 def held_out_records() -> dict[str, Any]:
-    """Load the training records of shipped attacks that have a held-out score.
+    """Load the training records of shipped attacks that have a held-out score, by attack name.
 
     Raises
     ------
@@ -77,14 +77,14 @@ def held_out_records() -> dict[str, Any]:
 
 
 def needs(attack: str) -> str:
-    """Return what an inversion attack needs in addition to the vector."""
+    """Return in words what a named inversion attack needs in addition to the vector."""
     return INVERSION_ATTACKS[attack].access.needs
 
 
 def attacker_facts(
     attack: str, n_texts: int, record: dict[str, Any] | None = None
 ) -> tuple[Fact, ...]:
-    """Return the facts on attacker, access and cost of an inversion attack."""
+    """Return an inversion attack's facts as (name, text) pairs: attacker, access and cost."""
     trained = f"trained on {n_texts:,} sentences"
     if record and "seconds" in record:
         trained += f" in {float(record['seconds']) / 60:.0f} minutes"
@@ -96,12 +96,12 @@ def attacker_facts(
 
 
 def list_f1_scores(scores: dict[str, Score]) -> str:
-    """Return the F1 by attack as text, for a figure's alternative text."""
+    """List attack titles with their F1 in one line of text, for a figure's alternative text."""
     return ", ".join(f"{INVERSION_ATTACKS[n].title} {s.value:.0f}" for n, s in scores.items())
 
 
 def provenance_facts(found: Any) -> tuple[Fact, ...]:
-    """Return the facts on date, machine and library versions of measurements."""
+    """Merge measurements' provenances into facts (name, text): when and where, and versions."""
     known: Sequence[Provenance | None] = list(found)
     text = describe_measured(known, otherwise=NOT_RECORDED)
     return (
@@ -111,6 +111,6 @@ def provenance_facts(found: Any) -> tuple[Fact, ...]:
 
 
 def versions_of(found: Iterable[Mapping[str, str]]) -> tuple[Fact, ...]:
-    """Return the fact on the library versions of measurements; none if not recorded."""
+    """Return a fact that lists measurements' distinct library versions; () if not recorded."""
     texts = {format_versions(each): None for each in found}
     return (("Versions", "; ".join(filter(None, texts))),) if any(texts) else ()

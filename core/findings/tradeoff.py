@@ -110,7 +110,7 @@ def commands() -> tuple[str, ...]:
 
 
 def defences(task: str = "", use: str = "", keep: str = f"{SHARE:.0%}".rstrip("%")) -> Finding:
-    """Build the finding on which useful defence leaks least, from the shipped rows.
+    """Read the shipped rows; build the finding on which useful defence leaks least.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def defence_to_take(
     rings: Mapping[str, int] | None = None,
     is_own: bool = False,
 ) -> Finding:
-    """Build the finding on which useful defence leaks least, with the figure of all settings.
+    """Build the finding on which useful defence leaks least; its figure shows all settings.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def _describe_answer(
     is_ringed: bool,
     is_slide: bool,
 ) -> str:
-    """Return the answer: leakage and utility of the best setting, and how far it holds."""
+    """Describe the best setting's leakage and utility, and the limits of this answer."""
     best, base = choice.best, choice.base
     may = "" if maybe is None else describe_unproven(choice, maybe, task)
     if best is None:
@@ -228,8 +228,8 @@ def _describe_answer(
     read = _describe_change(choice, best)
     if not choice.helps:
         text = (
-            f"The best of them is {_quoted(best)}. The strongest attacker, who knows the defence, "
-            f"{read}."
+            f"The best of them is {_quoted_title(best)}. The strongest attacker, who knows the "
+            f"defence, {read}."
         )
         return f"{' '.join(filter(None, [text, may]))}\n\n{_describe_promising(found, choice)}"
     leak, (by, _) = choice.leak(best), best.strongest(choice.reads) or ("", None)
@@ -249,7 +249,7 @@ def _describe_answer(
 
 
 def _describe_limits(found: Tradeoff, choice: Choice, best: Point, *, is_ringed: bool) -> str:
-    """Describe that the best setting has no guarantee, and its worst task; empty for neither."""
+    """Describe that the best setting has no guarantee, and its worst task; "" if neither."""
     kept = kept_usefulness(best, found.undefended)
     ring = " (A in the figure)" * is_ringed
     limits = []
@@ -269,7 +269,7 @@ def _describe_limits(found: Tradeoff, choice: Choice, best: Point, *, is_ringed:
 def _further_paragraphs(
     found: Tradeoff, choice: Choice, task: str, share: float, maybe: Point | None
 ) -> Iterator[str]:
-    """Yield the paragraphs that the page shows and a slide leaves out."""
+    """Yield the finding's further paragraphs, which the page shows and a slide leaves out."""
     best, base, reads, encoder = choice.best, choice.base, choice.reads, encoder_of(found)
     kept = (
         f"To keep {describe_usefulness_share(base, task, share)}, a setting may lose at most "
@@ -278,7 +278,9 @@ def _further_paragraphs(
     others = _describe_each_other(found, task, share, reads)
     if best is None or not choice.helps:
         beside = (
-            "" if best is None else f"Leakage of {_quoted(best)} is {choice.beside_none(best)}. "
+            ""
+            if best is None
+            else f"Leakage of {_quoted_title(best)} is {choice.beside_none(best)}. "
         )
         ask = "Keep less utility, or measure more texts." if best is None else ""
         yield f"{beside}{kept} {KEEPS} {ask}".rstrip()
@@ -298,7 +300,7 @@ def _further_paragraphs(
     least = min(kept_by_task, key=lambda name: kept_by_task[name], default=task)
     least_kept = ""
     if len(kept_by_task) > 1:
-        least_kept = f"{_quoted(best)} keeps least on the task “{describe_task(least)}”."
+        least_kept = f"{_quoted_title(best)} keeps least on the task “{describe_task(least)}”."
     n_stored = n_stored_texts(found, task)
     yield " ".join(
         filter(
@@ -326,18 +328,18 @@ def _describe_without_guarantee(choice: Choice) -> str:
     """Describe the limits of a best setting that has no guarantee."""
     assert choice.best is not None
     text = (
-        f"{_quoted(choice.best)} was tested only against the attackers listed under “How this was "
-        "measured”."
+        f"{_quoted_title(choice.best)} was tested only against the attackers listed under “How "
+        "this was measured”."
     )
     if choice.promising is None:
         return text
-    named = _quoted(choice.promising)
+    named = _quoted_title(choice.promising)
     beyond = describe_beyond(choice.promising, choice.base, choice.reads, named=named)
     return f"{text} {beyond}".rstrip()
 
 
 def _describe_change(choice: Choice, point: Point) -> str:
-    """Return a clause that compares what is recovered with a setting and without."""
+    """Return a clause that compares what is recovered under a setting and without a defence."""
     own, base = choice.leak(point), choice.leak(choice.base)
     if choice.reads == "words":
         return f"recovers {format_f1_change(own, base)}"
@@ -347,7 +349,7 @@ def _describe_change(choice: Choice, point: Point) -> str:
 
 
 def describe_read(score: Score, reads: str) -> str:
-    """Return what is recovered as a phrase, such as `an AUC of 52 (95 % CI 50–54)`."""
+    """Describe a leakage score as a phrase, such as `an AUC of 52 (95 % CI 50–54)`."""
     if reads == "words":
         return describe_leak(score)
     value, interval = score.parts(0)
@@ -356,13 +358,13 @@ def describe_read(score: Score, reads: str) -> str:
 
 
 def guarantees_after_releases(found: Tradeoff, point: Point) -> Guarantees | None:
-    """Return a setting's guarantees after all its releases; None if unknown."""
+    """Return a setting's guarantees for all releases of a text together; None if unknown."""
     guarantees = guarantees_of_setting(point.spec, encoder_of(found))
     return guarantees and guarantees.after(point.releases)
 
 
 def has_void_guarantee(found: Tradeoff, choice: Choice) -> bool:
-    """Return whether the best setting with a guarantee has a practically void one."""
+    """Return whether the best setting that has a guarantee has a practically void one."""
     guarantees = (
         None if choice.promising is None else guarantees_after_releases(found, choice.promising)
     )
@@ -370,7 +372,7 @@ def has_void_guarantee(found: Tradeoff, choice: Choice) -> bool:
 
 
 def format_guarantee(found: Tradeoff, point: Point) -> str:
-    """Format a setting's guaranteed odds, or its guarantee in words."""
+    """Format the odds that a setting guarantees, or its guarantee in words if it has no odds."""
     text = describe_promise(point.spec)
     if text == NO_PROMISE:
         return text
@@ -395,12 +397,12 @@ def _describe_promising(found: Tradeoff, choice: Choice) -> str:
         read = describe_read(leak, choice.reads)
         return (
             "No defence with a guarantee was shown to help here. Among those that keep enough "
-            f"utility, {_quoted(point)} leaks least: {read}, {beside}. {odds}"
+            f"utility, {_quoted_title(point)} leaks least: {read}, {beside}. {odds}"
         ).rstrip()
     if point is choice.best:
         return odds or f"Its guarantee: {describe_promise(point.spec)}."
     read = _format_leakage(leak, choice.reads, is_inside=True)
-    least = f"{_quoted(point)} leaks least ({read})"
+    least = f"{_quoted_title(point)} leaks least ({read})"
     if has_void_guarantee(found, choice):
         return (
             f"Of the defences with a proven limit on what leaks, {least}, but the limit is so "
@@ -411,7 +413,7 @@ def _describe_promising(found: Tradeoff, choice: Choice) -> str:
 
 
 def _describe_weak(found: Tradeoff, reads: str) -> str:
-    """Warn that figures are a lower bound if attackers had few texts or are outdated."""
+    """Warn that leakage is a lower bound if attackers are weak or outdated; else return ""."""
     n_texts = found.facts.get("n_auxiliary", _ENOUGH)
     if reads == "words" and n_texts < _ENOUGH:
         return (
@@ -427,7 +429,7 @@ def _describe_weak(found: Tradeoff, reads: str) -> str:
 
 
 def _describe_time(found: Tradeoff, left: Tradeoff, most: float | None, shown: Point) -> str:
-    """Describe which settings a time limit leaves out, and which were not timed."""
+    """Describe how many settings a time limit leaves out or were not timed; "" without a limit."""
     if most is None:
         return ""
     n, n_untimed = len(found.points), len(untimed(left))
@@ -459,20 +461,20 @@ def describe_missing(found: Tradeoff) -> str:
 
 
 def describe_point(point: Point) -> str:
-    """Return a defence's title with its strength."""
+    """Return a setting's defence title with its strength."""
     title = entry_shown(point.defence).title
     return f"{title}{'' if point.label.startswith('to ') else ','} {point.label}".rstrip(" ,")
 
 
-def _quoted(point: Point) -> str:
-    """Return a defence's title with its strength, in quotes if it contains a comma."""
+def _quoted_title(point: Point) -> str:
+    """Return a setting's defence title with its strength, in quotes if it contains a comma."""
     name = describe_point(point)
     return f"“{name}”" if "," in name else name
 
 
-def _inside(point: Point) -> str:
-    """Return a defence's quoted title inside a sentence: in lower case, unless it is a name."""
-    name = _quoted(point)
+def _title_inside_sentence(point: Point) -> str:
+    """Return a setting's title for use inside a sentence: in lower case, unless it is a name."""
+    name = _quoted_title(point)
     is_name = name.startswith(_NAMES) or not name[1:2].islower()
     return name if is_name else f"{name[:1].lower()}{name[1:]}"
 
@@ -488,8 +490,8 @@ def describe_title(choice: Choice, task: str, share: float) -> str:
         return f"{where}, no tested defence was {kept}"
     if choice.helps:
         return (
-            f"{where}, {_inside(choice.best)} {LEAKS_LEAST[choice.reads]} of the settings that "
-            f"keep {format_percent(share)} of the utility"
+            f"{where}, {_title_inside_sentence(choice.best)} {LEAKS_LEAST[choice.reads]} of the "
+            f"settings that keep {format_percent(share)} of the utility"
         )
     own, none = (
         _format_leakage(Score(choice.leak(point).value), choice.reads)
@@ -502,7 +504,7 @@ def describe_title(choice: Choice, task: str, share: float) -> str:
 
 
 def describe_change_in_utility(point: Point, base: Point, task: str) -> str:
-    """Describe by how many points of utility a setting was measured to lose or gain.
+    """Describe how many points of a task's utility a setting loses or gains against no defence.
 
     Examples
     --------
@@ -518,7 +520,7 @@ def describe_change_in_utility(point: Point, base: Point, task: str) -> str:
 
 
 def describe_lost(base: Point, task: str, share: float) -> str:
-    """Format how many points of utility may be lost at a share to keep.
+    """Format how many points of utility may be lost if a given share must be kept.
 
     Examples
     --------
@@ -531,7 +533,7 @@ def describe_lost(base: Point, task: str, share: float) -> str:
 
 
 def describe_usefulness_share(base: Point, task: str, share: float) -> str:
-    """Explain a share of the advantage over guessing, in numbers."""
+    """Explain what share of the advantage over guessing must be kept, with the actual scores."""
     useful = base.utility[task]
     return (
         f"{format_percent(share)} of the advantage over guessing (guessing: {useful.chance:.0f}, "
@@ -549,7 +551,7 @@ def _format_leakage(score: Score, reads: str, *, is_inside: bool = False) -> str
 
 
 def describe_kept(point: Point, base: Point, task: str) -> str:
-    """Format a setting's utility compared with no defence."""
+    """Format a task's utility with a setting, and without a defence."""
     own, none = point.utility[task], base.utility[task]
     return f"{own.in_text(0, is_bold=True)} instead of {none.in_text(0)}"
 
@@ -564,14 +566,14 @@ def _for_task(task: str) -> str:
 def _choices_for_other_tasks(
     found: Tradeoff, task: str, share: float, reads: str
 ) -> dict[str, Choice]:
-    """Return the best choice for each other task of the same use."""
+    """Choose the best setting for each other task of the same use; return the choices by task."""
     use = use_of(found.measures[task])
     names = [name for name in found.tasks if name != task and use_of(found.measures[name]) == use]
     return {name: choose(found, name, share, reads) for name in names}
 
 
 def describe_elsewhere(found: Tradeoff, task: str, share: float, reads: str) -> str:
-    """Describe for how many other tasks of the same use some setting helps."""
+    """Describe for how many other tasks of the same use some setting was shown to help."""
     others = _choices_for_other_tasks(found, task, share, reads)
     if len(others) <= _MOST_ALIKE:
         return "The best setting depends on the task."
@@ -581,10 +583,10 @@ def describe_elsewhere(found: Tradeoff, task: str, share: float, reads: str) -> 
 
 
 def _describe_each_other(found: Tradeoff, task: str, share: float, reads: str) -> str:
-    """Describe the best setting for each other task of the same use; empty if they are many."""
+    """Describe the best setting for each other task of the same use; "" for none or many tasks."""
     others = _choices_for_other_tasks(found, task, share, reads)
     sentences = [
-        f"{_for_task(name)}, {_quoted(choice.best)} leaks least "
+        f"{_for_task(name)}, {_quoted_title(choice.best)} leaks least "
         f"({_format_leakage(choice.leak(choice.best), reads, is_inside=True)})"
         if choice.best is not None and choice.helps
         else f"{_for_task(name)}, no setting was shown to help"
@@ -608,10 +610,10 @@ def describe_unproven(choice: Choice, point: Point, task: str) -> str:
 
 
 def describe_alike(choice: Choice) -> str:
-    """List the settings that do not leak significantly more than the best; empty for none."""
+    """Describe which settings do not leak significantly more than the best; "" for none."""
     if not choice.alike:
         return ""
-    named = [_quoted(point) for point in choice.alike[:_MOST_ALIKE]]
+    named = [_quoted_title(point) for point in choice.alike[:_MOST_ALIKE]]
     more = len(choice.alike) - _MOST_ALIKE
     if more > 0:
         named.append(f"{more} more")
@@ -629,7 +631,7 @@ def n_stored_texts(found: Tradeoff, task: str) -> int:
 
 
 def describe_sentences(found: Tradeoff, leak: Score, reads: str) -> str:
-    """Describe which texts the leakage was measured on."""
+    """Describe how many texts the leakage was measured on, and what kind."""
     if reads == "membership":
         named = describe_task(str(found.facts.get("task", "")).partition("=")[0])
         return f"Membership means being a training text of a classifier: {named}."
@@ -669,7 +671,7 @@ def describe_beyond(point: Point, base: Point, reads: str, *, named: str = "this
 
 
 def best_by_task(found: Tradeoff, share: float, reads: str) -> list[dict[str, Any]]:
-    """Return the best setting for each task as table rows."""
+    """Choose the best setting for each task; return one table row (a dict) per task."""
     rows = []
     for task in found.tasks:
         choice = choose(found, task, share, reads)
@@ -697,14 +699,14 @@ def _describe_least(point: Point | None, choice: Choice) -> str:
 
 
 def _shown_settings(choice: Choice) -> list[Point]:
-    """Gather a choice's settings for a table: none, the best, the guaranteed, and similar ones."""
+    """Return the settings of a choice's table: none, the best, the guaranteed, and similar ones."""
     shown = [choice.base, choice.best, choice.promising, *choice.alike]
     kept = {id(point): point for point in shown if point is not None}
     return list(kept.values())[:_MOST_ROWS]
 
 
 def _settings_table(choice: Choice, task: str, *, encoder: str) -> Table:
-    """Return the table of a choice's settings, with guessing as its last row."""
+    """Build the table of a choice's settings, with guessing as its last row."""
     base, reads = choice.base, choice.reads
     rows = []
     for point in _shown_settings(choice):
@@ -748,7 +750,7 @@ def encoder_of(found: Tradeoff) -> str:
 
 
 def odds_fact(points: Iterable[Point], found: Tradeoff) -> tuple[Fact, ...]:
-    """Return the fact that explains the odds of settings; none without odds."""
+    """Return a fact that explains what the odds of these points mean; () if none has odds."""
     note = odds_note([point.spec for point in points], encoder_of(found))
     return (("Odds", capitalise(note)),) if note else ()
 
@@ -756,7 +758,7 @@ def odds_fact(points: Iterable[Point], found: Tradeoff) -> tuple[Fact, ...]:
 def facts_of(
     found: Tradeoff, point: Point, task: str, reads: str = "words", *, n_compared: int = 1
 ) -> tuple[Fact, ...]:
-    """Return the facts of a setting that was chosen from `n_compared`: data, n, attacker, cost."""
+    """Return a chosen setting's facts as (name, text) pairs: data, n, attacker, access and cost."""
     by, leak = point.strongest(reads) or ("", Score(float("nan")))
     family, access = attacker_family(by)
     name = format_attacker(by)
@@ -781,7 +783,7 @@ def facts_of(
 
 
 def _describe_sample(found: Tradeoff, leak: Score, reads: str = "words") -> str:
-    """Describe how many texts were attacked, and under how many random seeds."""
+    """Describe how many texts were attacked for a score, and under how many random seeds."""
     if reads != "words":
         return f"{leak.n:,} texts"
     n, seeds, targets = leak.n, leak.n_seeds, int(found.facts.get("n_targets", 0))

@@ -85,7 +85,7 @@ def adversary_trap(found: Adversarial, encoder: str, hides: str) -> Finding:
         What the defence hides: `words` or `attribute`.
     """
     settings, trap = found.of(encoder, hides), found.trap(encoder, hides)
-    verdict, undefended = found.verdict(encoder, hides), _undefended(settings)
+    verdict, undefended = found.verdict(encoder, hides), _find_undefended(settings)
     return Finding(
         title=QUESTION if trap is None else describe_effect(trap, undefended, found.label),
         body=_paragraphs(
@@ -107,7 +107,7 @@ def adversary_trap(found: Adversarial, encoder: str, hides: str) -> Finding:
 
 
 def _trap_facts(found: Adversarial, trap: Trap) -> tuple[Fact, ...]:
-    """Return the facts of the comparison: data, sample size, attacker and cost."""
+    """Return the comparison's facts as (name, text) pairs: data, n, attacker and cost."""
     encoder, hides = trap.setting.encoder, trap.setting.hides
     basis, (name, _) = found.bases[encoder, hides], trap.setting.strongest
     hidden = "words" if hides == "words" else found.label
@@ -133,13 +133,13 @@ def _trap_facts(found: Adversarial, trap: Trap) -> tuple[Fact, ...]:
     )
 
 
-def _undefended(settings: Sequence[Setting]) -> Setting | None:
-    """Return the setting without a defence; None if new attackers were not measured on it."""
+def _find_undefended(settings: Sequence[Setting]) -> Setting | None:
+    """Find the setting without a defence; None if new attackers were not measured on it."""
     return next((each for each in settings if each.kind == "none" and each.after), None)
 
 
 def describe_effect(trap: Trap, undefended: Setting | None, label: str = "") -> str:
-    """Return the headline on a new attacker's score with and without the defence.
+    """Return the headline that compares a new attacker's score with and without the defence.
 
     Parameters
     ----------
@@ -200,13 +200,13 @@ def _describe_scores(found: Adversarial, trap: Trap, settings: Sequence[Setting]
         "weights. The "
         f"new attacker is the strongest of {len(setting.after)} "
         f"({plain(found.families.get(name, name))}; guessing: {trap.read.chance:.1f})."
-        f"{_describe_weakened(found, setting, _undefended(settings))}{_describe_control(trap)}"
+        f"{_describe_weakened(found, setting, _find_undefended(settings))}{_describe_control(trap)}"
         f"{_describe_leace(settings)}"
     )
 
 
 def _describe_weakened(found: Adversarial, setting: Setting, undefended: Setting | None) -> str:
-    """Describe the other new attackers that the defence significantly weakens; "" without any."""
+    """Describe the other new attackers that a setting significantly weakens; "" without any."""
     before = {} if undefended is None else undefended.after
     weakened = [
         f"{plain(found.families.get(name, name))} ({score.value:.1f} instead of "
@@ -225,7 +225,7 @@ def _describe_weakened(found: Adversarial, setting: Setting, undefended: Setting
 
 
 def _describe_control(trap: Trap) -> str:
-    """Describe the scores after the same training with λ = 0; empty without this control."""
+    """Describe the scores after the same training with λ = 0 (control); "" if not measured."""
     control = trap.control
     if control is None:
         return ""
@@ -246,7 +246,7 @@ def _describe_control(trap: Trap) -> str:
 
 
 def _describe_leace(settings: Sequence[Setting]) -> str:
-    """Describe what new attackers reach behind LEACE; empty if it was not measured."""
+    """Describe the scores of new attackers behind LEACE; "" if it was not measured."""
     leace = next((each for each in settings if each.kind == "leace" and each.after), None)
     if leace is None:
         return ""
@@ -261,7 +261,7 @@ def _describe_leace(settings: Sequence[Setting]) -> str:
 
 
 def _setting_row(found: Adversarial, setting: Setting) -> dict[str, str]:
-    """Return a setting as a table row: scores in training and afterwards, change of utility."""
+    """Return a setting as a table row, by column name: scores and change of utility."""
     row = {"defence": describe_setting(setting)}
     if setting.stopped:
         return {**row, "in training": "diverged and was stopped"}
@@ -282,7 +282,7 @@ def _setting_row(found: Adversarial, setting: Setting) -> dict[str, str]:
 
 
 def under_noise(found: UnderNoise, task: str, reader: str, read: Read) -> Finding:
-    """Build the finding on the accuracy of a network trained and tested under noise, by η.
+    """Build the finding on the accuracy at each η of a network trained and tested under noise.
 
     Parameters
     ----------
@@ -290,11 +290,11 @@ def under_noise(found: UnderNoise, task: str, reader: str, read: Read) -> Findin
         F1 of the words recovered from the sent texts; empty if not measured.
     """
     points = found.of(task, reader)
-    arm, others = _arms(points)
+    arm, others = _split_arms(points)
     noisy = [point for point in arm if math.isfinite(point.eta)]
     null = next((point for point in arm if math.isinf(point.eta)), None)
     at_chance = "" if null is None else describe_at_chance(null.accuracy)
-    pairs = {} if at_chance else _text_and_token(arm)
+    pairs = {} if at_chance else _pair_by_eta(arm)
     order = group_by_order(
         {
             eta: (text.accuracy, token.accuracy, text.from_token)
@@ -336,8 +336,8 @@ def under_noise(found: UnderNoise, task: str, reader: str, read: Read) -> Findin
     )
 
 
-def _arms(points: Sequence[Constrained]) -> tuple[list[Constrained], list[Constrained]]:
-    """Split points into the arm measured at more η (noise once or each epoch) and the rest.
+def _split_arms(points: Sequence[Constrained]) -> tuple[list[Constrained], list[Constrained]]:
+    """Split points by how noise is drawn (once or each epoch): those measured at more η, the rest.
 
     The two arms draw noise once for a training text, or again in every epoch. Points without noise
     are in the first list.
@@ -348,15 +348,15 @@ def _arms(points: Sequence[Constrained]) -> tuple[list[Constrained], list[Constr
     return [point for point in points if point.releases == 0 or point in more], fewer
 
 
-def _text_and_token(arm: Sequence[Constrained]) -> dict[float, tuple[Constrained, Constrained]]:
-    """Return text to text and token representation at each η at which both were measured."""
+def _pair_by_eta(arm: Sequence[Constrained]) -> dict[float, tuple[Constrained, Constrained]]:
+    """Pair text-to-text with token-representation points by η, where both were measured."""
     at = {(point.mechanism, point.eta): point for point in arm}
     etas = sorted({eta for mechanism, eta in at if mechanism == TEXT and (TOKEN, eta) in at})
     return {eta: (at[TEXT, eta], at[TOKEN, eta]) for eta in etas}
 
 
 def _group_by_mechanism(points: Sequence[Constrained]) -> list[list[Constrained]]:
-    """Group points by mechanism."""
+    """Group points into one list per mechanism."""
     return [
         [point for point in points if point.mechanism == mechanism]
         for mechanism in dict.fromkeys(point.mechanism for point in points)
@@ -397,7 +397,7 @@ def _score_line(name: str, scores: Mapping[float, Score]) -> str:
 def _describe_changes(
     pairs: Mapping[float, tuple[Constrained, Constrained]], order: Mapping[str, Sequence[float]]
 ) -> str:
-    """Describe the difference of text to text from token representation, by η."""
+    """Describe by η how the accuracy of text to text differs from token representation."""
     changes = [
         f"**{text.from_token.format()}** at η {eta:g}"
         for eta, (text, _) in pairs.items()
@@ -421,7 +421,7 @@ def _describe_changes(
 
 
 def _releases_fact(noisy: Sequence[Constrained]) -> tuple[Fact, ...]:
-    """Return the fact on how often a training text is released."""
+    """Return a fact on how often each training text is released; () without noisy points."""
     names_by_releases: dict[int, list[str]] = {}
     for point in noisy:
         names_by_releases.setdefault(point.releases, []).append(
@@ -441,7 +441,7 @@ def _releases_fact(noisy: Sequence[Constrained]) -> tuple[Fact, ...]:
 
 
 def _noise_title(n_pairs: int, n_above: int) -> str:
-    """Return the headline on where replacing words costs less than noise on their vectors."""
+    """Return the headline on at how many η replacing words costs less than noise on vectors."""
     if not n_pairs:
         return "Accuracy of a network that is trained and tested on noisy texts"
     return (
@@ -513,7 +513,7 @@ def _describe_recovered(points: Sequence[Constrained], read: Read) -> str:
 
 
 def _noise_row(point: Constrained, read: Read) -> dict[str, str]:
-    """Return a measurement under noise as a table row."""
+    """Return a point measured under noise as a table row, by column name."""
     return {
         "sends": DEFENCES[point.mechanism].title,
         "η": "none" if math.isinf(point.eta) else f"{point.eta:g}",
@@ -625,7 +625,7 @@ def _pretrained_title(best: Adapted) -> str:
 
 
 def _pretrained_row(point: Adapted) -> dict[str, str]:
-    """Return a measurement of pretraining under noise as a table row."""
+    """Return a point of pretraining under noise as a table row, by column name."""
     return {
         "η": f"{point.eta:g}",
         "releases of a text": f"{point.releases}",
@@ -697,13 +697,13 @@ def private_training(found: PrivateTraining, task: str) -> Finding:
 
 
 def _best_private_head(heads: Sequence[PrivateHead]) -> PrivateHead:
-    """Return the classifier that loses least accuracy at the smallest ε."""
+    """Return the classifier that loses least accuracy at the smallest measured ε."""
     least = min(head.epsilon for head in heads)
     return max((h for h in heads if h.epsilon == least), key=lambda head: head.change.value)
 
 
 def _private_lines(heads: Sequence[PrivateHead]) -> list[str]:
-    """Return a Markdown list item for each ε of the headline's classifier."""
+    """Return a Markdown list item for each measured ε of the same kind of classifier."""
     own = [head for head in heads if head.hidden == _best_private_head(heads).hidden]
     return [
         f"- {_describe_guarantee(head)}: accuracy **{head.accuracy.format()}** %"
@@ -714,7 +714,7 @@ def _private_lines(heads: Sequence[PrivateHead]) -> list[str]:
 
 
 def _describe_guarantee(head: PrivateHead) -> str:
-    """Describe the ε for one text and for several together."""
+    """Describe the ε of a private classifier for one text and for several together."""
     if math.isinf(head.epsilon):
         return "No guarantee"
     group = head.spent and head.spent.of_group
@@ -723,7 +723,7 @@ def _describe_guarantee(head: PrivateHead) -> str:
 
 
 def _describe_goals(promised: Sequence[PrivateHead]) -> Iterator[str]:
-    """Yield whether each goal on accuracy and membership was met."""
+    """Yield a sentence on each goal (accuracy, membership): whether it was met."""
     for epsilon, most in MOST_LOST.items():
         own = [head for head in promised if head.epsilon == epsilon]
         if own:
@@ -744,7 +744,7 @@ def _describe_goals(promised: Sequence[PrivateHead]) -> Iterator[str]:
 
 
 def judge_goal(value: float, low: float, high: float, most: float) -> str:
-    """Return whether a value meets an upper limit, judged by its interval."""
+    """Return in words whether a value stays below an upper limit, judged by its interval."""
     if high <= most:
         return "met by the whole interval"
     if low > most:
@@ -764,12 +764,12 @@ def _private_title(promised: Sequence[PrivateHead]) -> str:
 
 
 def describe_head(head: PrivateHead) -> str:
-    """Name the classifier between vectors and classes."""
+    """Return the name of the classifier that maps vectors to classes."""
     return f"head with {head.head}" if head.hidden else f"{head.head} head"
 
 
 def _head_row(head: PrivateHead) -> dict[str, str]:
-    """Return a private classifier as a table row."""
+    """Return a private classifier as a table row, by column name."""
     group = None if head.spent is None else head.spent.of_group
     return {
         "head": head.head,
@@ -791,7 +791,7 @@ def _paragraphs(*parts: str | None) -> str:
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> Table:
-    """Return dictionaries as a table; a missing value is a dash."""
+    """Build a Table from dictionaries by column name; a missing value becomes a dash."""
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
     return Table(
         columns=columns,
@@ -810,5 +810,5 @@ def _format_number(value: float | None) -> str:
 
 
 def _format_seeds(n: int) -> str:
-    """Format a number of seeds."""
+    """Format a number of seeds, such as "3 seeds"."""
     return f"{n} seed{'s' * (n != 1)}"

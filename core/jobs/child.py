@@ -26,7 +26,7 @@ _MOST_WARM_GIGABYTES = 2.5
 
 
 def main(pipe: int, lifeline: int, niceness: int) -> None:
-    """Run jobs received through `pipe` until it closes; die when `lifeline` closes."""
+    """Run jobs received through the pipe until it closes; die when `lifeline` closes."""
     _die_with(lifeline)
     _lower_priority(niceness)
     connection = Connection(pipe)
@@ -37,7 +37,7 @@ def main(pipe: int, lifeline: int, niceness: int) -> None:
 
 
 def _die_with(lifeline: int) -> None:
-    """Have the system kill this process and its children when the other end of a pipe closes.
+    """Have the system kill this process and its children when the far end of a pipe closes.
 
     By a signal (SIGIO), whose default is to end who gets it: a thread that waits for the end of
     the pipe would not run while work in C holds the interpreter, and the children would stay.
@@ -57,7 +57,7 @@ def _lower_priority(niceness: int) -> None:
 
 
 def _serve(connection: Connection, *, is_prepared: bool) -> bool:
-    """Run one job, send its outcome, and return whether to accept another."""
+    """Receive and run one job, send how it ended, and return whether to accept another."""
     connection.send(Ready())
     ended = dataclasses.replace(_run_one(connection, is_prepared), is_warm=_is_reusable())
     try:
@@ -70,7 +70,7 @@ def _serve(connection: Connection, *, is_prepared: bool) -> bool:
 
 
 def _run_one(connection: Connection, is_prepared: bool) -> Ended:
-    """Receive a job, run it and return how it ended."""
+    """Receive a job, run it and return how it ended, with its result or error."""
     try:
         task = connection.recv()
         while isinstance(task, Stop):  # for work that had just ended
@@ -89,10 +89,11 @@ def _run_one(connection: Connection, is_prepared: bool) -> Ended:
 
 
 def _reporter(connection: Connection) -> OnProgress:
-    """Return a progress callback that sends progress to the server and raises when stopped."""
+    """Return a progress callback that sends progress to the server, and raises once stopped."""
     lock, must_stop = threading.Lock(), threading.Event()
 
     def report(fraction: float, message: str) -> None:
+        """Send the progress to the server; raise StoppedError if it has asked to stop."""
         with lock:
             connection.send(Progress(min(max(fraction, 0.0), 1.0), message))
             if connection.poll() and isinstance(connection.recv(), Stop):
@@ -115,7 +116,7 @@ def _is_reusable() -> bool:
 
 
 def peak_memory() -> int:
-    """Return the peak memory of this process in bytes.
+    """Return the peak memory of this process so far, in bytes.
 
     On Linux `getrusage` starts at the peak of the parent process, such as a server that has grown;
     /proc counts only this process.

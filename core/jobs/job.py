@@ -105,7 +105,7 @@ class Ended:
 
     @classmethod
     def from_exception(cls, fault: BaseException) -> Self:
-        """Return the outcome of a job that raised an exception."""
+        """Return the end of a job that raised an exception: stopped or failed, with a message."""
         if isinstance(fault, StoppedSearch):
             return cls(state=JobState.STOPPED, result=fault.answers)
         if isinstance(fault, StoppedError):
@@ -149,17 +149,17 @@ class Entry:
 
     @property
     def seconds(self) -> float:
-        """Seconds that it has run."""
+        """The seconds that the job has run so far, or ran in all."""
         return (self.ended or time.monotonic()) - self.started if self.started else 0.0
 
     def update_progress(self, told: Progress) -> None:
-        """Update the job's progress from a message of its process."""
+        """Set the job's fraction and message from a progress report of its process."""
         self.last_progress, self.fraction = time.monotonic(), told.fraction
         if not self.must_stop:  # else it says that it is being stopped
             self.message = told.message
 
     def finish(self, ended: Ended) -> None:
-        """Record how the job ended."""
+        """Set the job's final state, result and error, and drop its pickled payload."""
         # Whoever asked to stop it does not want what it found meanwhile, but for the best so far,
         # which work that was stopped may hand over.
         self.state = JobState.STOPPED if self.must_stop else ended.state
@@ -168,7 +168,7 @@ class Entry:
         self.ended = self.asked = time.monotonic()
 
     def snapshot(self, before: Sequence[Entry], pace: DurationEstimates) -> Job:
-        """Return an immutable snapshot of the job."""
+        """Return an immutable snapshot of the job, given the jobs before it."""
         is_waiting = self.state is JobState.WAITING
         return Job(
             id=self.id,
@@ -194,17 +194,17 @@ class DurationEstimates:
         self._last: dict[str, float] = {}
 
     def record_duration(self, entry: Entry) -> None:
-        """Record the duration of a finished job."""
+        """Remember a finished job's duration for later jobs of its kind."""
         self._last[entry.kind] = entry.seconds
 
     def seconds_left(self, entries: Sequence[Entry]) -> float | None:
-        """Return the seconds until these jobs are all done, in sequence; None if unknown."""
+        """Estimate the seconds until all these jobs are done, in sequence; None if unknown."""
         each = [self._seconds_left_of(entry) for entry in entries]
         known = [seconds for seconds in each if seconds is not None]
         return sum(known) if len(known) == len(each) else None
 
     def _seconds_left_of(self, entry: Entry) -> float | None:
-        """Return the remaining seconds of one job; None if unknown."""
+        """Estimate the seconds that one job still takes; None if unknown."""
         if entry.fraction >= _LEAST_SHARE and entry.seconds >= _LEAST_SECONDS:
             return entry.seconds * (1 / entry.fraction - 1)
         left = self._last.get(entry.kind, 0.0) - entry.seconds

@@ -47,6 +47,7 @@ class FairQueue(Generic[_T]):
         self._last = 0
 
     def __len__(self) -> int:
+        """Return the number of queued items, without the one whose turn it is."""
         return len(self._waiting)
 
     def add(self, owner: str, item: _T, *, share: str = "") -> None:
@@ -58,15 +59,15 @@ class FairQueue(Generic[_T]):
         self._waiting.append((key, item))
 
     def count(self, owner: str) -> int:
-        """Return how many items of an owner are queued."""
+        """Return how many items of an owner are waiting."""
         return sum(key[1] == owner for key, _ in self._waiting)
 
     def count_of_share(self, share: str) -> int:
-        """Return how many items of a share are queued."""
+        """Return how many items of a share are waiting."""
         return sum(key[0] == share for key, _ in self._waiting)
 
     def take(self) -> _T:
-        """Remove and return the next item, ending the previous turn."""
+        """End the turn before; remove and return the next item."""
         self.finish()
         places = self._places
         at = min(
@@ -77,7 +78,7 @@ class FairQueue(Generic[_T]):
         return item
 
     def finish(self) -> None:
-        """End the current turn: its owner and share move to the end."""
+        """End the current turn: its owner and share go to the end of the queue."""
         if self._serving is not None:
             for line in (self._serving[:1], self._serving):
                 self._to_end(line)
@@ -85,18 +86,18 @@ class FairQueue(Generic[_T]):
         self._forget()
 
     def remove(self, item: _T) -> None:
-        """Remove an item from the queue."""
+        """Remove a waiting item from the queue."""
         self._waiting = [(key, other) for key, other in self._waiting if other is not item]
         self._forget()
 
     def in_order(self) -> list[_T]:
-        """Return all queued items in the order in which they would be served."""
+        """Return all waiting items in the order in which they would be taken."""
         line = copy(self)
         line._waiting, line._places = [*self._waiting], {**self._places}
         return [line.take() for _ in range(len(self))]
 
     def _to_end(self, line: _Owner) -> None:
-        """Move an owner or a share to the end."""
+        """Move an owner, or a share, to the end of its order."""
         self._last += 1
         self._places[line] = self._last
 
@@ -216,7 +217,7 @@ class Jobs:
             )
 
     def view(self, job_id: str) -> Job | None:
-        """Return a snapshot of a job, or None if it is unknown or forgotten."""
+        """Return a snapshot of a job by its id and postpone its deletion; None if it is unknown."""
         with self._changed:
             self._forget_old()
             entry = self._entries.get(job_id)
@@ -226,7 +227,7 @@ class Jobs:
             return entry.snapshot(self._jobs_ahead(entry), self._pace)
 
     def _jobs_ahead(self, entry: Entry) -> list[Entry]:
-        """Return the jobs ahead of a waiting one."""
+        """Return the running and the waiting jobs ahead of a waiting job; none if it runs."""
         if entry.state is not JobState.WAITING:
             return []
         order = self._turns.in_order()
@@ -234,7 +235,7 @@ class Jobs:
         return running + order[: order.index(entry)]
 
     def stop(self, job_id: str) -> None:
-        """Stop a job: at once if it waits, within two seconds if it runs."""
+        """Stop a job by its id: at once if it waits, within two seconds if it runs."""
         with self._changed:
             entry = self._entries.get(job_id)
             if entry is None or entry.ended:
@@ -247,13 +248,13 @@ class Jobs:
                 entry.message = "Stopping"
 
     def forget(self, job_id: str) -> None:
-        """Stop a job and delete all its data."""
+        """Stop a job by its id and delete all its data, its result included."""
         self.stop(job_id)
         with self._changed:
             self._entries.pop(job_id, None)
 
     def forget_after(self, job_id: str, seconds: float) -> None:
-        """Set how long a finished job is retained after it was last viewed."""
+        """Set for how long a finished job's data are kept after its last view."""
         with self._changed:
             entry = self._entries.get(job_id)
             if entry is not None:
@@ -261,7 +262,7 @@ class Jobs:
                 self._changed.notify_all()
 
     def wait(self, job_id: str, timeout: float | None = None) -> Job | None:
-        """Block until a job has ended or the timeout is over; return its snapshot."""
+        """Block until a job has ended or `timeout` seconds are over; return its snapshot."""
         with self._changed:
             entry = self._entries.get(job_id)
             if entry is not None:
@@ -269,7 +270,7 @@ class Jobs:
         return self.view(job_id)
 
     def close(self) -> None:
-        """Stop all jobs and end their process."""
+        """Stop all jobs, end the worker process and wait for the queue thread."""
         for job_id in list(self._entries):
             self.stop(job_id)
         with self._changed:
@@ -305,7 +306,7 @@ class Jobs:
             return not self._is_closed
 
     def _run_next(self, worker: Worker | None) -> Worker | None:
-        """Run the next queued job in the worker; return the worker, or None if it ended."""
+        """Take and run the next job in the worker; return the worker, or None if it has ended."""
         with self._changed:
             if not len(self._turns):  # it was stopped this moment
                 return worker
@@ -324,7 +325,7 @@ class Jobs:
         return worker
 
     def _end(self, entry: Entry, ended: Ended) -> None:
-        """Record a job's end and notify waiting threads."""
+        """Record how a job ended, and wake the threads that wait for it."""
         entry.finish(ended)
         if ended.state is JobState.DONE:
             self._pace.record_duration(entry)
@@ -339,5 +340,5 @@ class Jobs:
             del self._entries[entry.id]
 
     def _deletion_time(self, entry: Entry) -> float:
-        """Return when a finished job will be deleted, unless it is viewed again."""
+        """Return the time at which a finished job will be deleted, unless it is viewed again."""
         return entry.asked + min(self.keep_seconds, entry.keep_seconds)

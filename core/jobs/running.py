@@ -52,7 +52,7 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """Process id, which is also its group's."""
+        """The process id, which is also its group's."""
         return self._process.pid
 
     def is_alive(self) -> bool:
@@ -64,7 +64,7 @@ class Worker:
             return False
 
     def listen(self, seconds: float) -> Message | None:
-        """Return the next message of the process, or None after a timeout.
+        """Wait for the process's next message and return it; None after a timeout.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class Worker:
         self._connection.send_bytes(payload)
 
     def ask_to_stop(self) -> None:
-        """Ask the job to stop at its next progress report."""
+        """Ask the running job to stop at its next progress report."""
         with contextlib.suppress(OSError):
             self._connection.send(Stop())
 
@@ -146,7 +146,7 @@ class Patience:
     crowded_longest_seconds: float = 900.0
 
     def judge(self, entry: Entry, *, is_crowded: bool) -> Ended | None:
-        """Return how a job must be ended, or None if it may continue."""
+        """Return how a running job must be ended by the time limits; None if it may continue."""
         if entry.must_stop:
             return Ended(state=JobState.STOPPED)
         now = time.monotonic()
@@ -173,7 +173,7 @@ class Patience:
 def run(
     entry: Entry, worker: Worker | None, judge: Callable[[Entry], Ended | None]
 ) -> tuple[Worker | None, Ended]:
-    """Run a job to its end; return its worker process (None if it ended) and the outcome.
+    """Run a queued job in a process; return that process (None if it has ended) and the outcome.
 
     The process is the one that is there, or a new one. None where it has ended.
     """
@@ -199,7 +199,7 @@ def run(
 
 
 def _live_worker(worker: Worker | None) -> Worker:
-    """Return the given worker if it is alive, else a new one."""
+    """Return the given worker if it is alive; else end it and start a new one."""
     if worker is not None:
         if worker.is_alive():
             return worker
@@ -235,7 +235,7 @@ def _follow(entry: Entry, worker: Worker, judge: Callable[[Entry], Ended | None]
 
 
 def _ended_by_exit(status: int, kind: str) -> Ended:
-    """Return the outcome of a job whose process died, from its exit status."""
+    """Return the failure of a job whose process died, with a message for its exit status."""
     if status == -signal.SIGKILL:
         how, error = "was killed", _KILLED
     elif status < 0:

@@ -20,7 +20,7 @@ _CAPITALISED = regex.compile(r"(?<=\p{Ll},? )\p{Lu}\p{Ll}+(?: \p{Lu}\p{Ll}+){0,2
 def insert_names(
     texts: Sequence[str], names: Sequence[PersonName], n: int, *, seed: int = 0
 ) -> list[str]:
-    """Return n training sentences with a capitalised phrase replaced by one of the names.
+    """Draw n sentences from texts, with a capitalised phrase replaced by one of the names.
 
     Every name is used equally often, alternately in full and by surname. Sentences are drawn with
     replacement; one capitalised phrase is drawn if a sentence has several.

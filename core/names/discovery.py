@@ -62,14 +62,14 @@ class _Counts:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> _Counts:
-        """Count the words and pairs of all texts."""
+        """Count the words and capitalised pairs of all texts."""
         counts = cls(*(Counter() for _ in range(6)))
         for text in texts:
             counts.add(text)
         return counts
 
     def add(self, text: str) -> None:
-        """Add the words and pairs of one text to the counts."""
+        """Add the words and capitalised pairs of one text to the counts."""
         pieces = mark_words(text)
         at_words = [i for i, (_, word) in enumerate(pieces) if word is not None]
         follower: dict[int, int] = {
@@ -93,7 +93,7 @@ class _Counts:
 
 
 def find_names(texts: Sequence[str], n: int) -> tuple[PersonName, ...]:
-    """Return the n people most often named by first and last name in texts (a heuristic).
+    """Find the n people most often named by first and last name in texts, by a heuristic.
 
     Two capitalised words in a row are taken for a person where
 
@@ -147,7 +147,7 @@ def _is_person(counts: _Counts, first: str, last: str) -> bool:
 def likely_names(
     text: str, unknown: Collection[str], missed: Collection[str] = ()
 ) -> tuple[PersonName, ...]:
-    """Return probable names of people in one text, for a user to confirm.
+    """Find probable names of people in one text, for a user to confirm.
 
     Two capitalised words or more in a row, and single ones that are `unknown` or `missed`. Left
     out are numbers, e-mail addresses, words in capitals alone (IBAN), titles, days and months;
@@ -197,7 +197,7 @@ class _CapitalisedRun:
 
 
 def _capitalised_runs(text: str) -> list[_CapitalisedRun]:
-    """Return the runs of capitalised words of a text, without titles and calendar words."""
+    """Find the runs of capitalised words of a text, without titles and calendar words."""
     runs: list[_CapitalisedRun] = []
     is_open, is_start, before = False, True, ""
     for chunk in text.split():
@@ -220,7 +220,7 @@ def _capitalised_runs(text: str) -> list[_CapitalisedRun]:
 
 
 def _parse_all(text: str, written: Sequence[str]) -> tuple[PersonName, ...]:
-    """Parse strings into names, one per surname; skip strings that are not names."""
+    """Parse strings as names, one per surname; skip what is no name or not in the text."""
     found: dict[frozenset[str], PersonName] = {}
     for each in written:
         try:
@@ -233,7 +233,7 @@ def _parse_all(text: str, written: Sequence[str]) -> tuple[PersonName, ...]:
 
 
 def names_in_column(path: Path, n: int) -> tuple[PersonName, ...]:
-    """Return the n people listed most often in a Parquet file's `person_names` column.
+    """Read a Parquet file's `person_names` column; return the n people listed most often.
 
     Names of one word are left out: they may be first names.
     """

@@ -57,7 +57,7 @@ class NameAttacker:
 
     @property
     def beats_guessing(self) -> bool:
-        """Whether its interval lies above the guessing rate."""
+        """Whether the interval of the attacker's rate lies above the guessing rate."""
         return self.is_testable and self.rate.ci95.low > self.rate.chance
 
 
@@ -87,7 +87,7 @@ class NameExperiment:
         return np.array(self.training_counts) > 0
 
     def attackers(self) -> list[NameAttacker]:
-        """Return each attacker's success rate, from least to most knowledge.
+        """Compute each attacker's success rate, from least to most knowledge.
 
         The inversion attack is scored on the surnames in its vocabulary: in the unchanged
         sentences, or with inserted names if no sentence has an original name. The probes are scored
@@ -112,7 +112,7 @@ class NameExperiment:
         return max(self.attackers(), key=lambda one: one.rate.value if one.is_testable else -1.0)
 
     def table(self) -> list[dict[str, Any]]:
-        """Return one export row per (original name, inserted name) cell of the matrix."""
+        """Return export records, one per (original name, inserted name) cell of the matrix."""
         found = self.substitution
         return [
             {
@@ -155,7 +155,7 @@ def run_experiment(
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> NameExperiment:
-    """Run substitution, inversion attack and probing on sentences and names.
+    """Insert every name into every sentence, invert the vectors and probe for the names.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def compare_names(
     names: Sequence[PersonName],
     on_progress: OnProgress = no_progress,
 ) -> NameExperiment:
-    """Load the attack and encoder, and run the names experiment.
+    """Load the specified attack and encoder, and run the names experiment.
 
     Raises
     ------

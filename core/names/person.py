@@ -138,7 +138,7 @@ _INITIALS = r"(?:\s+\p{Lu}\.?(?=\s))*"
 
 
 def contains_name(text: str, name: PersonName) -> bool:
-    """Return whether a text contains the surname as whole words.
+    """Return whether a text contains a name's surname as whole words.
 
     A capital of the name must be a capital in the text; a lower-case letter may be either:
     `Brown` is not found in `a brown bag`.
@@ -151,11 +151,11 @@ def contains_name(text: str, name: PersonName) -> bool:
     ... ]
     [True, False, False]
     """
-    return _pattern(name).search(normalize("NFKC", text)) is not None
+    return _name_pattern(name).search(normalize("NFKC", text)) is not None
 
 
 def replace_name(text: str, name: PersonName, other: PersonName) -> str:
-    """Replace every occurrence of a name in a text by another name.
+    """Return a text with every occurrence of a name replaced by another name.
 
     Implements the substitution of Corò (2022), §5.2.3: on the surname and, where it appears, on
     the first name.
@@ -174,15 +174,15 @@ def replace_name(text: str, name: PersonName, other: PersonName) -> str:
     is_whole = name == PLACEHOLDER
 
     def written(match: regex.Match[str]) -> str:
-        """Return the other name in full, or its surname, as it was matched."""
+        """Return the other name in full where the match is in full, else its surname."""
         return other.full if match["first"] or is_whole else other.surname
 
-    return _pattern(name).sub(written, normalize("NFKC", text))
+    return _name_pattern(name).sub(written, normalize("NFKC", text))
 
 
 @lru_cache(maxsize=4096)
-def _pattern(name: PersonName) -> regex.Pattern[str]:
-    """Return the compiled regular expression that matches a name."""
+def _name_pattern(name: PersonName) -> regex.Pattern[str]:
+    """Compile the regular expression that matches a name in a text."""
     first = (
         rf"(?P<first>{_part_pattern(name.first)}{_INITIALS}\s+)?" if name.first else "(?P<first>)"
     )
@@ -190,12 +190,12 @@ def _pattern(name: PersonName) -> regex.Pattern[str]:
 
 
 def _part_pattern(part: str) -> str:
-    """Return a regular expression for part of a name, tolerant of spaces and hyphens."""
+    """Build a regular expression for a first name or surname, tolerant of spaces and hyphens."""
     return "".join(_character_pattern(c) for c in " ".join(normalize("NFKC", part).split()))
 
 
 def _character_pattern(c: str) -> str:
-    """Return a regular expression for one character of a name."""
+    """Build a regular expression for one character of a name."""
     if c == " ":
         return r"\s+"
     if c in "'’":

@@ -70,13 +70,13 @@ class Probing:
     units: list[Hashable] | None = None
 
     def hits(self, k: int, *, seed: int = 0) -> Score:
-        """Return how often the true candidate is among the k best, in per cent."""
+        """Compute how often the true candidate is among the k best, in per cent."""
         ranks = ranks_of_truth(self.scores, self.truth)
         return rate_by_document(ranks < k, self.units, seed=seed)
 
 
 def ranks_of_truth(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rank of the true candidate of each vector: 0 is best, ties count against it.
+    """Return each vector's rank of its true candidate: 0 is best, ties count against it.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def probe_names(
     answers: Sequence[Recovery] | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Probing:
-    """Score each candidate name against each vector, by the cosine to a sentence with that name.
+    """Encode each candidate name in a text and score it against each vector by cosine.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def probe_names(
 
 
 def _name_with_words(name: PersonName, answer: Recovery, candidates: Sequence[PersonName]) -> str:
-    """Return a name followed by the recovered words, without the candidates' surnames."""
+    """Join a name and the recovered words, without the candidates' surnames, to one text."""
     others = frozenset().union(*(c.words for c in candidates))
     return " ".join([name.full, *(w.word for w in answer.words if w.word not in others)])
 
@@ -148,7 +148,7 @@ def _name_with_words(name: PersonName, answer: Recovery, candidates: Sequence[Pe
 def _cosines_with_texts(
     encoder: Encoder, asked: Vectors, written: list[list[str]], on_progress: OnProgress
 ) -> NDArray[np.float32]:
-    """Return the cosine of each vector with each of its candidate texts."""
+    """Encode each vector's candidate texts and return their cosines with it."""
     distinct = list(dict.fromkeys(text for row in written for text in row))
     encoded = unit(encoder.encode(distinct, on_progress))
     at = {text: i for i, text in enumerate(distinct)}

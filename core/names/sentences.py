@@ -35,7 +35,7 @@ class NamedSentence:
     document: str = ""
 
     def with_name(self, other: PersonName) -> str:
-        """Return the sentence with another name in place of its own."""
+        """Return the sentence's text with another name in place of its own."""
         return self.text if other == self.name else replace_name(self.text, self.name, other)
 
 
@@ -44,7 +44,7 @@ def sentences_with_listed_names(
     names: Sequence[PersonName],
     documents: Sequence[str] | None = None,
 ) -> list[NamedSentence]:
-    """Return each text once per listed name that it contains, ordered by name.
+    """Find listed names in texts; return each text once per name in it, ordered by name.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def units_of_sentences(sentences: Sequence[NamedSentence]) -> list[Hashable]:
 def read_sentences(
     written: str, names: Sequence[PersonName], *, most: int = 200
 ) -> tuple[list[NamedSentence], tuple[PersonName, ...]]:
-    """Parse typed sentences, one per line, each with a listed name or one in [square brackets].
+    """Parse typed sentences, one per line, each with a listed or [bracketed] name.
 
     `[name]` stands for any name: the sentence then has no original name.
 
@@ -101,14 +101,14 @@ def read_sentences(
     known = {name.words: name for name in names}
     found: list[NamedSentence] = []
     for i, line in lines:
-        found += _read_line(check_text(line, name=f"sentence {i}"), i, known)
+        found += _parse_line(check_text(line, name=f"sentence {i}"), i, known)
     order = {name: rank for rank, name in enumerate([*known.values(), PLACEHOLDER])}
     found = list(dict.fromkeys(sorted(found, key=lambda s: order[s.name])))
     return found, tuple(known.values())
 
 
-def _read_line(line: str, i: int, known: dict[frozenset[str], PersonName]) -> list[NamedSentence]:
-    """Return the line once per name that it contains; add a new bracketed name to `known`."""
+def _parse_line(line: str, i: int, known: dict[frozenset[str], PersonName]) -> list[NamedSentence]:
+    """Parse a typed line once per name that it contains; add a new bracketed name to `known`."""
     marked = _BRACKETS.findall(line)
     if not marked:
         here = [NamedSentence(line, name) for name in known.values() if contains_name(line, name)]

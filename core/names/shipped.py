@@ -28,7 +28,7 @@ ATTACK = "probe_mlc"
 def find_example(
     attack: str, encoder: Encoder, sentences: Sequence[NamedSentence], names: Sequence[PersonName]
 ) -> NameExperiment | None:
-    """Return the shipped experiment if it was run on exactly these inputs, else None.
+    """Load the shipped experiment if it was run on exactly these inputs, else return None.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def find_example(
 def identity(
     attack: str, encoder: Encoder, sentences: Sequence[NamedSentence], names: Sequence[PersonName]
 ) -> dict[str, Any]:
-    """Return what identifies an experiment: attack, weights, encoder, sentences and names."""
+    """Return the record that identifies an experiment: attack, weights, encoder and inputs."""
     return {
         "attack": attack,
         "weights": shipped_digest(encoder, attack),
@@ -58,7 +58,7 @@ def identity(
 
 
 def _recovery_from_json(said: dict[str, Any]) -> Recovery:
-    """Rebuild a Recovery from stored JSON."""
+    """Rebuild a Recovery from its stored JSON record."""
     words, others = (
         tuple(RecoveredWord(word, float(score)) for word, score in said[part])
         for part in ("words", "runners_up")
@@ -88,7 +88,7 @@ def restore_experiment(arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) ->
         }
         probed = tuple((int(s), int(c)) for s, c in meta["probed"])
         counts = tuple(map(int, meta["training_counts"]))
-        return _validated(NameExperiment(matrix, counts, probed, probes))
+        return _check_parts(NameExperiment(matrix, counts, probed, probes))
     except (*UNFIT, OverflowError) as error:
         raise ArtifactError(
             f"{EXAMPLE} does not contain the example of the names page ({error}). Make it "
@@ -96,8 +96,8 @@ def restore_experiment(arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) ->
         ) from error
 
 
-def _validated(found: NameExperiment) -> NameExperiment:
-    """Return the experiment; raise ValueError if its parts do not fit each other."""
+def _check_parts(found: NameExperiment) -> NameExperiment:
+    """Return the experiment unchanged; raise ValueError if its parts do not fit each other."""
     matrix = found.substitution
     n_sentences, n_names, n_probed = len(matrix.sentences), len(matrix.names), len(found.probed)
     is_table = all(

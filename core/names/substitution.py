@@ -47,38 +47,38 @@ class Substitution:
 
     @property
     def is_recovered(self) -> NDArray[np.bool_]:
-        """Whether the surname in the sentence was recovered, shape (S, C)."""
+        """Whether the surname in the text was recovered, for each sentence and name, (S, C)."""
         return np.einsum("scc->sc", self.is_answered)
 
     def rows_of_name(self, name: PersonName) -> NDArray[np.int64]:
-        """Return the row indices of the sentences that originally contain a name."""
+        """Return the indices of the sentences that originally contain a name."""
         return np.array([i for i, s in enumerate(self.sentences) if s.name == name], np.int64)
 
     @property
     def units(self) -> list[Hashable]:
-        """Each sentence's sampling unit: its document or distinct text."""
+        """The sampling unit of each sentence: its document or, if unknown, its text."""
         return units_of_sentences(self.sentences)
 
     def cell(self, row: PersonName, column: PersonName, *, seed: int = 0) -> Score:
-        """Return how often `column` was recovered when inserted into the sentences of `row`."""
+        """Compute how often `column` was recovered when inserted into the sentences of `row`."""
         rows = self.rows_of_name(row)
         hits = self.is_recovered[rows, self.names.index(column)]
-        return rate_by_document(hits, _take(self.units, rows), seed=seed)
+        return rate_by_document(hits, _take_units(self.units, rows), seed=seed)
 
     @property
     def is_own(self) -> NDArray[np.bool_]:
-        """Whether a name is the sentence's original one, shape (S, C)."""
+        """Whether a name is the sentence's original one, for each pair, shape (S, C)."""
         return np.array([[s.name == name for name in self.names] for s in self.sentences])
 
     def diagonal(self, *, seed: int = 0) -> Score:
-        """Return how often the original surname was recovered from unchanged sentences."""
+        """Compute how often the original surname was recovered from unchanged sentences."""
         rows, columns = np.nonzero(self.is_own)
         return rate_by_document(
-            self.is_recovered[rows, columns], _take(self.units, rows), seed=seed
+            self.is_recovered[rows, columns], _take_units(self.units, rows), seed=seed
         )
 
     def exchanged(self, among: NDArray[np.bool_] | None = None, *, seed: int = 0) -> Score:
-        """Return how often a substituted surname was recovered.
+        """Compute how often a substituted surname was recovered.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Substitution:
         return mean_rate(shares, documents=self.units, n_trials=n, seed=seed)
 
     def false_alarms(self, *, seed: int = 0) -> Score:
-        """Return the false-positive rate: how often a listed surname not in the text is answered.
+        """Compute how often a listed surname that is not in the text is answered.
 
         It shows when an attack answers names too freely.
         """
@@ -103,7 +103,7 @@ class Substitution:
         return mean_rate(shares, documents=self.units, n_trials=int(absent.sum()), seed=seed)
 
     def ranked_first(self, *, seed: int = 0) -> Score:
-        """Return how often the true surname ranks highest among the listed ones (unchanged texts).
+        """Compute how often the true surname ranks first among the listed ones (unchanged texts).
 
         The attacker knows the list.
         """
@@ -115,7 +115,7 @@ class Substitution:
             ],
             bool,
         )
-        return rate_by_document(right, _take(self.units, s), seed=seed)
+        return rate_by_document(right, _take_units(self.units, s), seed=seed)
 
 
 def substitute_names(
@@ -160,7 +160,7 @@ def substitute_names(
 
 
 def first_candidate(answer: Recovery, names: Sequence[PersonName]) -> int | None:
-    """Return the index of the name whose surname the answer ranks highest, or None.
+    """Return the index of the name whose surname ranks highest in an attack's answer, or None.
 
     A surname of several words has the rank of its lowest-ranked word.
     """
@@ -173,13 +173,13 @@ def first_candidate(answer: Recovery, names: Sequence[PersonName]) -> int | None
     return min(placed)[1] if placed else None
 
 
-def _take(units: Sequence[Hashable], rows: NDArray[np.int64]) -> list[Hashable]:
+def _take_units(units: Sequence[Hashable], rows: NDArray[np.int64]) -> list[Hashable]:
     """Return the units at the given rows."""
     return [units[i] for i in rows]
 
 
 def _row_shares(hits: NDArray[np.bool_], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return each row's share of hits among counted cells; NaN for rows without any."""
+    """Return each row's share of hits among its counted cells; NaN if it has none."""
     n = counted.sum(1)
     share = (hits & counted).sum(1) / np.maximum(n, 1)
     return np.where(n > 0, share, np.nan)

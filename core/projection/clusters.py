@@ -29,7 +29,7 @@ class ClusterLabel:
 def cluster_labels(
     coordinates: NDArray[np.float32], texts: Sequence[str], seed: int = 0
 ) -> list[ClusterLabel]:
-    """Divide a flat map into clusters by k-means, and label each by its most distinctive words.
+    """Divide a flat map into k-means clusters; label each by its most distinctive words.
 
     Words are ranked by p · ln(p / q), for a word in a share p of the cluster's texts and a share q
     of all: its part of the Kullback-Leibler divergence. More than 20,000 points are sampled.
@@ -81,13 +81,13 @@ def cluster_labels(
         best = [i for i in np.argsort(-scores, kind="stable")[:_N_WORDS] if scores[i] > 0]
         if not best:
             continue
-        x, y = _middle(places[inside], words[inside][:, best].toarray() > 0)
+        x, y = _central_place(places[inside], words[inside][:, best].toarray() > 0)
         labels.append(ClusterLabel(", ".join(names[best]), float(x), float(y), len(inside)))
     return labels
 
 
-def _middle(places: NDArray[np.float32], holds: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Return the place of the most central point whose text holds all words, or the first one.
+def _central_place(places: NDArray[np.float32], holds: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Return the place of the most central point whose text holds all words, or the first word.
 
     A cluster of k-means may hold several islands of the map. The median is the one that most of
     these points are near to.

@@ -19,7 +19,7 @@ from leakscope.core.units import units_of
 
 
 def placeable_defences() -> tuple[str, ...]:
-    """Return the names of defences whose vectors can be placed on a map of undefended vectors."""
+    """Return the names of the defences whose vectors a map of undefended vectors can show."""
     return tuple(n for n, entry in DEFENCES.items() if entry.keeps_space and not entry.is_baseline)
 
 
@@ -55,7 +55,7 @@ def move_points(
     defence: DefenceSpec,
     on_progress: OnProgress = no_progress,
 ) -> Displacement:
-    """Protect some points of a map with a defence and place them on the map.
+    """Protect the given rows of a map by a defence and place their new vectors on the map.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def protected_vectors(
     defence: DefenceSpec,
     on_progress: OnProgress = no_progress,
 ) -> Vectors:
-    """Return the defended (m, d) vectors of the given rows of a map.
+    """Apply a defence to the given rows of a map; return their protected vectors (m, d).
 
     A defence that acts only on vectors is applied to the given vectors; the others encode the texts
     again. Dimensions that truncation removes are zero.
@@ -131,7 +131,7 @@ class _PrecomputedEncoder:
         self._texts, self._vectors = list(texts), vectors
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the precomputed vectors; raise InvalidInputError for other texts."""
+        """Return the precomputed vectors of the fixed texts; raise for any other texts."""
         if list(texts) != self._texts:
             raise InvalidInputError(
                 "Only the texts of the map are known. Encode other texts first."

@@ -40,7 +40,7 @@ class Grouping:
 
 
 def is_numeric(values: Sequence[str | None]) -> bool:
-    """Return whether a column holds more than eight distinct values, all numbers."""
+    """Return whether a column has more than eight distinct values, all of them finite numbers."""
     found = {v for v in values if v is not None}
     if len(found) <= 8:
         return False
@@ -51,7 +51,7 @@ def is_numeric(values: Sequence[str | None]) -> bool:
 
 
 def most_informative_column(columns: Mapping[str, Sequence[str | None]]) -> str:
-    """Return the most informative column to colour by: few classes, not one value per row.
+    """Return the name of the best column to colour by: few classes, not one value per row.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def most_informative_column(columns: Mapping[str, Sequence[str | None]]) -> str:
 
 
 def _informativeness_rank(values: Sequence[str | None]) -> int:
-    """Return a column's rank of informativeness, 0 is best, from how often its values repeat."""
+    """Return how useful a column is to colour by, from how often values repeat: 0 (best) to 5."""
     given = [v for v in values if v is not None]
     n_values = len(set(given))
     if n_values < 2:
@@ -79,7 +79,7 @@ def _informativeness_rank(values: Sequence[str | None]) -> int:
 
 
 def group_column(values: Sequence[str | None], n_groups: int = _N_GROUPS) -> Grouping:
-    """Group a column by its most frequent values, or by quintiles if it is numeric.
+    """Group each point by its value in a column: most frequent values, or quintiles of numbers.
 
     Values that would need more than n_groups are put together as "other".
 
@@ -103,7 +103,7 @@ def group_column(values: Sequence[str | None], n_groups: int = _N_GROUPS) -> Gro
 
 
 def _quintiles(values: Sequence[str | None]) -> Grouping:
-    """Group numbers by quintile."""
+    """Group each point by the quintile of its number in a column; missing ones apart."""
     numbers = np.array([np.nan if v is None else float(v) for v in values])
     edges = np.unique(np.nanquantile(numbers, np.linspace(0, 1, _N_PARTS + 1)))
     of = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)

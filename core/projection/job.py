@@ -40,7 +40,7 @@ class MapRequest:
 def draw_map(
     request: MapRequest, points: Points | None, on_progress: OnProgress = no_progress
 ) -> tuple[Points, Vectors, Layout]:
-    """Load texts, encode them and project the vectors; return points, vectors and layout.
+    """Load texts unless given, encode them and draw the map; return points, vectors and layout.
 
     Parameters
     ----------

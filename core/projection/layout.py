@@ -51,7 +51,7 @@ class Layout:
     principal: Principal | None = None
 
     def transform(self, vectors: Vectors) -> NDArray[np.float32]:
-        """Place m new vectors on the map; return (m, n_components) coordinates.
+        """Place m new vectors on the map without changing it; return (m, n_components) coordinates.
 
         PCA: exact. UMAP and t-SNE: an approximation, the mean of the places of the nearest
         vectors, weighted by UMAP's memberships. It is where umap-learn's `transform` starts from;
@@ -75,14 +75,14 @@ class Layout:
         return np.ascontiguousarray(places, dtype=np.float32)
 
     def nearest(self, vectors: Vectors, k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return indices and distances, each (m, k), of the map's vectors nearest to given ones.
+        """Return the k vectors of the map nearest to each given one: rows and distances, (m, k).
 
         By the vectors, not by their places.
         """
         return nearest(self.compared, self.normalise(vectors), min(k, len(self.compared)))
 
     def normalise(self, vectors: Vectors) -> Vectors:
-        """Validate vectors and normalise them as this map's metric requires."""
+        """Check vectors; return them as float32, scaled to unit length if the metric is cosine."""
         found = check_vectors(vectors, dimension=self.compared.shape[1])
         return unit(found) if self.spec.metric == "cosine" else found
 
@@ -90,7 +90,7 @@ class Layout:
 def project(
     vectors: Vectors, spec: ProjectionSpec, on_progress: OnProgress = no_progress
 ) -> Layout:
-    """Draw a map of vectors with UMAP, t-SNE or PCA.
+    """Draw a map of vectors by the spec's method (UMAP, t-SNE or PCA) and measure its quality.
 
     The same vectors and spec give the same map on one machine; other processors and library
     versions may round otherwise, which UMAP and t-SNE amplify.
@@ -143,7 +143,7 @@ def check_count(n_texts: int) -> None:
 def _draw(
     compared: Vectors, spec: ProjectionSpec, on_progress: OnProgress
 ) -> tuple[NDArray[np.float32], Principal | None]:
-    """Run the spec's projection method; return coordinates and, for PCA, the components."""
+    """Run the spec's projection method; return coordinates and, for PCA, its axes (else None)."""
     if spec.method == "umap":
         return umap_places(compared, spec, on_progress), None
     if spec.method == "tsne":
@@ -154,7 +154,7 @@ def _draw(
 
 
 def check_vectors(vectors: Vectors, *, dimension: int | None = None) -> Vectors:
-    """Return vectors as contiguous float32; raise InvalidInputError if they are invalid."""
+    """Return vectors as contiguous float32; raise unless they are finite and of the right shape."""
     if is_sparse(vectors):
         raise InvalidInputError(
             "A map needs dense vectors, and those of a bag of words are sparse. Use LSA of the "

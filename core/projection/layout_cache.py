@@ -33,7 +33,7 @@ _DRAWN_BY = 3
 
 
 def layout_key(vectors: Vectors, spec: ProjectionSpec) -> str:
-    """Return the cache key of a map: a SHA-256 of vectors, settings and library versions."""
+    """Return the cache key of a map: a SHA-256 of its vectors, settings and library versions."""
     digest = hashlib.sha256()
     versions = [version(name) for name in ("umap-learn", "scikit-learn")]
     digest.update(f"{_DRAWN_BY}|{spec.identity}|{versions}|{vectors.shape}|".encode())
@@ -48,7 +48,7 @@ def project_cached(
     *,
     folder: Path | None = None,
 ) -> Layout:
-    """Return the map of vectors from the cache on disk, or draw and cache it.
+    """Load the map of these vectors from the cache on disk; if absent, draw and store it.
 
     Not for what users type or upload: a map reveals its texts. A damaged map is drawn again;
     if nothing can be written, the map is returned without caching. With LEAKSCOPE_NO_CACHE nothing
@@ -77,7 +77,7 @@ def project_cached(
 
 
 def save_layout(folder: Path, layout: Layout, **more: Any) -> Path:
-    """Write a map to a folder, without its vectors."""
+    """Write a map, without its vectors, to a folder; return the path."""
     arrays: dict[str, NDArray[Any]] = {"coordinates": layout.coordinates}
     if layout.principal is not None:
         arrays |= {"mean": layout.principal.mean, "axes": layout.principal.axes}

@@ -21,7 +21,7 @@ def nearest(
     is_self: bool = False,
     on_progress: OnProgress = no_progress,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the k nearest rows of `base` to each query by Euclidean distance, nearest first.
+    """Find each query's k nearest rows of `base` (Euclidean); return row numbers and distances.
 
     Candidates are found by ||b||² − 2⟨q, b⟩ in float32; their distances are recomputed from
     the differences, which have no cancellation, and sorted.
@@ -52,15 +52,17 @@ def nearest(
             own = torch.arange(rows.start, rows.stop)
             nearness[torch.arange(len(own)), own] = -torch.inf
         found = nearness.topk(k, dim=1).indices
-        exact = _distances(known, asked[rows], found)
+        exact = _candidate_distances(known, asked[rows], found)
         order = exact.argsort(dim=1, stable=True)
         indices[rows], distances[rows] = found.gather(1, order), exact.gather(1, order)
         on_progress(rows.stop / m, f"Neighbours of {rows.stop:,} of {m:,} points")
     return indices.numpy(), distances.numpy()
 
 
-def _distances(known: torch.Tensor, asked: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
-    """Return the distance of each query to its candidate rows, 256 queries at a time."""
+def _candidate_distances(
+    known: torch.Tensor, asked: torch.Tensor, found: torch.Tensor
+) -> torch.Tensor:
+    """Compute the distance of each query to its candidate rows, 256 queries at a time."""
     parts = [
         (known[columns] - rows[:, None]).norm(dim=2)
         for columns, rows in zip(found.split(256), asked.split(256), strict=True)

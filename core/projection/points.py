@@ -58,7 +58,7 @@ class Points:
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 of the texts, in order."""
+        """The SHA-256 of the texts, in order."""
         return digest_fields(self.texts)
 
     @property
@@ -80,7 +80,7 @@ class Points:
 
 
 def corpus_points(name: str, n: int, *, seed: int = 0, is_private: bool = False) -> Points:
-    """Return n sentences of a corpus with their columns, sampled without replacement.
+    """Load a corpus and draw n of its sentences, with their columns, without replacement.
 
     Columns: `document`, with `class` (of the bundled corpora, `collection`) and `author` where
     the corpus knows them, and `words`.
@@ -118,7 +118,7 @@ def upload_points(
     others: tuple[str, ...] = (),
     seed: int = 0,
 ) -> Points:
-    """Return n rows of an uploaded file with their columns, sampled without replacement.
+    """Read an uploaded file and draw n of its rows, with their columns, without replacement.
 
     Raises
     ------
@@ -146,12 +146,12 @@ def upload_points(
 
 
 def sample_rows(n_available: int, n: int, *, seed: int = 0) -> NDArray[np.int64]:
-    """Sample n row indices without replacement, ascending; all if there are fewer."""
+    """Draw n row numbers without replacement, in ascending order; all if there are fewer."""
     rng = np.random.default_rng(seed)
     rows = rng.choice(n_available, size=min(n_available, n), replace=False)
     return np.sort(rows).astype(np.int64)
 
 
 def _word_counts(texts: Sequence[str]) -> Column:
-    """Return the number of words of each text, as strings."""
+    """Return a column of the number of words of each text, as strings."""
     return tuple(str(len(text.split())) for text in texts)

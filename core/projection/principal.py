@@ -24,7 +24,7 @@ class Principal:
 
 
 def principal_components(vectors: Vectors, n_components: int) -> Principal:
-    """Fit PCA by the eigenvectors of the covariance, with deterministic signs.
+    """Fit a PCA of `n_components` axes to vectors, with deterministic signs.
 
     By the eigenvectors of the (d, d) covariance, summed up in float64, which for many more vectors
     than dimensions is faster than a decomposition of the vectors. Vectors with fewer

@@ -28,7 +28,7 @@ class NeighbourScore:
 
     @property
     def above_chance(self) -> float:
-        """By how much the score exceeds that of guessing."""
+        """The score less the score of guessing."""
         return self.score.value - self.score.chance
 
 
@@ -40,7 +40,7 @@ def trustworthiness(
     n_sample: int = 1000,
     seed: int = 0,
 ) -> NeighbourScore:
-    """Return the trustworthiness of a map (Venna & Kaski 2001); 1 is best.
+    """Measure the trustworthiness of a map's places (Venna & Kaski 2001); 1 is best.
 
     Implements Eq. 2 of Venna & Kaski (2001):
     T(k) = 1 − 2/(n k (2n − 3k − 1)) Σ_i Σ_{j ∈ U_k(i)} (r(i, j) − k), where U_k(i) are the points
@@ -63,7 +63,7 @@ def trustworthiness(
     asked = np.sort(rng.choice(n, size=min(n, n_sample), replace=False))
     excess = np.concatenate(
         [
-            _excess(vectors, places, asked[i : i + _BLOCK_ROWS], k)
+            _sum_excess_ranks(vectors, places, asked[i : i + _BLOCK_ROWS], k)
             for i in range(0, len(asked), _BLOCK_ROWS)
         ]
     )
@@ -75,10 +75,10 @@ def trustworthiness(
 
 
 @torch.inference_mode()
-def _excess(
+def _sum_excess_ranks(
     vectors: Vectors, places: NDArray[np.float32], rows: NDArray[np.int64], k: int
 ) -> NDArray[np.float64]:
-    """Return Σ_j max(0, r(i, j) − k) of each point i, summed over its map neighbours."""
+    """Sum max(0, r(i, j) − k) over the k map neighbours j of each point i; one number per point."""
     on_map = torch.cdist(torch.from_numpy(places[rows]), torch.from_numpy(places))
     far = torch.cdist(torch.from_numpy(vectors[rows]), torch.from_numpy(vectors))
     own = torch.arange(len(rows)), torch.from_numpy(rows)
@@ -98,7 +98,7 @@ def neighbour_agreement(
     n_sample: int = 2000,
     seed: int = 0,
 ) -> NeighbourScore | None:
-    """Return how many of a point's k nearest neighbours share its class, on average, 0 to k.
+    """Measure how many of a point's k nearest neighbours share its class, on average, 0 to k.
 
     Chance is what points scattered at random would have.
     Points without a class (None) are left out as if they were not there.

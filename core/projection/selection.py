@@ -15,12 +15,12 @@ from leakscope.core.projection.points import Points
 
 
 def search_form(text: str) -> str:
-    """Return a text normalised for search: NFKC, case-folded."""
+    """Return a text in the form in which searches compare texts: NFKC, case-folded."""
     return normalize("NFKC", text).casefold()
 
 
 def matching_rows(search_forms: Sequence[str], sought: str) -> NDArray[np.int64]:
-    """Return the row indices of the texts that contain a search string; none for an empty one.
+    """Return the row numbers of the texts that contain a search string; none for an empty one.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def _export_row(
     reading: Reading | None,
     protected: Reading | None,
 ) -> dict[str, Any]:
-    """Return the export row of one point."""
+    """Build one point's export row: its text, columns, coordinates and readings."""
     row: dict[str, Any] = {"text": points.texts[i]}
     row |= {f"column {name}": values[i] for name, values in points.columns.items()}
     row |= {f"map {axis}": float(value) for axis, value in enumerate(place, 1)}
@@ -72,7 +72,7 @@ def _export_row(
 
 
 def _export_reading(reading: Reading, when: str) -> dict[str, Any]:
-    """Return the recovered words, wrong words and F1 of one reading, for export."""
+    """Return a reading's recovered words, wrong words and F1 as export columns."""
     return {
         f"recovered{when}": " ".join(w.word for w in reading.hits),
         f"wrong{when}": " ".join(w.word for w in reading.wrong),
@@ -81,5 +81,5 @@ def _export_reading(reading: Reading, when: str) -> dict[str, Any]:
 
 
 def selection_json(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the map's facts and the selected rows as JSON."""
+    """Serialise a map's facts and the selected points' export rows as JSON."""
     return json.dumps({**facts, "points": list(rows)}, ensure_ascii=False, indent=1)

@@ -27,7 +27,7 @@ N_POINTS = 2000
 def find_shipped(
     points: Points, encoder: str, fingerprint: str, spec: ProjectionSpec
 ) -> tuple[Vectors, Layout] | None:
-    """Return the shipped vectors and map of these points, encoder and settings, or None.
+    """Load the shipped vectors and map if of these points, encoder and settings; else None.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def find_shipped(
 
 
 def find_vectors(points: Points, encoder: str, fingerprint: str) -> Vectors | None:
-    """Return the shipped float32 vectors of these points (stored as float16), or None.
+    """Load the shipped vectors, as float32, if of these points and encoder; else None.
 
     Raises
     ------

@@ -87,13 +87,13 @@ class ProjectionSpec:
     seed: int = setting(0, "Random seed: the same seed gives the same map", low=0, high=2**32 - 1)
 
     def check(self) -> ProjectionSpec:
-        """Return the spec, or raise InvalidInputError for a value outside its range."""
+        """Return the spec unchanged; raise InvalidInputError for a value outside its range."""
         validate_settings(self)
         return self
 
     @property
     def identity(self) -> str:
-        """JSON of the settings that affect the map, limited to those its method uses."""
+        """A JSON string of the settings that affect the map, without those its method ignores."""
         shared = ("method", "n_components", "metric", "seed")
         used: dict[str, Any] = {
             name: getattr(self, name) for name in (*shared, *METHODS[self.method].settings)

@@ -33,7 +33,7 @@ _LOOK_EVERY = 0.25
 def tsne_places(
     vectors: Vectors, spec: ProjectionSpec, on_progress: OnProgress = no_progress
 ) -> NDArray[np.float32]:
-    """Return the (n, n_components) t-SNE coordinates of vectors (Euclidean distance).
+    """Run t-SNE on vectors in a separate process; return (n, n_components) coordinates.
 
     Implements van der Maaten & Hinton (2008) with the Barnes-Hut approximation, by scikit-learn.
     Differs from scikit-learn's defaults: a perplexity above (n − 1)/3 counts as that.
@@ -102,7 +102,7 @@ def _follow(
 
 
 def _feed(pipe: IO[bytes], vectors: Vectors) -> None:
-    """Write vectors to the process's standard input."""
+    """Write vectors to the t-SNE process's standard input and close it."""
     content = io.BytesIO()
     np.save(content, vectors, allow_pickle=False)
     try:
@@ -113,12 +113,12 @@ def _feed(pipe: IO[bytes], vectors: Vectors) -> None:
 
 
 def _drain(pipe: IO[bytes], answer: list[bytes]) -> None:
-    """Read all of the process's standard output into `answer`."""
+    """Read all that the t-SNE process writes to standard output and append it to `answer`."""
     answer.append(pipe.read())
 
 
 def _listen(pipe: IO[bytes], lines: queue.SimpleQueue[str | None]) -> None:
-    """Put each line of the process's standard error on a queue, then None."""
+    """Put each line of the t-SNE process's standard error on a queue, and None at its end."""
     for line in pipe:
         lines.put(line.decode("utf-8", "replace"))
     lines.put(None)

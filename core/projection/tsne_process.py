@@ -18,7 +18,7 @@ N_ROUNDS = 1000
 
 
 def main() -> None:
-    """Run t-SNE on vectors from standard input; progress goes to standard error."""
+    """Read vectors from stdin, run t-SNE and write the coordinates; progress goes to stderr."""
     from sklearn.manifold import TSNE
 
     settings: dict[str, Any] = json.loads(sys.argv[1])

@@ -22,7 +22,7 @@ _SIZE = (_HIGHEST - _LOWEST) << _BITS
 
 
 def force_tables(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return lookup tables (float32) of the attractive and repulsive force by squared distance.
+    """Compute float32 tables of the attractive and the repulsive force by squared distance.
 
     Implements the gradients of McInnes, Healy & Melville (2018), §4.2, at squared distance s:
     pull −2ab s^(b−1)/(1 + a s^b), push 2b/((0.001 + s)(1 + a s^b)).
@@ -38,20 +38,20 @@ def force_tables(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(nogil=True, cache=True, inline="always")
 def _entry(squared):
-    """Return the table index of a positive float32 squared distance."""
+    """Return the index in a force table of a positive float32 squared distance."""
     found = (np.float32(squared).view(np.int32) >> _SHIFT) - _FIRST
     return min(max(found, 0), _SIZE - 1)
 
 
 @njit(nogil=True, cache=True, inline="always")
 def _clip(step):
-    """Clip a step to [-4, 4]."""
+    """Return a step of a coordinate limited to [-4, 4]."""
     return min(max(step, np.float32(-4)), np.float32(4))
 
 
 @njit(nogil=True, cache=True, fastmath=True)
 def run_rounds(places, heads, tails, period, due, pull, push, first, last, n_rounds, state):
-    """Run UMAP's optimisation rounds `first` to `last` − 1 in place; return the random state.
+    """Move `places` by UMAP's rounds `first` to `last` − 1; return the random generator's state.
 
     Parameters
     ----------

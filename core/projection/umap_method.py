@@ -30,7 +30,7 @@ _SHARE_OF_GRAPH, _N_REPORTS = 0.4, 50
 
 
 def default_epochs(n: int) -> int:
-    """Return our default number of UMAP rounds: 300 up to 10,000 points, 200 beyond.
+    """Return how many UMAP rounds we use for n points: 300 up to 10,000, then 200.
 
     Fewer than umap-learn's 500 up to 10,000 points, at equal quality, which
     `benchmarks/umap_layout.py` holds against umap-learn's; its 200 beyond.
@@ -41,7 +41,7 @@ def default_epochs(n: int) -> int:
 def umap_places(
     vectors: Vectors, spec: ProjectionSpec, on_progress: OnProgress = no_progress
 ) -> NDArray[np.float32]:
-    """Return the (n, n_components) UMAP coordinates of vectors (Euclidean distance).
+    """Run UMAP on vectors (Euclidean distance); return (n, n_components) coordinates.
 
     Implements McInnes, Healy & Melville (2018).
     Differs from umap-learn: the rounds are ours (`umap_kernel`), points start at their principal
@@ -55,13 +55,13 @@ def umap_places(
     """
     on_progress(0.0, "Finding neighbours")
     with _ONE_AT_A_TIME:
-        graph = _graph(vectors, spec, on_progress)
+        graph = _build_graph(vectors, spec, on_progress)
     on_progress(_SHARE_OF_GRAPH, "Computing the initial positions from principal components")
     return _optimise_layout(graph.tocoo(), _initial_layout(vectors, spec), spec, on_progress)
 
 
-def _graph(vectors: Vectors, spec: ProjectionSpec, on_progress: OnProgress) -> Any:
-    """Return UMAP's symmetric (n, n) sparse graph of neighbour memberships."""
+def _build_graph(vectors: Vectors, spec: ProjectionSpec, on_progress: OnProgress) -> Any:
+    """Find the vectors' neighbours; build UMAP's symmetric (n, n) sparse graph of memberships."""
     n, k = len(vectors), min(spec.n_neighbors, len(vectors) - 1)
     if n > _MOST_EXACT:
         from umap.umap_ import nearest_neighbors
@@ -86,7 +86,7 @@ def _graph(vectors: Vectors, spec: ProjectionSpec, on_progress: OnProgress) -> A
 
 
 def fuzzy_graph(near: NDArray[Any], distances: NDArray[Any], n_rounds: int = 64) -> Any:
-    """Return UMAP's fuzzy union of the points' neighbourhoods, a sparse float32 (n, n) array.
+    """Build UMAP's graph, a sparse float32 (n, n) array, from near rows and their distances.
 
     Implements McInnes, Healy & Melville (2018), algorithms 2 and 3: the membership of a neighbour
     is exp(−(d − ρ)/σ), with ρ the distance to the nearest other point and σ such that a point's
@@ -122,7 +122,7 @@ def fuzzy_graph(near: NDArray[Any], distances: NDArray[Any], n_rounds: int = 64)
 
 
 def fitted_curve(spread: float, least: float) -> tuple[float, float]:
-    """Fit a and b of 1/(1 + a x²ᵇ) to an exponential beyond the minimum distance."""
+    """Fit UMAP's a and b of 1/(1 + a x²ᵇ) to an exponential beyond the minimum distance."""
     x = np.linspace(0, 3 * spread, 300)
     wanted = np.where(x < least, 1.0, np.exp(-(x - least) / spread))
     (a, b), _ = curve_fit(lambda x, a, b: 1 / (1 + a * x ** (2 * b)), x, wanted)
@@ -132,7 +132,7 @@ def fitted_curve(spread: float, least: float) -> tuple[float, float]:
 def _optimise_layout(
     graph: Any, start: NDArray[np.float32], spec: ProjectionSpec, on_progress: OnProgress
 ) -> NDArray[np.float32]:
-    """Optimise the layout over all rounds, reporting progress; return the coordinates."""
+    """Move the start places by UMAP's rounds, reporting progress; return the coordinates."""
     from leakscope.core.projection.umap_kernel import force_tables, run_rounds
 
     n_rounds = spec.n_epochs or default_epochs(len(start))
@@ -156,14 +156,14 @@ def _optimise_layout(
 
 
 def _initial_layout(vectors: Vectors, spec: ProjectionSpec) -> NDArray[np.float32]:
-    """Return the initial layout: principal components scaled to [-10, 10], plus a little noise."""
+    """Compute the start places: principal components scaled to [-10, 10], with a little noise."""
     places = principal_components(vectors, spec.n_components).project(vectors)
     noise = np.random.default_rng(spec.seed).normal(scale=1e-4, size=places.shape)
     return np.asarray(places * (10 / max(float(np.abs(places).max()), 1e-12)) + noise, np.float32)
 
 
 def memberships(distances: NDArray[np.float32], n_rounds: int = 48) -> NDArray[np.float32]:
-    """Return the weights of a new point's neighbours (UMAP), each row summing to one.
+    """Compute UMAP's weights of each new point's neighbours from distances; rows sum to one.
 
     Implements the first step of umap-learn's `transform`: exp(−d/σ), σ such that the memberships
     of a row sum to log₂ k, found by bisection.

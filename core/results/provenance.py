@@ -90,7 +90,7 @@ class Stopwatch:
         self._commit, self._is_changed = _git_commit()
 
     def provenance(self) -> Provenance:
-        """Return the provenance of a measurement that ends now."""
+        """Return the provenance of the measurement, completed with versions and machine."""
         return Provenance(
             begun=self._begun,
             versions={"leakscope": __version__, **versions()},
@@ -103,17 +103,17 @@ class Stopwatch:
 
 @lru_cache(maxsize=1)
 def _git_commit(root: Path = ROOT) -> tuple[str, bool]:
-    """Return the commit of this checkout and whether files differ from it; asked once a process."""
+    """Return this checkout's commit and whether files differ from it, or ("", False); cached."""
     if not (root / ".git").exists():
         return "", False
     with suppress(OSError, subprocess.SubprocessError):
-        commit = _git(root, "rev-parse", "HEAD").strip()
-        changes = _git(root, "status", "--porcelain", "--untracked-files=no")
+        commit = _run_git(root, "rev-parse", "HEAD").strip()
+        changes = _run_git(root, "status", "--porcelain", "--untracked-files=no")
         return commit[:_SHORT], bool(changes.strip())
     return "", False
 
 
-def _git(root: Path, *arguments: str) -> str:
+def _run_git(root: Path, *arguments: str) -> str:
     """Run git in `root`, without the caller's GIT_* variables, and return its output."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return subprocess.run(
@@ -159,7 +159,7 @@ def _processor() -> str:
 
 
 def describe_measured(found: Iterable[Provenance | None], *, otherwise: str = "") -> str:
-    """Describe when, by which version and on what machines measurements were made.
+    """Describe in words when, by which version and on what machines results were measured.
 
     Parameters
     ----------
@@ -189,12 +189,12 @@ def describe_measured(found: Iterable[Provenance | None], *, otherwise: str = ""
 
 
 def _join_distinct(parts: Iterable[str]) -> str:
-    """Join distinct parts by "and"."""
+    """Join the distinct ones of some strings by "and"."""
     return " and ".join(dict.fromkeys(parts))
 
 
 def _describe_code(told: Sequence[Provenance]) -> str:
-    """Return the Leakscope versions in words, each with all of its commits.
+    """Describe the Leakscope versions of provenances in words, each with all of its commits.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def _describe_code(told: Sequence[Provenance]) -> str:
 
 
 def _describe_version(version: str, commits: Iterable[str]) -> str:
-    """Return a Leakscope version with its commits in words."""
+    """Describe a Leakscope version with its commits in words."""
     own = list(commits)
     if not own:
         return f"Leakscope {version}"
@@ -220,7 +220,7 @@ def _describe_version(version: str, commits: Iterable[str]) -> str:
 
 
 def _describe_machine(each: Provenance) -> str:
-    """Return the graphics card, or the processor with its number of cores."""
+    """Describe a provenance's machine: the graphics card, or the processor and its cores."""
     chip = str(each.machine.get("chip", "an unknown machine"))
     if each.machine.get("device") == "cuda":
         return chip

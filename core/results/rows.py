@@ -66,7 +66,7 @@ class Row(Mapping[str, Any]):
     provenance: Provenance | None = field(default=None, compare=False)
 
     def format(self, measure: str, decimals: int = 1, *, is_bold: bool = False) -> str:
-        """Format a score with its interval, clipped to the measure's range; else ""."""
+        """Format the row's score of a measure with its interval, clipped to its range; else ""."""
         score = self.scores.get(measure)
         if score is None:
             return ""
@@ -94,7 +94,7 @@ class Row(Mapping[str, Any]):
         return flat
 
     def tidy(self) -> list[dict[str, Any]]:
-        """Return one record per score: cell, facts, measure, value, low, high, chance and n."""
+        """Return one record per score, with cell and facts; of a failed row, one with the error."""
         head = {**self.cell, **self.facts}
         if self.error:
             return [{**head, "error": self.error}]
@@ -134,7 +134,7 @@ class Row(Mapping[str, Any]):
         return cls(dict(cell or {}), scores, left, seconds, error)
 
     def __getitem__(self, name: str) -> Any:
-        """Return an entry of the flat dictionary: a fact, a cell entry or part of a score."""
+        """Return an entry of the flat dictionary by name: a fact, cell entry or part of a score."""
         for known in (self.facts, self.cell):
             if name in known:
                 return known[name]
@@ -143,7 +143,7 @@ class Row(Mapping[str, Any]):
         return self.to_dict()[name]
 
     def __contains__(self, name: object) -> bool:
-        """Return whether the flat dictionary has an entry, building it only if necessary."""
+        """Return whether the flat dictionary of `to_dict` has an entry of this name."""
         if name in self.scores or name in self.facts or name in self.cell:
             return True
         is_derived = isinstance(name, str) and (
@@ -241,12 +241,12 @@ class ResultTable(list[Row]):
 
     @property
     def measured(self) -> ResultTable:
-        """The rows of cells that could be measured."""
+        """The rows of cells that could be measured, as a new table."""
         return ResultTable(row for row in self if not row.error)
 
     @property
     def failed(self) -> ResultTable:
-        """The rows of cells that could not be measured."""
+        """The rows of cells that could not be measured, as a new table."""
         return ResultTable(row for row in self if row.error)
 
     @property
@@ -257,7 +257,7 @@ class ResultTable(list[Row]):
     def where(
         self, chosen: Callable[[Row], object] | None = None, /, **entries: Any
     ) -> ResultTable:
-        """Return the rows with these entries, and for which `chosen` is true."""
+        """Return the rows with these entries for which `chosen(row)` is true, as a new table."""
         return ResultTable(
             row
             for row in self
@@ -266,11 +266,11 @@ class ResultTable(list[Row]):
         )
 
     def having(self, measure: str) -> ResultTable:
-        """Return the rows that contain a measure's score."""
+        """Return the rows that contain a score of this measure, as a new table."""
         return self.where(lambda row: measure in row.scores)
 
     def group_by(self, *names: str | Callable[[Row], Any]) -> dict[tuple[Any, ...], ResultTable]:
-        """Group the rows by entries or by functions of a row, in order of first occurrence.
+        """Group the rows by entries or functions of a row: a table by key, in order of occurrence.
 
         Parameters
         ----------
@@ -284,15 +284,15 @@ class ResultTable(list[Row]):
         return found
 
     def column(self, name: str) -> list[Any]:
-        """Return one entry of every row as a list."""
+        """Return an entry's value in every row as a list."""
         return [row[name] for row in self]
 
     def distinct(self, name: str) -> list[Any]:
-        """Return the distinct values of an entry, in order of first occurrence."""
+        """Return an entry's distinct values over all rows, in order of first occurrence."""
         return list(dict.fromkeys(self.column(name)))
 
     def values(self, measure: str) -> list[float]:
-        """Return a measure's value in every row as a list."""
+        """Return the value of a measure's score in every row as a list."""
         return [row.scores[measure].value for row in self]
 
     def average(self, name: str) -> float:
@@ -300,7 +300,7 @@ class ResultTable(list[Row]):
         return sum(map(float, self.column(name))) / len(self)
 
     def mean(self, measure: str, *, is_same_sample: bool = False) -> Score:
-        """Return the mean of a score over rows that differ only in their seed.
+        """Return a measure's mean score over rows that differ only in their seed, with interval.
 
         `is_same_sample` says that all were tested on the same texts; see `mean_over_seeds`. The
         interval is cut where the score can go no further. Rows without the score do not count.
@@ -319,5 +319,5 @@ class ResultTable(list[Row]):
         return _clip_interval(mean, *_range_of(measure, scores))
 
     def mean_on_same_texts(self, measure: str) -> Score:
-        """Return the mean of a score over seeds that were all tested on the same texts."""
+        """Return a measure's mean score over seeds that were all tested on the same texts."""
         return self.mean(measure, is_same_sample=True)

@@ -45,7 +45,7 @@ class Sentence:
     """The earlier sentences of the search, first to last."""
 
     def after(self, n_queries: int) -> SentenceStep:
-        """Return the best sentence that the search had found after n queries."""
+        """Return the search's best step within n queries; the final sentence if there is none."""
         start = SentenceStep(0, self.text, self.cosine)
         known = [step for step in self.steps if step.n_queries <= n_queries]
         return known[-1] if known else start
@@ -65,11 +65,11 @@ class Recovery:
 
     @property
     def word_set(self) -> frozenset[str]:
-        """The recovered words as a set."""
+        """The recovered words, without their scores, as a set of strings."""
         return frozenset(w.word for w in self.words)
 
     def __str__(self) -> str:
-        """Return the recovered words, separated by commas.
+        """Return the recovered words as a string, separated by commas.
 
         Examples
         --------
@@ -89,7 +89,7 @@ class Interval:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is an interval; one of zero width counts as none and is not printed."""
+        """Whether the interval is known: one of zero width counts as none and is not printed."""
         return self.high - self.low > 1e-9 * max(1.0, abs(self.high))  # below, it is rounding
 
     def decimals(self, least: int) -> int:
@@ -233,7 +233,7 @@ class Score:
         return f"{self.value:.{decimals}f}", self.ci95.printed(decimals)
 
     def in_percent(self) -> Score:
-        """Convert a share of 1 to per cent.
+        """Return the score, a share of 1, converted to per cent.
 
         Examples
         --------
@@ -252,7 +252,7 @@ class Score:
         return self.ci95.low > other.ci95.high or other.ci95.low > self.ci95.high
 
     def direction(self, even: float = 0.0) -> str:
-        """Return whether a difference is "more", "less" or "not significantly different".
+        """Return whether the score is significantly "more" or "less" than `even`, in words.
 
         Examples
         --------
@@ -300,7 +300,7 @@ class Score:
         )
 
     def to_record(self, measure: str) -> dict[str, Any]:
-        """Return value and interval under the names MEASURE and MEASURE_ci95."""
+        """Return value and interval as a dictionary with the keys MEASURE and MEASURE_ci95."""
         ends = [self.ci95.low, self.ci95.high] if self.has_interval else None
         return {measure: self.value, f"{measure}_ci95": ends}
 
@@ -360,7 +360,7 @@ class Scores:
         return "sentence" if self.n_documents is None else "document"
 
     def score(self, measure: str, chance: float = math.nan) -> Score:
-        """Return one measure as a `Score` with its interval and a chance level."""
+        """Return one measure, by name, as a `Score` with its interval and a chance level."""
         return Score(
             getattr(self, measure), getattr(self, f"{measure}_ci95", NO_INTERVAL), self.n, chance
         )
@@ -405,7 +405,7 @@ class EvaluationResult:
 
     @property
     def sentence(self) -> str:
-        """The result in one sentence: recall, F1 with its interval, and the baseline."""
+        """The result as one sentence: recall, F1 with its interval, and the baseline."""
         recall, recall_ci95 = self.scores.score("recall").parts(0)
         f1 = self.scores.score("token_set_f1").in_text(is_inside=True)
         return (

@@ -36,7 +36,7 @@ def markdown_table(columns: Sequence[str], lines: Iterable[Sequence[object]]) ->
 
 
 def markdown_records(records: Sequence[Mapping[str, object]]) -> list[str]:
-    """Format records of one shape as a Markdown table; the columns are the first record's keys.
+    """Format records with the same keys as the lines of a Markdown table; the keys are columns.
 
     Examples
     --------
@@ -47,13 +47,13 @@ def markdown_records(records: Sequence[Mapping[str, object]]) -> list[str]:
 
 
 def _markdown_row(cells: Sequence[object]) -> str:
-    """Format cells as one row of a Markdown table; bars are escaped."""
+    """Format cells as one line of a Markdown table; bars are escaped."""
     escaped = (" ".join(str(cell).split()).replace("|", "\\|") for cell in cells)
     return f"| {' | '.join(escaped)} |"
 
 
 def score_cells(row: Row, *more: str, then: Sequence[object] = ()) -> tuple[object, ...]:
-    """Return the table cells of a row's scores, as in SCORE_COLUMNS, or its error if it failed.
+    """Format a row's scores as table cells, as in SCORE_COLUMNS; its error if it failed.
 
     Parameters
     ----------
@@ -69,32 +69,32 @@ def score_cells(row: Row, *more: str, then: Sequence[object] = ()) -> tuple[obje
     f1 = row.format("token_set_f1", is_bold=True)
     return (
         _describe_sample(row),
-        *(_plain_score(row, name) for name in ("precision", "recall")),
+        *(_format_score(row, name) for name in ("precision", "recall")),
         f1,
-        *(_plain_score(row, name) for name in more),
+        *(_format_score(row, name) for name in more),
         *then,
     )
 
 
 def _describe_sample(row: Row) -> str:
-    """Return the number of texts, with that of documents if intervals are over documents."""
+    """Format a row's number of texts, with that of documents if these are resampled."""
     n, n_documents = row.facts["n"], row.facts.get("n_documents")
     return str(n) if n_documents is None else f"{n} of {n_documents:,} documents"
 
 
-def _plain_score(row: Row, name: str) -> str:
+def _format_score(row: Row, name: str) -> str:
     """Format one score of a row, or the chance level of its F1, without bold type."""
     score = Score(row.scores["token_set_f1"].chance) if name == "chance" else row.scores[name]
     return "" if math.isnan(score.value) else score.format()
 
 
 def n_fitted_on(row: Row) -> str:
-    """Return how many texts the attack was fitted on; of a failed row, how many were requested."""
+    """Format how many texts the attack was fitted on; of a failed row, how many were requested."""
     return f"{row.get('n_fitted_on', row.get('n_auxiliary')):,}"
 
 
 def rows_to_json(study: str, rows: Sequence[Row]) -> dict[str, Any]:
-    """Convert rows to the JSON object of files and `--json`: flat, with shared provenances.
+    """Convert rows to the JSON-able object of files and `--json`: flat, with shared provenances.
 
     Shared parts are stored once, in `provenances`. A row has the index of its own as `provenance`
     if there are several, and its time as `cell_begun`.
@@ -119,7 +119,7 @@ def rows_to_json(study: str, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def rows_from_json(table: Mapping[str, Any]) -> ResultTable:
-    """Parse the rows from the JSON object that `rows_to_json` returns.
+    """Parse rows from the JSON-able object that `rows_to_json` returns.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def rows_from_json(table: Mapping[str, Any]) -> ResultTable:
 
 
 def write_rows(path: Path, study: str, rows: Sequence[Row], table: str) -> None:
-    """Write the rows as JSON to `path`, and beside it as .parquet and .md.
+    """Write rows as JSON to `path`, and beside it as .parquet, and their `table` text as .md.
 
     In Parquet a line is a score; entries that are no numbers or words stand as JSON.
 
@@ -188,6 +188,6 @@ def read_rows(path: Path, study: str) -> ResultTable:
 
 
 def _to_parquet_value(value: Any) -> Any:
-    """Return a value that Parquet can hold: numbers and words as they are, others as JSON text."""
+    """Return numbers and strings unchanged, and other values as JSON text, for Parquet."""
     is_plain = value is None or isinstance(value, bool | int | float | str)
     return value if is_plain else json.dumps(value, ensure_ascii=False)

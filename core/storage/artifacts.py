@@ -87,7 +87,7 @@ def is_refused(error: StorageError) -> bool:
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn an OSError while writing below `path` into a StorageError that names the remedy."""
+    """Turn an OSError raised within the block into a StorageError that names the remedy."""
     try:
         yield
     except OSError as error:
@@ -112,7 +112,7 @@ def _describe_missing_home() -> str:
 
 
 def check_folder(target: Path) -> None:
-    """Raise InvalidInputError unless a file can be written at `target`.
+    """Raise InvalidInputError unless `target` can name a file in an existing folder.
 
     For long work: a mistyped name is reported before the work, not after it.
     """
@@ -149,7 +149,7 @@ def _try_writing(folder: Path) -> None:
 
 @contextmanager
 def _remove_if_empty(folder: Path) -> Iterator[None]:
-    """Remove folders that were created meanwhile and are still empty."""
+    """On exit, remove folders of the path that were missing on entry and are still empty."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
         yield
@@ -161,7 +161,7 @@ def _remove_if_empty(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def output_folder(target: Path) -> Iterator[None]:
-    """Create the parent folder of an output before the work; remove it if it stays empty.
+    """Create an output's parent folder on entry; on exit, remove it if it was new and is empty.
 
     Where nothing came to lie in it, it is not left behind.
 
@@ -194,7 +194,7 @@ def digest_file(path: Path) -> str:
 
 
 def digest_of(arrays: Mapping[str, NDArray[Any]], meta: Any) -> str:
-    """Return the SHA-256 of named arrays and JSON-serialisable metadata."""
+    """Return the SHA-256, in hexadecimal, of named arrays and JSON-serialisable metadata."""
     digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -204,7 +204,7 @@ def digest_of(arrays: Mapping[str, NDArray[Any]], meta: Any) -> str:
 
 
 def write_json(path: Path, data: Any, *, is_public: bool = False) -> None:
-    """Write JSON atomically; only the owner can read it, unless it `is_public`.
+    """Write data as JSON atomically; only the owner can read it, unless it `is_public`.
 
     It is for its owner's eyes alone, unless it `is_public`.
     """
@@ -217,7 +217,7 @@ _PIECE_BYTES = 2**24  # read at a time
 
 
 def read_whole(path: Path, at_most: int) -> bytes:
-    """Read a regular file of at most `at_most` bytes.
+    """Return the bytes of a regular file; raise ValueError if it has more than `at_most`.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def read_whole(path: Path, at_most: int) -> bytes:
 
 
 def read_json(path: Path, remedy: str = _RESTORE) -> Any:
-    """Read a JSON file, or raise ArtifactError naming the file and the remedy."""
+    """Read and parse a JSON file; raise ArtifactError, with the remedy, if that fails."""
     try:
         return json.loads(read_whole(path, MOST_JSON_BYTES))
     except FileNotFoundError as error:
@@ -250,7 +250,7 @@ def read_json(path: Path, remedy: str = _RESTORE) -> Any:
 
 
 def write_sealed(path: Path, data: Mapping[str, Any]) -> None:
-    """Write a JSON object together with its SHA-256."""
+    """Write a JSON object to a file together with its SHA-256."""
     plain = json.loads(json.dumps(data))  # as it will be read
     write_json(path, {**plain, SEAL: digest_of({}, plain)})
 
@@ -276,7 +276,7 @@ def read_sealed(path: Path, remedy: str = _RESTORE) -> dict[str, Any]:
 
 
 def read_record(path: Path, **kinds: type) -> dict[str, Any]:
-    """Read a JSON object with these typed entries, or raise ArtifactError naming the file.
+    """Read a JSON object and check the types of the named entries; raise ArtifactError if wrong.
 
     A whole number will do for a float; more entries may be there.
     """
@@ -316,7 +316,7 @@ def save_artifact(folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str,
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Remove files that killed runs left in an artifact's folder.
+    """Remove temporary files and unused arrays that killed runs left in an artifact's folder.
 
     Raises
     ------
@@ -325,11 +325,11 @@ def clear_leftovers(folder: Path) -> None:
     """
     remove_leftovers(folder)
     is_sealed = (folder / META).exists()
-    _remove_arrays(folder, but=_arrays_file(folder / META) if is_sealed else "")
+    _remove_arrays(folder, but=_read_arrays_name(folder / META) if is_sealed else "")
 
 
-def _arrays_file(meta: Path) -> str:
-    """Return the name of the arrays file that a `model.json` refers to."""
+def _read_arrays_name(meta: Path) -> str:
+    """Read a `model.json` and return the name of the arrays file that it refers to."""
     return str(read_record(meta, arrays_file=str)["arrays_file"])
 
 
@@ -342,7 +342,7 @@ def _remove_arrays(folder: Path, *, but: str) -> None:
 
 
 def load_artifact(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Load an artifact's arrays and metadata after verifying its checksum.
+    """Load an artifact's arrays, by name, and its metadata, after verifying its checksum.
 
     Raises
     ------

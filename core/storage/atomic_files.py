@@ -76,7 +76,7 @@ class TemporaryFile:
         return target
 
     def _link_to(self, target: Path) -> None:
-        """Link the file to `target`, failing if that exists."""
+        """Give the file its final name; raise FileExistsError if that is taken."""
         try:
             os.link(self.path, target)
         except FileExistsError:
@@ -87,7 +87,7 @@ class TemporaryFile:
             self.path.rename(target)
 
     def end(self) -> None:
-        """Remove the temporary file if it was not sealed."""
+        """Close the temporary file, and remove it if it was not sealed."""
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
         with suppress(OSError):
@@ -111,7 +111,7 @@ def unfinished(folder: Path, *, is_public: bool = False) -> Iterator[TemporaryFi
 
 
 def atomic_write(target: Path, content: bytes, *, is_public: bool = False) -> Path:
-    """Write a whole file atomically: on failure, the older file stays.
+    """Write bytes to a file atomically and return its path; on failure, the older file stays.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def atomic_write(target: Path, content: bytes, *, is_public: bool = False) -> Pa
 
 
 def make_folder(folder: Path, *, is_public: bool = False) -> None:
-    """Create a folder and its parents, each synced to disk."""
+    """Create a folder and its parents, synced to disk; mark cache folders that are empty."""
     missing = []
     for each in (folder, *folder.parents):
         if each.exists():
@@ -206,7 +206,7 @@ _asked_umask: int | None = None
 
 
 def _mode(private: int, public: int, *, is_public: bool) -> int | None:
-    """Return the file mode to set; None if the process's umask decides."""
+    """Return the mode to set on a new file or folder; None if the process's umask decides."""
     if not is_public:
         return private
     return None if _asked_umask is None else public & ~_asked_umask
@@ -214,7 +214,7 @@ def _mode(private: int, public: int, *, is_public: bool) -> int | None:
 
 @contextmanager
 def private_umask() -> Iterator[None]:
-    """Set a umask that makes new files private, also those that libraries write."""
+    """Set, within the block, a umask that makes new files private, also those of libraries."""
     global _asked_umask
     before = os.umask(0o077)
     asked = _asked_umask
@@ -258,7 +258,7 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def _lock(handle: int) -> bool | None:
-    """Try to lock a file; return whether it succeeded, or None if locking is not supported."""
+    """Try to lock an open file; return whether it succeeded, None if locking is not supported."""
     try:
         import fcntl
     except ImportError:  # Windows, which removes no file that is open

@@ -62,7 +62,7 @@ class CacheEntry:
         return ", ".join(self.encoders)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry as JSON-serialisable data, without its path."""
+        """Return the entry as a JSON-able dict, without its path."""
         told = asdict(self) | {"encoder": self.encoder, "hours": round(self.hours, 2)}
         del told["path"], told["encoders"]
         return told
@@ -77,7 +77,7 @@ class Removal:
 
 
 def list_cache() -> list[CacheEntry]:
-    """List all entries of the cache, by kind.
+    """Read the folders of the cache; return all entries, ordered by kind.
 
     Raises
     ------
@@ -89,17 +89,17 @@ def list_cache() -> list[CacheEntry]:
 
 
 def _list_entries(lock: Lock | None) -> list[CacheEntry]:
-    """List all cache entries; encrypted names need the lock."""
+    """Read the folders of the cache and describe each entry; encrypted names need the lock."""
     return [_describe_entry(kind, path, lock) for kind in CACHED for path in _entry_paths(kind)]
 
 
 def _entry_paths(kind: str) -> list[Path]:
-    """Return the paths of a kind's entries, if its folder is ours."""
-    return [path for path in _children(kind) if _is_entry(kind, path)] if is_ours(kind) else []
+    """Return the paths of a kind's entries; none if its folder may hold files of others."""
+    return [path for path in _list_children(kind) if _is_entry(kind, path)] if is_ours(kind) else []
 
 
-def _children(kind: str) -> list[Path]:
-    """Return the children of a kind's folder, sorted; none if it is missing."""
+def _list_children(kind: str) -> list[Path]:
+    """Return the paths in a kind's cache folder, sorted; none if the folder is missing."""
     with suppress(OSError):
         return sorted(cache_dir(kind).iterdir())
     return []
@@ -113,8 +113,8 @@ def _is_entry(kind: str, path: Path) -> bool:
 
 
 def _describe_entry(kind: str, path: Path, lock: Lock | None) -> CacheEntry:
-    """Describe one cache entry: its encoders, vectors, size and age."""
-    files = list(_files(path)) if path.is_dir() else [path]
+    """Read the files of a cache entry; return its encoders, vectors, size and age."""
+    files = list(_iterate_files(path)) if path.is_dir() else [path]
     stats = []
     for file in files:
         with suppress(OSError):  # it has just gone
@@ -123,7 +123,7 @@ def _describe_entry(kind: str, path: Path, lock: Lock | None) -> CacheEntry:
     names, n_vectors, is_encrypted = (
         _describe_embeddings(path, lock)
         if kind == "embeddings"
-        else ({_encoder_of(path)}, 0, False)
+        else ({_read_encoder_name(path)}, 0, False)
     )
     return CacheEntry(
         kind=kind,
@@ -138,15 +138,15 @@ def _describe_entry(kind: str, path: Path, lock: Lock | None) -> CacheEntry:
     )
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Yield all files below a folder."""
+def _iterate_files(folder: Path) -> Iterator[Path]:
+    """Yield the path of each file below a folder, links included."""
     for path in folder.rglob("*"):
         if path.is_symlink() or not path.is_dir():
             yield path
 
 
 def _describe_embeddings(folder: Path, lock: Lock | None) -> tuple[set[str], int, bool]:
-    """Return an embeddings folder's encoder names, vector count, and whether it is encrypted."""
+    """Read an embeddings folder; return encoder names, vector count and whether it is encrypted."""
     names, n_vectors, locked = {""}, 0, list_locked(folder)
     for path in list_shards(folder):
         with suppress(ArtifactError):
@@ -160,8 +160,8 @@ def _describe_embeddings(folder: Path, lock: Lock | None) -> tuple[set[str], int
     return names, n_vectors, bool(locked)
 
 
-def _encoder_of(folder: Path) -> str:
-    """Return the encoder name that an artifact's metadata gives, or ""."""
+def _read_encoder_name(folder: Path) -> str:
+    """Read an artifact's metadata; return the encoder name that it gives, or ""."""
     with suppress(ArtifactError):
         found = read_json(folder / META)
         told = found.get("encoder", found.get("encoder_name")) if isinstance(found, dict) else None
@@ -176,7 +176,7 @@ def remove(
     older_than_hours: float = 0.0,
     is_unencrypted: bool = False,
 ) -> Removal:
-    """Remove cache entries by kind, encoder, age or missing encryption; return what was removed.
+    """Delete cache entries by kind, encoder, age or encryption; return those removed and left.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def _remove(path: Path) -> None:
 
 
 def _remove_lock() -> None:
-    """Delete the encryption lock file if nothing encrypted is left."""
+    """Delete the encryption lock file if nothing encrypted is left in the cache."""
     lock = cache_dir("embeddings") / LOCK_FILE
     with storage_errors(lock), suppress(FileNotFoundError):
         record = lock.read_bytes()
@@ -244,4 +244,4 @@ def _remove_lock() -> None:
 
 def _is_anything_locked() -> bool:
     """Return whether any encrypted shard is left in the cache."""
-    return any(list_locked(folder) for folder in _children("embeddings"))
+    return any(list_locked(folder) for folder in _list_children("embeddings"))

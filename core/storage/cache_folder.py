@@ -39,7 +39,7 @@ NOWHERE = Path(os.devnull)
 
 
 def cache_dir(*parts: str) -> Path:
-    """Return a folder of the cache: below $LEAKSCOPE_HOME, or ~/.cache/leakscope.
+    """Return the path of a folder of the cache, below $LEAKSCOPE_HOME or ~/.cache/leakscope.
 
     It lies in `NOWHERE` where there is neither, as for a user of a container that its image does
     not know, or where it belongs to somebody else, who lets nobody in.
@@ -50,7 +50,7 @@ def cache_dir(*parts: str) -> Path:
 
 
 def _default_root() -> Path:
-    """Return the default cache root, ~/.cache/leakscope."""
+    """Return the path ~/.cache/leakscope; one below `NOWHERE` if there is no home folder."""
     return (user_home() or NOWHERE) / ".cache" / "leakscope"
 
 
@@ -66,7 +66,7 @@ def _is_open(folder: Path) -> bool:
 
 
 def user_home() -> Path | None:
-    """Return the user's home folder; None if there is none."""
+    """Return the path of the user's home folder; None if there is none."""
     try:
         home = Path.home()
     except RuntimeError:
@@ -75,7 +75,7 @@ def user_home() -> Path | None:
 
 
 def mark_folder(folder: Path) -> None:
-    """Put our marker file into a cache folder that is still empty.
+    """Put our marker file into a folder if it is an empty folder of the cache.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def mark_folder(folder: Path) -> None:
 
 
 def is_ours(kind: str) -> bool:
-    """Return whether everything in a cache folder was written by this program."""
+    """Return whether a kind's cache folder is the default one or has our marker file."""
     folder = cache_dir(kind)
     if folder.is_relative_to(NOWHERE) or folder.is_symlink():
         return False

@@ -46,7 +46,7 @@ def is_cache_off() -> bool:
 
 
 def read_key() -> bytes | None:
-    """Return the encryption key from the environment; None if there is none.
+    """Read the encryption key from the environment or from a key file; None if none is set.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def read_key() -> bytes | None:
 
 
 def _read_key_file(file: str) -> bytes:
-    """Read the key file, without its final line end."""
+    """Read the encryption key from a file, without its final line end."""
     try:
         return read_whole(Path(file), _MOST_BYTES).rstrip(b"\r\n")
     except (OSError, ValueError) as error:
@@ -97,13 +97,13 @@ class Lock:
     record: bytes = field(default=b"", repr=False)
 
     def name(self, content: bytes, n_bytes: int) -> bytes:
-        """Return a keyed digest of content, which reveals nothing without the key."""
+        """Return a keyed digest of content, `n_bytes` long; it reveals nothing without the key."""
         return hashlib.blake2b(content, digest_size=n_bytes, key=self.naming).digest()
 
     def seal(self, content: bytes, context: bytes) -> bytes:
-        """Encrypt content (AES-GCM), bound to a context."""
+        """Encrypt content (AES-GCM), bound to a context; return the nonce and the ciphertext."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
-        sealed: bytes = self._cipher().encrypt(nonce, content, context)
+        sealed: bytes = self._build_cipher().encrypt(nonce, content, context)
         return nonce + sealed
 
     def open(self, sealed: bytes, context: bytes) -> bytes:
@@ -117,22 +117,22 @@ class Lock:
         from cryptography.exceptions import InvalidTag
 
         try:
-            content: bytes = self._cipher().decrypt(
+            content: bytes = self._build_cipher().decrypt(
                 sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], context
             )
         except InvalidTag as error:
             raise ValueError("it does not open with this key") from error
         return content
 
-    def _cipher(self) -> Any:
-        """Return the AES-GCM cipher."""
+    def _build_cipher(self) -> Any:
+        """Build the AES-GCM cipher from the key."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         return AESGCM(self.sealing)
 
 
 def find_lock(folder: Path | None = None, *, is_made: bool = True) -> Lock | None:
-    """Return a folder's lock, derived from the environment's key; None without a key.
+    """Derive a folder's lock from the environment's key, creating its file; None without a key.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def find_lock(folder: Path | None = None, *, is_made: bool = True) -> Lock | Non
 
 
 def restore_lock(folder: Path, lock: Lock) -> bool:
-    """Return whether a folder's lock file is this one's, writing it back if it was removed.
+    """Write a folder's lock file if it is missing; return whether its file is that of `lock`.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def restore_lock(folder: Path, lock: Lock) -> bool:
 
 
 def _create_lock(place: Path, given: bytes) -> None:
-    """Create a folder's lock file with a new salt."""
+    """Write a folder's lock file, with a new salt and a check of the key."""
     salt = secrets.token_bytes(16)
     check = _derive(given, salt, COST)[2]
     told = {"format": _FORMAT, "kdf": "scrypt", "n": COST, "salt": salt.hex(), "check": check.hex()}
@@ -205,12 +205,12 @@ def _create_lock(place: Path, given: bytes) -> None:
 
 
 def _encode_record(told: Any) -> bytes:
-    """Return a lock file's content as bytes."""
+    """Return a lock file's record as JSON bytes."""
     return json.dumps(told).encode()
 
 
 def _write_record(place: Path, record: bytes) -> None:
-    """Write a lock file unless another process has just written one."""
+    """Write a lock file unless there already is one."""
     with storage_errors(place), unfinished(place.parent) as file:
         file.path.write_bytes(record)
         with suppress(FileExistsError):  # another process was faster, and its salt is the one
@@ -218,7 +218,7 @@ def _write_record(place: Path, record: bytes) -> None:
 
 
 def _read_record(place: Path) -> tuple[dict[str, Any], bytes, bytes]:
-    """Read a lock file; return its record, salt and key check."""
+    """Read and check a lock file; return its record, salt and key check."""
     told = read_json(place)
     try:
         salt, check = bytes.fromhex(told["salt"]), bytes.fromhex(told["check"])

@@ -13,7 +13,7 @@ from leakscope.core.storage.atomic_files import make_folder
 
 @contextmanager
 def exclusive_lock(place: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a folder, so that one process computes and others wait."""
+    """Hold an exclusive lock on a folder within the block, while other processes wait."""
     with storage_errors(place):
         make_folder(place)
         lock = (place / ".lock").open("a")

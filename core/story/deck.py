@@ -147,14 +147,14 @@ class Page:
 
     @property
     def place(self) -> str:
-        """Where it opens live, in words: the page and its parameters."""
+        """The page and the parameters that open the slide's view live, in words."""
         asked = parse_qsl(self.live.partition("?")[2])
         told = ", ".join(f"{name} {_quote_short(value)}" for name, value in asked)
         return f"{self.page} ({told})" if told else self.page
 
     @property
     def is_long(self) -> bool:
-        """Whether its text, or its table, needs smaller letters."""
+        """Whether the slide's text, or its table, needs a smaller font."""
         n = sum(len(block.text) for block in (*self.remark, *self.body))
         n += len(self.heading) + len(self.finding)
         if self.figure is None and self.table is not None:
@@ -203,7 +203,7 @@ class Deck:
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """Versions, data, attackers, access, cost and origin of all slides, merged."""
+        """Facts (name, text) merged over all slides, with versions and the encoder."""
         own = (("Leakscope", self.version), ("Written with", self.made_with), *encoder_facts())
         return (*own, *_merge_facts(f for page in self.pages for f in page.facts))
 
@@ -214,14 +214,14 @@ class Deck:
 
 
 def _quote_short(value: str) -> str:
-    """Return a parameter value shortened; a text is put in quotation marks."""
+    """Shorten a URL parameter's value; put it in quotation marks if it contains a space."""
     if " " not in value:
         return value
     return f"“{value if len(value) <= _MOST_ASKED else f'{value[:_MOST_ASKED]}…'}”"
 
 
 def _merge_facts(found: Iterable[Fact]) -> list[Fact]:
-    """Merge facts with the same name, joining their distinct values."""
+    """Merge (name, text) facts with the same name, joining their distinct texts."""
     merged: dict[str, dict[str, None]] = {}
     for name, value in found:
         merged.setdefault(name, {})[value] = None
@@ -230,7 +230,7 @@ def _merge_facts(found: Iterable[Fact]) -> list[Fact]:
 
 
 def _is_none(name: str, value: str) -> bool:
-    """Return whether a fact only says that there is nothing."""
+    """Return whether a fact's text only says that there is nothing, such as "none"."""
     return value == "none" or (name == "Data" and value.startswith("none:"))
 
 
@@ -246,7 +246,7 @@ def make_deck(
     build: Callable[[str, Mapping[str, str]], Finding] = build_view,
     is_one_page: bool = False,
 ) -> Deck:
-    """Build the slides of a story, computing findings that are not stored in it.
+    """Build a story's slides as a Deck, computing findings that the story does not store.
 
     A view that this version lacks, or whose rows are missing, becomes a slide that says so.
 
@@ -265,7 +265,7 @@ def make_deck(
         except CoreError as error:
             lacks.append(f"Slide {i + 1} cannot be shown: {error}")
             slide = Finding(title="This view cannot be shown here", body="", caveat="")
-        pages.append(_page(pin, slide))
+        pages.append(_build_page(pin, slide))
     drawn = thin_figures([page.figure for page in pages])
     return Deck(
         title=story.title,
@@ -281,8 +281,8 @@ def make_deck(
     )
 
 
-def _page(pin: Pin, slide: Finding) -> Page:
-    """Build the slide of a pin from its finding."""
+def _build_page(pin: Pin, slide: Finding) -> Page:
+    """Build a slide (Page) from a pin and its finding."""
     table = slide.table if slide.table and slide.table.columns and slide.table.rows else None
     seen = dict.fromkeys(mark for _, mark in slide.sentence if mark in MARKS)
     return Page(
@@ -306,7 +306,7 @@ def _page(pin: Pin, slide: Finding) -> Page:
 
 
 def live_address(pin: Pin, parameters: Sequence[Fact] = ()) -> str:
-    """Return the address where a pin opens live, such as `/tradeoff?task=TREC`, or "".
+    """Return the URL path where a pin opens live, such as `/tradeoff?task=TREC`; "" for none.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def live_address(pin: Pin, parameters: Sequence[Fact] = ()) -> str:
 
 
 def audit_deck(found: AuditSummary, *, with_words: bool = False) -> Deck:
-    """Build the one-page report of an audit."""
+    """Build the one-page report of an audit from its summary, as a Deck."""
     slide = audit_slide(found, with_words=with_words)
     pin = Pin(page="audit", slide=slide, is_live=False)
     story = Story(title="What leaks from your own vectors", pins=(pin,))

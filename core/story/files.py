@@ -10,12 +10,12 @@ from leakscope.core.story.html import html_report
 
 
 def print_job(deck: Deck, suffix: str, on_progress: OnProgress) -> bytes:
-    """Render a report to bytes: the entry point of a job."""
+    """Render a deck to bytes, as the entry point of a background job; reports no progress."""
     return report_bytes(deck, suffix)
 
 
 def report_bytes(deck: Deck, suffix: str) -> bytes:
-    """Render a report in the format of a file suffix.
+    """Render a deck as HTML, PDF or PowerPoint, by the file suffix; return the bytes.
 
     Parameters
     ----------

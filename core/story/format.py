@@ -47,7 +47,7 @@ class Pin:
     is_live: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the pin as JSON-serialisable data, without empty fields."""
+        """Return the pin as a dictionary that JSON can hold, without empty fields."""
         told = {
             "page": self.page,
             "parameters": [list(each) for each in self.parameters],
@@ -82,7 +82,7 @@ class Story:
     lacks: tuple[str, ...] = field(default=(), compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the story as JSON-serialisable data, which `parse_story` reads back."""
+        """Return the story as a dictionary that JSON can hold; `story_from_data` reads it."""
         return {
             "kind": KIND,
             "version": VERSION,

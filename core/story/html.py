@@ -23,7 +23,7 @@ _COMPILED = ("scattergl", "scatter3d")
 
 
 def html_report(deck: Deck, *, base: str | None = None) -> str:
-    """Render a report as an HTML document.
+    """Render a deck as an HTML document; return its text.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def html_report(deck: Deck, *, base: str | None = None) -> str:
     MissingDependencyError
         Plotly's script is not where its package puts it.
     """
-    figures = _figures(deck)
-    return _template().render(
+    figures = _figures_by_slide(deck)
+    return _load_template().render(
         deck=deck,
         base=base,
         marks=MARKS,
@@ -45,14 +45,16 @@ def html_report(deck: Deck, *, base: str | None = None) -> str:
         style=_safe_html(_read_part("report.css")),
         program=_safe_html(_read_part("report.js")),
         figures=_safe_html(_json(figures)),
-        plotly=_safe_html(_plotly()) if figures else "",
+        plotly=_safe_html(_read_plotly()) if figures else "",
     )
 
 
 def content_policy(deck: Deck) -> str:
-    """Return the HTML document's Content-Security-Policy: only its own script, no loading."""
+    """Return the Content-Security-Policy of a deck's HTML document: only its own script runs."""
     digest = hashlib.sha256(_read_part("report.js").encode()).digest()
-    kinds = {trace.get("type") for figure in _figures(deck).values() for trace in figure["data"]}
+    kinds = {
+        trace.get("type") for figure in _figures_by_slide(deck).values() for trace in figure["data"]
+    }
     compiling = " 'unsafe-eval'" if kinds & set(_COMPILED) else ""
     return (
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:; "
@@ -61,8 +63,8 @@ def content_policy(deck: Deck) -> str:
     )
 
 
-def _figures(deck: Deck) -> dict[str, dict[str, Any]]:
-    """Return the figures as Plotly data, keyed by slide number."""
+def _figures_by_slide(deck: Deck) -> dict[str, dict[str, Any]]:
+    """Return a deck's figures as Plotly data, by slide number."""
     return {
         str(i): {"data": without_webgl(page.figure)["data"], "layout": page.figure["layout"]}
         for i, page in enumerate(deck.pages)
@@ -71,8 +73,8 @@ def _figures(deck: Deck) -> dict[str, dict[str, Any]]:
 
 
 @lru_cache(maxsize=1)
-def _template() -> Template:
-    """Return the Jinja template of the report."""
+def _load_template() -> Template:
+    """Load the Jinja template of the HTML report, cached."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     jinja = Environment(
@@ -86,7 +88,7 @@ def _template() -> Template:
 
 @lru_cache(maxsize=4)
 def _read_part(name: str) -> str:
-    """Read a CSS or JavaScript file of the report."""
+    """Read a named CSS or JavaScript file of the HTML report, cached."""
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
@@ -98,14 +100,14 @@ def _safe_html(text: str) -> Any:
 
 
 def _json(data: Any) -> str:
-    """Serialise data as JSON that cannot end its HTML element."""
+    """Serialise data as JSON that is safe inside an HTML script element."""
     told = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return told.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 @lru_cache(maxsize=1)
-def _plotly() -> str:
-    """Return Plotly's script, gzipped and base64-encoded."""
+def _read_plotly() -> str:
+    """Read Plotly's script; return it gzipped and base64-encoded, cached."""
     from plotly.offline import get_plotlyjs
 
     try:

@@ -38,7 +38,7 @@ def block_text(block: Block) -> str:
 
 
 def truncate_to_fit(texts: Sequence[str], box: Box, size: float) -> list[Block]:
-    """Return as much of the paragraphs as fits the box."""
+    """Cut paragraphs to what fits a box at a font size, ending with "…"; return blocks."""
     kept: list[str] = []
     for text in texts:
         words = text.split(" ")
@@ -52,25 +52,25 @@ def truncate_to_fit(texts: Sequence[str], box: Box, size: float) -> list[Block]:
 
 
 def largest_font_size(texts: Sequence[str], box: Box, size: float) -> float:
-    """Return the largest font size, in points, at which texts fit a box."""
+    """Return the largest font size, up to `size` points, at which texts fit a box."""
     while size > LEAST and not fits(texts, box, size):
         size -= 0.5
     return size
 
 
 def fits(texts: Sequence[str], box: Box, size: float) -> bool:
-    """Return whether paragraphs fit a box at a font size."""
+    """Return whether paragraphs of text fit a box at a font size."""
     return text_height(texts, box[2] - INSET, size) <= box[3] - INSET
 
 
 def text_height(texts: Sequence[str], width: float, size: float) -> float:
-    """Return the height of paragraphs, in inches."""
+    """Return the height in inches of paragraphs at a width and font size."""
     line = size * SPACING / 72
     return sum(count_lines(text, width, size) * line + size / 3 / 72 for text in texts)
 
 
 def count_lines(text: str, width: float, size: float) -> int:
-    """Return how many lines a text takes at a width and font size."""
+    """Estimate how many lines a text takes at a width and font size."""
     room = max(int(width / (LETTER * size)), 1)
     n_lines, left = 1, room
     for word in text.split(" "):
@@ -112,7 +112,7 @@ _LOOKS: Mapping[str, tuple[str, bool, bool]] = {
 
 
 def pptx_report(deck: Deck) -> bytes:
-    """Render a report as PowerPoint.
+    """Render a deck as a PowerPoint file; return its bytes.
 
     Raises
     ------
@@ -133,12 +133,12 @@ def pptx_report(deck: Deck) -> bytes:
     show.core_properties.title = deck.title
     show.core_properties.author = f"Leakscope {deck.version}"
     _add_cover(show, deck)
-    left = [_page(show, page, pictures.get(i)) for i, page in enumerate(deck.pages)]
+    left = [_add_page(show, page, pictures.get(i)) for i, page in enumerate(deck.pages)]
     for page, rows in zip(deck.pages, left, strict=True):
         while rows and page.table:  # that did not fit beside the figure
-            more = _slide(show, f"Numbers: {page.heading}")
+            more = _add_slide(show, f"Numbers: {page.heading}")
             rest = Table(columns=page.table.columns, rows=rows)
-            rows = _table(more, rest, (_EDGE, 1.45, _WIDTH - 2 * _EDGE, 5.4))
+            rows = _add_table(more, rest, (_EDGE, 1.45, _WIDTH - 2 * _EDGE, 5.4))
     _add_appendix(show, deck)
     out = io.BytesIO()
     show.save(out)
@@ -146,8 +146,8 @@ def pptx_report(deck: Deck) -> bytes:
 
 
 def _add_cover(show: Presentation, deck: Deck) -> None:
-    """Add the title slide."""
-    slide = _slide(show, deck.title)
+    """Add the title slide to a presentation."""
+    slide = _add_slide(show, deck.title)
     lines = [
         deck.audience,
         f"{deck.date} · Leakscope {deck.version}",
@@ -155,31 +155,31 @@ def _add_cover(show: Presentation, deck: Deck) -> None:
         *deck.lacks,
     ]
     told = [Block((Run(line),)) for line in lines if line]
-    _write(slide, told, (_EDGE, 2.4, _WIDTH - 2 * _EDGE, 3.5), size=20)
+    _write_text(slide, told, (_EDGE, 2.4, _WIDTH - 2 * _EDGE, 3.5), size=20)
 
 
-def _page(show: Presentation, page: Page, picture: bytes | None) -> tuple[tuple[str, ...], ...]:
-    """Add a view's slide; return the table rows that did not fit.
+def _add_page(show: Presentation, page: Page, picture: bytes | None) -> tuple[tuple[str, ...], ...]:
+    """Add the slide of a Page, with its picture, to a presentation; return rows that did not fit.
 
     Rows of its table that had no room are returned, for the end of the show.
     """
-    slide = _slide(show, page.heading)
+    slide = _add_slide(show, page.heading)
     told = [*page.remark, *([Block((Run(page.finding, True),))] if page.finding else ())]
-    told += [*page.body, *([*_sentence(page)] if page.sentence else ())]
+    told += [*page.body, *([*_sentence_blocks(page)] if page.sentence else ())]
     middle, wide = 3.9, _WIDTH - 2 * _EDGE
     left = page.table.rows if page.table else ()
     if picture is not None:
-        left_out = _write(slide, told, (_EDGE, 1.45, 4.5, middle))
-        _picture(slide, picture, page.alt, _FIGURE)
+        left_out = _write_text(slide, told, (_EDGE, 1.45, 4.5, middle))
+        _add_picture(slide, picture, page.alt, _FIGURE)
     elif page.table is not None:
-        left_out = _write(slide, told, (_EDGE, 1.45, wide, 1.25))
-        left = _table(slide, page.table, (_EDGE, 2.75, wide, middle - 1.3))
+        left_out = _write_text(slide, told, (_EDGE, 1.45, wide, 1.25))
+        left = _add_table(slide, page.table, (_EDGE, 2.75, wide, middle - 1.3))
     else:
-        left_out = _write(slide, told, (_EDGE, 1.45, wide, middle))
+        left_out = _write_text(slide, told, (_EDGE, 1.45, wide, middle))
     rests = _fact_blocks(page)
     doubt = [Block((Run("What this does not show. ", True), *block.runs)) for block in page.caveat]
     for part, below in zip((rests, doubt), _boxes_below(rests, doubt), strict=True):
-        left_out += _write(slide, part, below, size=_SMALL, colour=_DIM)
+        left_out += _write_text(slide, part, below, size=_SMALL, colour=_DIM)
     notes = [page.notes, *(["In full:", *left_out] if left_out else ())]
     if any(notes):
         frame = slide.notes_slide.notes_text_frame
@@ -189,12 +189,12 @@ def _page(show: Presentation, page: Page, picture: bytes | None) -> tuple[tuple[
 
 
 def _boxes_below(rests: Sequence[Block], doubt: Sequence[Block]) -> tuple[Box, Box]:
-    """Return the two boxes below a slide's content, split so that both texts are legible."""
+    """Return the boxes of two texts below a slide's content, split so that both are legible."""
     wide, gap, top, high = _WIDTH - 2 * _EDGE, 0.25, 5.4, 2.0
     texts = [[block_text(block) for block in part] for part in (rests, doubt)]
 
     def boxes(share: float) -> tuple[Box, Box]:
-        """Return the two boxes if the first takes a share of the width."""
+        """Return the two boxes for a split that gives the first a share of the width."""
         first = wide * share
         return (_EDGE, top, first, high), (_EDGE + first + gap, top, wide - first - gap, high)
 
@@ -208,7 +208,7 @@ def _boxes_below(rests: Sequence[Block], doubt: Sequence[Block]) -> tuple[Box, B
 
 
 def _fact_blocks(page: Page) -> list[Block]:
-    """Return the paragraphs with a slide's facts and its command."""
+    """Return the paragraphs of a slide's facts, and of its first command."""
     runs: list[Run] = []
     for name, value in page.shown:
         runs += [Run(f"{name}: ", True), Run(value), Run("   ")]
@@ -229,23 +229,23 @@ class _Marked(Run):
     is_underlined: bool = False
 
 
-def _sentence(page: Page) -> list[Block]:
+def _sentence_blocks(page: Page) -> list[Block]:
     """Return a marked sentence and the legend of its marks, as paragraphs."""
-    runs = [_marked(piece, mark) for piece, mark in page.sentence]
+    runs = [_marked_run(piece, mark) for piece, mark in page.sentence]
     told: list[Run] = []
     for mark, meaning in page.legend:
-        told += [_marked(meaning, mark), Run("     ")]
+        told += [_marked_run(meaning, mark), Run("     ")]
     return [Block(tuple(runs)), *([Block(tuple(told[:-1]))] if told else ())]
 
 
-def _marked(text: str, mark: str) -> Run:
+def _marked_run(text: str, mark: str) -> Run:
     """Return a run of text in the style of its mark."""
     look = _LOOKS.get(MARKS.get(mark, ""))
     return Run(text) if look is None else _Marked(text, look[1], False, *look[::2])
 
 
 def _add_appendix(show: Presentation, deck: Deck) -> None:
-    """Add the appendix slides: facts, limits, questions and commands."""
+    """Add the appendix slides to a presentation: facts, limits, questions and commands."""
     wide = (_EDGE, 1.45, _WIDTH - 2 * _EDGE, 5.5)
     facts = [Block((Run(f"{name}: ", True), Run(value))) for name, value in deck.facts]
     limits = [Block((Run(limit),), is_item=True) for limit in deck.limits]
@@ -269,11 +269,11 @@ def _add_appendix(show: Presentation, deck: Deck) -> None:
         ("Commands", commands),
     ):
         for part in _split_to_slides(told, wide):
-            _write(_slide(show, title), part, wide, size=14)
+            _write_text(_add_slide(show, title), part, wide, size=14)
 
 
 def _split_to_slides(told: Sequence[Block], box: Box) -> list[list[Block]]:
-    """Split paragraphs into groups that each fit a slide in legible letters."""
+    """Split paragraphs into groups that each fit a slide's box in a legible font size."""
     parts: list[list[Block]] = []
     for block in told:
         texts = [block_text(each) for each in (*parts[-1], block)] if parts else []
@@ -284,19 +284,19 @@ def _split_to_slides(told: Sequence[Block], box: Box) -> list[list[Block]]:
     return parts
 
 
-def _slide(show: Presentation, title: str) -> Slide:
-    """Add a slide with a title."""
+def _add_slide(show: Presentation, title: str) -> Slide:
+    """Add a slide with a title to a presentation, and return it."""
     slide = show.slides.add_slide(show.slide_layouts[5])  # title only
     shape = slide.shapes.title
     assert shape is not None
     box = (_EDGE, 0.35, _WIDTH - 2 * _EDGE, 1.0)
-    _place(shape, box)
+    _set_box(shape, box)
     frame = shape.text_frame
-    _fill(frame, [Block((Run(title, True),))], largest_font_size([title], box, 28), _INK)
+    _fill_frame(frame, [Block((Run(title, True),))], largest_font_size([title], box, 28), _INK)
     return slide
 
 
-def _write(
+def _write_text(
     slide: Slide,
     told: Sequence[Block],
     box: Box,
@@ -304,7 +304,7 @@ def _write(
     size: float = _BODY,
     colour: str = _INK,
 ) -> list[str]:
-    """Write paragraphs into a box, shrinking them to fit; return the texts that had to be cut."""
+    """Write paragraphs into a slide's box, shrunk or cut to fit; return all texts if it was cut."""
     if not told:
         return []
     from pptx.util import Inches
@@ -313,14 +313,14 @@ def _write(
     texts = [block_text(block) for block in told]
     size = largest_font_size(texts, box, size)
     if fits(texts, box, size):
-        _fill(shape.text_frame, told, size, colour)
+        _fill_frame(shape.text_frame, told, size, colour)
         return []
-    _fill(shape.text_frame, truncate_to_fit(texts, box, size), size, colour)
+    _fill_frame(shape.text_frame, truncate_to_fit(texts, box, size), size, colour)
     return texts
 
 
-def _fill(frame: Any, told: Sequence[Block], size: float, colour: str) -> None:
-    """Write paragraphs into a text frame."""
+def _fill_frame(frame: Any, told: Sequence[Block], size: float, colour: str) -> None:
+    """Write paragraphs into a text frame, with their runs' styles."""
     from pptx.dml.color import RGBColor
     from pptx.enum.text import MSO_ANCHOR
     from pptx.util import Inches, Pt
@@ -341,8 +341,8 @@ def _fill(frame: Any, told: Sequence[Block], size: float, colour: str) -> None:
             written.font.underline = isinstance(run, _Marked) and run.is_underlined
 
 
-def _picture(slide: Slide, picture: bytes, alt: str, box: Box) -> None:
-    """Add a picture with alternative text, as large as its box allows."""
+def _add_picture(slide: Slide, picture: bytes, alt: str, box: Box) -> None:
+    """Add a picture with alternative text to a slide, as large as its box allows."""
     from pptx.util import Inches
 
     left, top, width, height = box
@@ -354,13 +354,13 @@ def _picture(slide: Slide, picture: bytes, alt: str, box: Box) -> None:
     drawn._element._nvXxPr.cNvPr.set("descr", alt)
 
 
-def _table(slide: Slide, table: Table, box: Box) -> tuple[tuple[str, ...], ...]:
-    """Add a table with as many rows as fit; return the remaining rows."""
+def _add_table(slide: Slide, table: Table, box: Box) -> tuple[tuple[str, ...], ...]:
+    """Add a table to a slide with as many rows as fit; return the remaining rows."""
     from pptx.util import Inches, Pt
 
     left, top, width, height = box
-    texts = [[_clipped(cell) for cell in row] for row in (table.columns, *table.rows)]
-    widths = _widths(texts, width)
+    texts = [[_clip_cell(cell) for cell in row] for row in (table.columns, *table.rows)]
+    widths = _column_widths(texts, width)
     size = _CELL_SIZE
     while size > LEAST and sum(_row_height(row, widths, size) for row in texts) > height:
         size -= 0.5
@@ -382,8 +382,8 @@ def _table(slide: Slide, table: Table, box: Box) -> tuple[tuple[str, ...], ...]:
     return table.rows[len(texts) - 1 :]
 
 
-def _widths(texts: Sequence[Sequence[str]], width: float) -> list[float]:
-    """Return column widths: wide enough for the longest words, then shared by text length."""
+def _column_widths(texts: Sequence[Sequence[str]], width: float) -> list[float]:
+    """Compute a table's column widths: room for the longest words, then shared by text length."""
     columns = list(zip(*texts, strict=True))
     words = [max(len(word) for text in column for word in text.split(" ")) for column in columns]
     least = [LETTER * _CELL_SIZE * n + INSET for n in words]
@@ -394,20 +394,20 @@ def _widths(texts: Sequence[Sequence[str]], width: float) -> list[float]:
     return [width * part / sum(asked) for part in asked]
 
 
-def _clipped(cell: str) -> str:
-    """Return a cell as a single line of bounded length."""
+def _clip_cell(cell: str) -> str:
+    """Return a table cell's text in one line, cut to the maximum length."""
     line = _IN_INTERVAL.sub(",\u00a0", " ".join(cell.split()))
     return line if len(line) <= _CELL else f"{line[: _CELL - 1]}…"
 
 
 def _row_height(row: Sequence[str], widths: Sequence[float], size: float) -> float:
-    """Return a table row's height in inches."""
+    """Return the height of a table row in inches."""
     n = max(count_lines(text, w - 0.15, size) for text, w in zip(row, widths, strict=True))
     return n * size * SPACING / 72 + 0.08
 
 
-def _place(shape: Any, box: Box) -> None:
-    """Set a shape's position and size."""
+def _set_box(shape: Any, box: Box) -> None:
+    """Set a shape's position and size to a box."""
     from pptx.util import Inches
 
     shape.left, shape.top, shape.width, shape.height = (Inches(part) for part in box)

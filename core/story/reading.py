@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 
 
 def read_story(path: Path) -> Story:
-    """Read and validate a saved story.
+    """Read a saved story file, validate it, and build the Story.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def read_story(path: Path) -> Story:
 
 
 def parse_story(content: bytes, name: str = "This file") -> Story:
-    """Parse and validate a story from a file's bytes.
+    """Parse and validate the bytes of a story file; build the Story.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def parse_story(content: bytes, name: str = "This file") -> Story:
 
 
 def story_from_data(found: Any) -> Story:
-    """Build a Story from JSON data, or raise InvalidInputError naming the invalid part.
+    """Build a Story from parsed JSON; raise InvalidInputError naming the invalid part.
 
     Raises
     ------
@@ -90,29 +90,29 @@ def story_from_data(found: Any) -> Story:
         raise InvalidInputError("'minutes' must be a whole number from 0 to 600.")
     lacks: list[str] = []
     pins = tuple(
-        _pin(each, f"Slide {i + 1}", lacks)
-        for i, each in enumerate(_list(found, "pins", "It", MOST_PINS))
+        _parse_pin(each, f"Slide {i + 1}", lacks)
+        for i, each in enumerate(_list_field(found, "pins", "It", MOST_PINS))
     )
     return Story(
-        title=_text(found, "title", "It", _LINE) or "Untitled",
-        audience=_text(found, "audience", "It", _LINE),
+        title=_text_field(found, "title", "It", _LINE) or "Untitled",
+        audience=_text_field(found, "audience", "It", _LINE),
         minutes=minutes,
         pins=pins,
         lacks=tuple(lacks),
     )
 
 
-def _pin(found: Any, where: str, lacks: list[str]) -> Pin:
-    """Parse and validate one pin."""
+def _parse_pin(found: Any, where: str, lacks: list[str]) -> Pin:
+    """Validate a pin's JSON and build the Pin; append what this version lacks to `lacks`."""
     if not isinstance(found, Mapping):
         raise InvalidInputError(f"{where} must be an object.")
-    page = _text(found, "page", where, 40)
+    page = _text_field(found, "page", where, 40)
     if not _NAME.fullmatch(page):
         raise InvalidInputError(f"'page' of {where} must be the name of a page, got {page!r}.")
     if page not in PAGES:
         lacks.append(f"{where} names an unknown page {page!r}: it cannot be opened live.")
-    shows = _text(found, "shows", where, 40)
-    slide = None if found.get("slide") is None else _slide(found["slide"], where)
+    shows = _text_field(found, "shows", where, 40)
+    slide = None if found.get("slide") is None else _parse_finding(found["slide"], where)
     is_live = found.get("is_live", True)
     if not isinstance(is_live, bool):
         raise InvalidInputError(f"'is_live' of {where} must be true or false.")
@@ -120,11 +120,11 @@ def _pin(found: Any, where: str, lacks: list[str]) -> Pin:
         raise InvalidInputError(f"{where} must contain a 'slide' or name a view.")
     return Pin(
         page=page,
-        parameters=_pairs(found, "parameters", where, MOST_PARAMETERS, _TEXT),
+        parameters=_parse_pairs(found, "parameters", where, MOST_PARAMETERS, _TEXT),
         shows="" if slide else shows,
-        heading=_text(found, "heading", where, _LINE),
-        remark=_text(found, "remark", where, _TEXT),
-        notes=_text(found, "notes", where, _LONG),
+        heading=_text_field(found, "heading", where, _LINE),
+        remark=_text_field(found, "remark", where, _TEXT),
+        notes=_text_field(found, "notes", where, _LONG),
         slide=slide,
         is_live=is_live,
     )
@@ -133,32 +133,32 @@ def _pin(found: Any, where: str, lacks: list[str]) -> Pin:
 MOST_PARAMETERS = 60
 
 
-def _slide(found: Any, where: str) -> Finding:
-    """Parse and validate a stored finding."""
+def _parse_finding(found: Any, where: str) -> Finding:
+    """Validate a stored finding's JSON and build the Finding."""
     if not isinstance(found, Mapping):
         raise InvalidInputError(f"'slide' of {where} must be an object.")
     table = found.get("table")
     figure = found.get("figure")
-    commands = _list(found, "commands", where, MOST_PARAMETERS)
+    commands = _list_field(found, "commands", where, MOST_PARAMETERS)
     return Finding(
-        title=_text(found, "title", where, _TEXT),
-        body=_text(found, "body", where, _LONG),
-        sentence=_pairs(found, "sentence", where, _MOST_PIECES, _LONG),
+        title=_text_field(found, "title", where, _TEXT),
+        body=_text_field(found, "body", where, _LONG),
+        sentence=_parse_pairs(found, "sentence", where, _MOST_PIECES, _LONG),
         figure=None if figure is None else _check_part(where, checked_figure, figure),
-        alt=_text(found, "alt", where, _TEXT),
-        table=None if table is None else _table(table, where),
-        facts=_pairs(found, "facts", where, _MOST_FACTS, _TEXT),
-        caveat=_text(found, "caveat", where, _LONG),
+        alt=_text_field(found, "alt", where, _TEXT),
+        table=None if table is None else _parse_table(table, where),
+        facts=_parse_pairs(found, "facts", where, _MOST_FACTS, _TEXT),
+        caveat=_text_field(found, "caveat", where, _LONG),
         commands=tuple(_checked_text(each, "A command", where, _LONG) for each in commands),
     )
 
 
-def _table(found: Any, where: str) -> Table:
-    """Parse and validate a table."""
+def _parse_table(found: Any, where: str) -> Table:
+    """Validate a table's JSON and build the Table."""
     if not isinstance(found, Mapping):
         raise InvalidInputError(f"'table' of {where} must be an object.")
-    columns = _texts(_list(found, "columns", where, _MOST_COLUMNS), where)
-    rows = [_texts(row, where) for row in _list(found, "rows", where, _MOST_ROWS)]
+    columns = _parse_row(_list_field(found, "columns", where, _MOST_COLUMNS), where)
+    rows = [_parse_row(row, where) for row in _list_field(found, "rows", where, _MOST_ROWS)]
     if any(len(row) != len(columns) for row in rows):
         raise InvalidInputError(
             f"The table of {where} must have as many cells in each row as columns."
@@ -166,18 +166,18 @@ def _table(found: Any, where: str) -> Table:
     return Table(columns=columns, rows=tuple(rows))
 
 
-def _texts(found: Any, where: str) -> tuple[str, ...]:
-    """Validate a table row."""
+def _parse_row(found: Any, where: str) -> tuple[str, ...]:
+    """Validate a table row; return its cells as a tuple of texts."""
     if not isinstance(found, list) or len(found) > _MOST_COLUMNS:
         raise InvalidInputError(f"A row of the table of {where} must be a list of texts.")
     return tuple(_checked_text(each, "A cell", where, _TEXT) for each in found)
 
 
-def _pairs(
+def _parse_pairs(
     found: Mapping[str, Any], name: str, where: str, at_most: int, letters: int
 ) -> tuple[tuple[str, str], ...]:
-    """Validate a list of text pairs."""
-    pairs = _list(found, name, where, at_most)
+    """Validate a named field that lists pairs of texts; return the pairs."""
+    pairs = _list_field(found, name, where, at_most)
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise InvalidInputError(f"'{name}' of {where} must be a list of pairs of texts.")
     return tuple(
@@ -186,21 +186,21 @@ def _pairs(
     )
 
 
-def _list(found: Mapping[str, Any], name: str, where: str, at_most: int) -> Sequence[Any]:
-    """Return a list field of bounded length, or raise InvalidInputError."""
+def _list_field(found: Mapping[str, Any], name: str, where: str, at_most: int) -> Sequence[Any]:
+    """Return a named list field, [] if missing; raise InvalidInputError if it is too long."""
     value = found.get(name, [])
     if not isinstance(value, list) or len(value) > at_most:
         raise InvalidInputError(f"'{name}' of {where} must be a list of at most {at_most}.")
     return value
 
 
-def _text(found: Mapping[str, Any], name: str, where: str, letters: int) -> str:
-    """Return a text field of bounded length, or raise InvalidInputError."""
+def _text_field(found: Mapping[str, Any], name: str, where: str, letters: int) -> str:
+    """Return a named text field, "" if missing; raise InvalidInputError if it is too long."""
     return _checked_text(found.get(name, ""), f"'{name}'", where, letters)
 
 
 def _checked_text(value: Any, name: str, where: str, letters: int) -> str:
-    """Return a text without control characters, or raise InvalidInputError if it is too long."""
+    """Remove control characters from a text; raise InvalidInputError if it is too long."""
     if not isinstance(value, str) or len(value) > letters:
         raise InvalidInputError(
             f"{name} of {where} must be a text of at most {letters:,} characters."
@@ -209,7 +209,7 @@ def _checked_text(value: Any, name: str, where: str, letters: int) -> str:
 
 
 def _check_part(where: str, check: Callable[[Any], _T], value: Any) -> _T:
-    """Run a check; on failure, name the slide in the error."""
+    """Apply a check to a value and return its result; name the slide in an error."""
     try:
         return check(value)
     except InvalidInputError as error:

@@ -16,13 +16,13 @@ STORIES = ASSETS / "stories"
 
 @lru_cache(maxsize=1)
 def shipped_stories() -> dict[str, Story]:
-    """Return the shipped stories by name, the shortest first."""
+    """Read the shipped stories; return them by name, the shortest first."""
     found = {path.stem: read_story(path) for path in sorted(STORIES.glob("*.json"))}
     return dict(sorted(found.items(), key=lambda named: named[1].minutes))
 
 
 def with_use(story: Story, use: str) -> Story:
-    """Return the story with its slides' `use` parameter set to the given use.
+    """Return a story in which every slide with a `use` parameter has the given use.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def with_use(story: Story, use: str) -> Story:
 
 
 def open_story(told: str) -> Story:
-    """Open a shipped story by name, or a story file.
+    """Open a shipped story by its name, or a story file by its path.
 
     Raises
     ------

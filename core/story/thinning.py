@@ -28,7 +28,7 @@ _MOST_SHAPES = 10_000
 def thin_figures(
     figures: Sequence[Figure | None], most_letters: int = MOST_LETTERS
 ) -> list[tuple[Figure | None, str]]:
-    """Thin the largest figures until all fit a size limit; return each with a note on its points.
+    """Thin the largest figures until all fit a size limit; return (figure, note) pairs.
 
     The largest give way first, and keep points evenly taken of each group. Lines, bars and what
     else is read off stays whole.
@@ -50,19 +50,19 @@ def thin_figures(
     letters = [len(json.dumps(figure)) if figure else 0 for figure in figures]
     limit = _size_limit(letters, most_letters)
     return [
-        (figure, "") if figure is None or n <= limit else _thin(figure, limit / n)
+        (figure, "") if figure is None or n <= limit else _thin_figure(figure, limit / n)
         for figure, n in zip(figures, letters, strict=True)
     ]
 
 
 def without_webgl(figure: Figure) -> Figure:
-    """Return a figure drawn with SVG instead of WebGL, if it has few enough points.
+    """Return a figure drawn with SVG instead of WebGL; unchanged if it has too many points.
 
     A browser keeps about 16 WebGL contexts, Plotly takes two for each figure, and a figure that
     loses its context is blank. A report's size limit leaves room for at most six figures with more
     points than this.
     """
-    n = sum(_length(trace) for trace in figure["data"] if trace.get("type") == "scattergl")
+    n = sum(_count_points(trace) for trace in figure["data"] if trace.get("type") == "scattergl")
     if n > _MOST_SHAPES:
         return figure
     kinds = {"scattergl": "scatter"}
@@ -74,7 +74,7 @@ def without_webgl(figure: Figure) -> Figure:
 
 
 def _size_limit(sizes: Sequence[int], most: int) -> float:
-    """Return the size to which the largest are cut so that the sum of sizes is `most`."""
+    """Compute the size to which the largest must be cut so that the sum of sizes is `most`."""
     left, n_left = float(most), len(sizes)
     for size in sorted(sizes):
         if size * n_left > left:
@@ -83,8 +83,8 @@ def _size_limit(sizes: Sequence[int], most: int) -> float:
     return float("inf")
 
 
-def _thin(figure: Figure, share: float) -> tuple[Figure, str]:
-    """Return a figure with a share of its points, and a note of how many are drawn."""
+def _thin_figure(figure: Figure, share: float) -> tuple[Figure, str]:
+    """Keep a share of a figure's points; return the figure and a note of how many are drawn."""
     n_drawn = n = 0
     traces = []
     for trace in figure["data"]:
@@ -107,10 +107,10 @@ def _n_points(trace: Mapping[str, Any]) -> int:
     """Return how many points of a trace may be dropped; 0 unless it is a point cloud."""
     if trace.get("type") not in _CLOUDS or trace.get("mode") != "markers":
         return 0
-    return _length(trace)
+    return _count_points(trace)
 
 
-def _length(trace: Mapping[str, Any]) -> int:
+def _count_points(trace: Mapping[str, Any]) -> int:
     """Return how many points a trace has."""
     x = trace.get("x")
     packed = _decode_array(x)
@@ -118,7 +118,7 @@ def _length(trace: Mapping[str, Any]) -> int:
 
 
 def _downsample(part: Any, kept: NDArray[np.int64], n: int) -> Any:
-    """Downsample every per-point array of a trace."""
+    """Keep the chosen rows of each per-point array (length n) within a trace; copy the rest."""
     packed = _decode_array(part)
     if packed is not None:
         if len(packed) != n:

@@ -46,6 +46,7 @@ class RayBackend(ParallelBackendBase):
     supports_retrieve_callback = True
 
     def __init__(self, *, n_retries: int = 1) -> None:
+        """Import Ray, and prepare its task, which is retried if a worker dies."""
         super().__init__(nesting_level=0)
         ray = _import_ray()
         self._ray = ray
@@ -59,12 +60,12 @@ class RayBackend(ParallelBackendBase):
         return max(2, n_jobs)
 
     def configure(self, n_jobs: int = 1, parallel: Any = None, **_: Any) -> int:
-        """Prepare for a `Parallel` call, and return how many tasks are submitted at once."""
+        """Store joblib's `Parallel`, and return how many tasks are submitted at once."""
         self.parallel = parallel
         return self.effective_n_jobs(n_jobs)
 
     def submit(self, func: Callable[[], Any], callback: Any = None) -> Future[Any]:
-        """Submit a task to the cluster, and return a future of its result."""
+        """Run a task on the cluster from a new thread, and return a future of its result."""
         future: Future[Any] = Future()
         if callback is not None:
             future.add_done_callback(callback)
@@ -97,7 +98,7 @@ class RayBackend(ParallelBackendBase):
             self._ray.cancel(reference, force=True)
 
     def leave(self) -> None:
-        """Cancel the running tasks, and wait until no thread waits for the cluster.
+        """Cancel tasks until no thread waits for the cluster, for at most `_LONGEST_LEAVE` seconds.
 
         Ray never answers threads that wait while it shuts down, and would start a new cluster for a
         task that is submitted later.
@@ -109,7 +110,7 @@ class RayBackend(ParallelBackendBase):
             time.sleep(0.02)
 
     def _run_remotely(self, func: Callable[[], Any]) -> Any:
-        """Run a task on the cluster and return its result; LOST if its worker died."""
+        """Run a task on the cluster and wait; return its result, or [LOST] if its worker died."""
         if self._is_left:
             return [LOST]
         reference = self._task.remote(func, _worker_variables())
@@ -128,7 +129,7 @@ class RayBackend(ParallelBackendBase):
 
 
 def _worker_variables() -> dict[str, str]:
-    """Return the environment variables that tell a worker how to cache: never the key itself."""
+    """Return the environment variables that set up a worker's cache: never the key itself."""
     told = {NO_CACHE: "1"} if is_cache_off() else {}
     if file := os.environ.get(KEY_FILE):
         told[KEY_FILE] = str(Path(file).absolute())
@@ -138,7 +139,7 @@ def _worker_variables() -> dict[str, str]:
 
 
 def _run_batch(func: Callable[[], Any], told: dict[str, str]) -> Any:
-    """Run joblib's batch of one cell on a worker, under the cache variables of the caller.
+    """Run joblib's batch of one cell on a worker, with the caller's cache variables set meanwhile.
 
     A machine with its own key uses that. One without a key, if the study was started with a
     passphrase, caches no vectors rather than storing them unencrypted.
@@ -162,7 +163,7 @@ def _run_batch(func: Callable[[], Any], told: dict[str, str]) -> Any:
 
 @contextmanager
 def ray_workers(address: str, n_jobs: int | None = None, *, n_retries: int = 1) -> Iterator[int]:
-    """Connect to a Ray cluster, and run the cells of `run_cells` there inside the block.
+    """Connect to a Ray cluster, run the block's `run_cells` there, and yield the worker count.
 
     Parameters
     ----------

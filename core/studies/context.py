@@ -83,12 +83,12 @@ def cell_context(cell: Cell, *, version: int = 1, beside: Sequence[str] = ()) ->
 
 
 def versions_of(cell: Cell, version: int = 1) -> dict[str, dict[str, int]]:
-    """Return, as `versions`, the code versions that measure a cell, except those still at 1."""
+    """Return {"versions": …}: the code versions other than 1 that measure a cell; else empty."""
     return _versions(_registry_entries(cell), version)
 
 
 def _registry_entries(cell: Cell, beside: Sequence[str] = ()) -> dict[str, tuple[str, str, Entry]]:
-    """Return the registry entries that measure a cell: family, name and entry of each."""
+    """Return the registry entries that measure a cell: family, name and entry by cell entry."""
     named = {family: str(cell.get(family, "")) for family in FAMILIES}
     found = {
         family: (family, name, FAMILIES[family][name.partition(":")[0]])
@@ -105,14 +105,14 @@ def _registry_entries(cell: Cell, beside: Sequence[str] = ()) -> dict[str, tuple
 
 
 def _versions(used: Mapping[str, tuple[str, str, Entry]], version: int) -> dict[str, Any]:
-    """Return, as `versions`, the versions of study and entries that are not 1."""
+    """Return {"versions": …}: the versions of study and entries that are not 1; may be empty."""
     found = {"study": version} | {place: entry.version for place, (_, _, entry) in used.items()}
     raised = {place: number for place, number in found.items() if number != 1}
     return {"versions": raised} if raised else {}
 
 
 def precision_of(cell: Cell) -> dict[str, str]:
-    """Return, as `precision`, the precision of vectors on this machine if it is not float32.
+    """Return {"precision": …}: that of vectors on this machine; empty if float32 or given.
 
     Empty if the cell names its precision.
     """
@@ -125,7 +125,7 @@ def precision_of(cell: Cell) -> dict[str, str]:
 
 
 def check_machine(cell: Cell) -> None:
-    """Check that this machine's precision and encoder revision are those of the cell.
+    """Raise InvalidInputError unless this machine's precision and encoder are the cell's.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def check_machine(cell: Cell) -> None:
 
 
 def _changed_defaults(used: Mapping[str, tuple[str, str, Entry]], cell: Cell) -> dict[str, Any]:
-    """Return, as `defaults`, the open settings whose default changed since first recorded."""
+    """Return {"defaults": …}: changed defaults of the settings that a cell does not give."""
     changed = {}
     for place, (family, name, entry) in used.items():
         if ":" in name:  # a fitted encoder: its content decides
@@ -174,7 +174,7 @@ def _given_settings(place: str, family: str, cell: Cell) -> Cell:
 
 
 def defaults_of(entry: Entry) -> dict[str, Any]:
-    """Return the default of each setting of a registry entry, as JSON."""
+    """Return the defaults of a registry entry's open settings by name, as JSON values."""
     kind = entry.kind
     if not (isinstance(kind, type) and is_dataclass(kind)):
         return {}  # a loading function has no settings
@@ -189,7 +189,7 @@ def defaults_of(entry: Entry) -> dict[str, Any]:
 
 
 def _changed_weights(encoder: str, used: Mapping[str, tuple[str, str, Entry]]) -> dict[str, Any]:
-    """Return, as `shipped`, digests of the shipped weights that changed since first recorded."""
+    """Return {"shipped": …}: digests of shipped weights that changed since first recorded."""
     attacks = [name for family, name, _ in used.values() if family == "attack"]
     first = _first_settings()["weights"]
     changed = {
@@ -201,7 +201,7 @@ def _changed_weights(encoder: str, used: Mapping[str, tuple[str, str, Entry]]) -
 
 
 def weight_digests(encoder: str, attacks: Sequence[str]) -> dict[str, str]:
-    """Return digests of an encoder's shipped attack weights and of the held-out texts."""
+    """Return digests, by name, of an encoder's shipped attack weights and held-out texts."""
     named = EncoderSpec(name=encoder)
     places = {name: shipped_folder(named, name) / META for name in attacks}
     places["held_out"] = shipped_folder(named, "held_out.json")
@@ -214,7 +214,7 @@ def weight_digests(encoder: str, attacks: Sequence[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 def _digest(path: Path, stamp: int) -> str:
-    """Return a digest of a file; of a model's metadata, that of the entries that decide answers."""
+    """Return a digest of a file; of a model's metadata, only the entries that decide answers."""
     if path.name != META:
         return digest_file(path)[:16]
     meta = read_json(path)
@@ -224,13 +224,13 @@ def _digest(path: Path, stamp: int) -> str:
 
 @lru_cache(maxsize=1)
 def _first_settings() -> dict[str, dict[str, Any]]:
-    """Read `first_settings.json`, once per process."""
+    """Read the recorded defaults and digests in `first_settings.json`, once per process."""
     found: dict[str, dict[str, Any]] = read_json(FIRST)
     return found
 
 
 def _encoder_revision(name: str) -> dict[str, str]:
-    """Return, as `encoder_revision`, the revision of a hub model on this machine.
+    """Return {"encoder_revision": …} of a hub model, downloaded if absent; else empty.
 
     A model that is missing here is downloaded first: its revision must be known before measuring.
     """
@@ -245,7 +245,7 @@ def _encoder_revision(name: str) -> dict[str, str]:
 
 
 def _cached_revision(kind: str, model: str) -> str:
-    """Return the revision of a hub model in this machine's cache; "" if there is none."""
+    """Return the revision of a hub model in this machine's cache; "" if it is not there."""
     if kind == "mlm":
         return fetched_revision(model)
     ids = (f"sentence-transformers/{model}", model)
@@ -254,6 +254,6 @@ def _cached_revision(kind: str, model: str) -> str:
 
 @lru_cache(maxsize=16)
 def _download(name: str) -> None:
-    """Open a hub model once, which downloads it; errors are left to the cell that needs it."""
+    """Load a hub model once, which downloads it; errors are ignored, the cell meets them again."""
     with suppress(CoreError):
         load_encoder(name)

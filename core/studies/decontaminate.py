@@ -40,13 +40,13 @@ class Decontaminated:
     documents: tuple[str, ...] | None
 
     def take(self, rows: Sequence[int]) -> Decontaminated:
-        """Return the sentences at the given indices, with the same count of dropped ones."""
+        """Return the sentences at the given indices, with the number of dropped ones unchanged."""
         kept = None if self.documents is None else tuple(self.documents[i] for i in rows)
         return Decontaminated(self.sentences.take(list(rows)), self.n_near_duplicates, kept)
 
 
 def near_duplicate_setting() -> Any:
-    """Declare the `--near-duplicates` setting of a study: the overlap that counts as repetition."""
+    """Return the field that declares a study's `--near-duplicates`, the overlap to drop from."""
     return setting(
         THRESHOLD,
         "share of runs of three words in common from which a text nearly repeats a known one, and "
@@ -60,7 +60,7 @@ def near_duplicate_setting() -> Any:
 def drop_near_duplicates(
     held: Sentences, known: Iterable[str], near: float = THRESHOLD
 ) -> Decontaminated:
-    """Drop the sentences that repeat a known text, exactly or nearly.
+    """Return the sentences that nearly repeat no known text; raise if none is left.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ def open_domain(
     known, held = open_corpus(target).split_by_document((1 - held_share, held_share), seed=seed)
     known_sentences = known.sentences()
     is_same = content_of(other) == content_of(target)  # then the other documents alone are known
-    others = () if is_same else _sentences_of(other, content_of(other))
+    others = () if is_same else _read_sentences(other, content_of(other))
     apart = drop_near_duplicates(held.sentences(), (*known_sentences.texts, *others), near)
     own = known_sentences.texts if domain == "in" or is_same else others
     drawn = apart.take(
@@ -111,15 +111,15 @@ def open_domain(
 
 
 @lru_cache(maxsize=2)
-def _sentences_of(corpus: str, content: str) -> tuple[str, ...]:
-    """Return the sentences of a corpus, read once per content."""
+def _read_sentences(corpus: str, content: str) -> tuple[str, ...]:
+    """Read the sentences of a corpus, given by path or name; once per content."""
     found: tuple[str, ...] = open_corpus(corpus).texts
     return found
 
 
 @lru_cache(maxsize=8)
 def content_of(corpus: str) -> str:
-    """Return a digest of a corpus's content, which tells results of different files apart.
+    """Return a digest of the content of a corpus, given by path or name.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def content_of(corpus: str) -> str:
 
 
 def check_documents(corpus: str, held_share: float = HELD_SHARE) -> None:
-    """Check that a collection has enough documents to split into known and attacked ones.
+    """Raise InvalidInputError if a collection has too few documents to split off attacked ones.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def _check_documents(corpus: str, content: str, held_share: float) -> None:
 
 
 def check_contents(cell: Cell) -> None:
-    """Check that a cell's corpora have the content recorded when the study was started.
+    """Raise InvalidInputError unless a cell's corpora have the content recorded at the start.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def check_contents(cell: Cell) -> None:
 
 
 def check_same(file: str, content: object, recorded: object) -> None:
-    """Check that a file has the content recorded when the study was started.
+    """Raise InvalidInputError if a file's content differs from that recorded at the start.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def _draw_rows(n_all: int, n: int, rng: np.random.Generator) -> list[int]:
 
 
 def encoder_content(name: str) -> dict[str, str]:
-    """Return, as `encoder_content`, a digest of an encoder's folder; empty if it has none.
+    """Return {"encoder_content": …}: a digest of an encoder's folder; empty if it has none.
 
     Part of what a measurement depends on: another encoder may come to lie in the folder.
     """
@@ -214,7 +214,7 @@ def _digest(stamps: tuple[tuple[str, int, int], ...], folder: Path) -> str:
 
 
 def encoder_settings(name: str) -> dict[str, Any]:
-    """Return all settings of an encoder that studies fit, defaults included; else nothing.
+    """Return all settings of an encoder that studies fit; an empty dict for other encoders.
 
     Part of what a measurement depends on: a default that changes makes other vectors.
     """
@@ -232,7 +232,7 @@ def open_encoder(
     *,
     contents: Sequence[str],
 ) -> Encoder:
-    """Load an encoder ready to encode; one of FITTED_ON_TEXTS is fitted once and stored.
+    """Load an encoder by name; one of FITTED_ON_TEXTS is fitted on `texts` once, and stored.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class LeakFigure:
 
 
 def leak_figures(encoder: str = "minilm") -> dict[str, LeakFigure]:
-    """Return each page's leakage figure; pages with missing or damaged files are left out."""
+    """Read the shipped results; return a leakage figure by page, without pages whose files fail."""
     found = {}
     for make in (
         _overview_figure,
@@ -88,7 +88,7 @@ def leak_figures(encoder: str = "minilm") -> dict[str, LeakFigure]:
 
 
 def recalls(encoder: str = "minilm", attack: str = "probe_mlc") -> dict[str, float]:
-    """Return a shipped attack's recall of names and numbers on news; empty if not measured."""
+    """Read a shipped attack's recall of names and numbers on news, by title; may be empty."""
     try:
         facts = _news_row(encoder, attack).facts
     except (CoreError, StopIteration):
@@ -113,14 +113,14 @@ def recall_of(row: Row) -> float | None:
     return None if recall is None else recall.value
 
 
-def _title(attack: str) -> str:
-    """Return the title of an inversion attack in lower case."""
+def _attack_title(attack: str) -> str:
+    """Return the title of an inversion attack, given by its name, in lower case."""
     return INVERSION_ATTACKS[attack].title.lower()
 
 
 def _describe_training(attack: str, n_texts: int) -> str:
-    """Return an attack's title with the number of sentences that it was trained on."""
-    return f"{_title(attack)}, trained on {n_texts:,} sentences"
+    """Format an attack's title with the number of sentences that it was trained on."""
+    return f"{_attack_title(attack)}, trained on {n_texts:,} sentences"
 
 
 def _news_row(encoder: str, attack: str) -> Row:
@@ -132,7 +132,7 @@ def _news_row(encoder: str, attack: str) -> Row:
 
 
 def _overview_figure(encoder: str) -> LeakFigure:
-    """Return the overview's figure: the best shipped attack on its held-out sentences."""
+    """Read the overview's figure: the best shipped attack on its held-out sentences."""
     weights = Path(shipped.WEIGHTS) / encoder
     records: dict[str, Mapping[str, Any]] = {
         name: read_record(weights / name / META, training=dict)["training"]
@@ -159,7 +159,7 @@ def _overview_figure(encoder: str) -> LeakFigure:
 
 
 def _inversion_figure(encoder: str) -> LeakFigure:
-    """Return the inversion page's figure: the search attack on news sentences."""
+    """Read the inversion page's figure: the search attack on news sentences."""
     row, quick = _news_row(encoder, "search"), _news_row(encoder, "probe_mlc")
     score = row.scores["token_set_f1"]
     return LeakFigure(
@@ -177,7 +177,7 @@ def _inversion_figure(encoder: str) -> LeakFigure:
 
 
 def _representations_figure(encoder: str) -> LeakFigure:
-    """Return the figure of the representations page: the strongest cross-domain attack."""
+    """Read the figure of the representations page: the strongest cross-domain attack."""
     found = representation_summary.load_representations()
     own = [
         leak
@@ -204,7 +204,7 @@ def _representations_figure(encoder: str) -> LeakFigure:
 
 
 def _names_figure(encoder: str) -> LeakFigure:
-    """Return the names page's figure: the share of names found in a list."""
+    """Read the names page's figure: the share of names found in a list."""
     asked = (encoder, "cross", 0)
     rows = [
         row
@@ -221,14 +221,14 @@ def _names_figure(encoder: str) -> LeakFigure:
         f"% of names, found in a list of {n}",
         f"{score.n:,} vectors of BBC News, each with one of {n} names",
         f"attacker who has the list and encodes each name alone (guessing finds {100 / n:.1f} %)",
-        f"it looks for one name per sentence; without a list, the {_title(words['attack'])}, not "
-        f"trained on these names, recovers {words.scores['diagonal'].parts(0)[0]} % of the "
+        f"it looks for one name per sentence; without a list, the {_attack_title(words['attack'])}"
+        f", not trained on these names, recovers {words.scores['diagonal'].parts(0)[0]} % of the "
         f"surnames (95 % CI {words.scores['diagonal'].parts(0)[1]})",
     )
 
 
 def _tradeoff_figure(encoder: str) -> LeakFigure:
-    """Return the trade-off's figure: the strongest attacker without a defence."""
+    """Read the trade-off's figure: the strongest attacker without a defence."""
     found = tradeoff_summary.shipped_tradeoff()
     n_texts, n_targets = found.facts["n_auxiliary"], found.facts["n_targets"]
     score, every = found.undefended.leakage, found.undefended.leakage_of_all_words

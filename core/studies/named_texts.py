@@ -66,7 +66,7 @@ class NamedTexts:
         return cls(name, head, column, value)
 
     def __str__(self) -> str:
-        """Return the reference that `of` parses."""
+        """Return the reference as text, which `of` parses."""
         if self.name == self.place:
             return self.name
         condition = f":{self.column}={self.value}" if self.column else ""
@@ -91,7 +91,7 @@ class NamedTexts:
 
 
 def parse_named_texts(references: Sequence[str]) -> list[NamedTexts]:
-    """Parse references to texts, and check that their names differ.
+    """Parse references to texts; raise InvalidInputError if two have the same name.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def parse_named_texts(references: Sequence[str]) -> list[NamedTexts]:
 
 
 def check_distinct_names(names: Sequence[str]) -> None:
-    """Check that no two texts have the same name.
+    """Raise InvalidInputError if two texts have the same name.
 
     Raises
     ------
@@ -158,7 +158,7 @@ class ClassedTexts:
         return cls(name if equals else Path(split_reference(place)[0]).stem, place, label)
 
     def __str__(self) -> str:
-        """Return the reference that `of` parses."""
+        """Return the reference as text, which `of` parses."""
         return f"{self.name}={self.place}:{self.label}"
 
     def at(self, place: str) -> ClassedTexts:
@@ -167,7 +167,7 @@ class ClassedTexts:
 
 
 def parse_classed_texts(references: Sequence[str]) -> list[ClassedTexts]:
-    """Parse references to texts with classes, and check that their names differ.
+    """Parse references to texts with classes; raise InvalidInputError if names repeat.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def open_classed(name: str, place: str, label: str, user: str, piece: str) -> Au
 def open_tasks(
     tasks: Sequence[str], pairs: Sequence[str], searches: Sequence[str] = ()
 ) -> list[Task]:
-    """Read the tasks of references NAME=FILE, once per process."""
+    """Read the labelled, pair and search tasks of references NAME=FILE, once per process."""
     asked = {"labelled": tasks, "pairs": pairs, "searches": searches}
     return [_open_task(kind, each) for kind, own in asked.items() for each in own]
 
@@ -214,7 +214,7 @@ def _open_task(kind: str, reference: str) -> Task:
 def contents_of(
     tasks: Sequence[str], pairs: Sequence[str], searches: Sequence[str] = ()
 ) -> list[str]:
-    """Return a digest of each task's texts."""
+    """Read the tasks of references NAME=FILE; return a digest of each one's content."""
     return [_digest(task) for task in open_tasks(tasks, pairs, searches)]
 
 

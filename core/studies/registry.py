@@ -30,7 +30,7 @@ class Study(Protocol):
     """
 
     def cells(self) -> list[Cell]:
-        """Return the cells to measure."""
+        """Return the cells to measure, which follow from the settings."""
         ...
 
 
@@ -60,7 +60,7 @@ class StudyEntry(Entry):
         return found
 
     def named(self, cell: Cell) -> Cell:
-        """Return a cell completed by the attack, encoder and defence that measure it.
+        """Return a cell with the attack, encoder and defence added that measure it.
 
         The study module's `uses(cell)` returns those that the cell itself does not name.
         """
@@ -249,7 +249,7 @@ STUDIES: dict[str, StudyEntry] = {
 
 
 def cells_of(name: str, study: Study) -> list[Cell]:
-    """Return the cells of a study, each with the context that decides its result."""
+    """Return the cells of a study, each with the context added that decides its result."""
     entry = STUDIES[name]
     return [
         {**cell, **cell_context(entry.named(cell), version=entry.version, beside=entry.beside)}
@@ -258,7 +258,7 @@ def cells_of(name: str, study: Study) -> list[Cell]:
 
 
 def _measure_on_machine(cell: Cell, folder: Path, *, measure: Measure) -> list[Row]:
-    """Measure a cell after checking that this machine fits the study's rows."""
+    """Measure a cell; raise first if this machine's precision or encoder is not the cell's."""
     check_machine(cell)
     return list(measure(cell, folder))
 

@@ -39,7 +39,7 @@ def write_cell(path: Path, cell: Cell, outcome: _Outcome) -> None:
 
 
 def read_cell(path: Path, cell: Cell) -> list[Row]:
-    """Read the rows of a measured cell from its sealed file.
+    """Read the rows of a measured cell from its sealed file; raise ArtifactError if damaged.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class _Outcome:
 
 @contextmanager
 def use_backend(backend: Any) -> Iterator[None]:
-    """Run cells on another joblib backend inside the block."""
+    """Run the cells of `run_cells` on another joblib backend inside the block."""
     token = _BACKEND.set(backend)
     try:
         yield
@@ -195,7 +195,7 @@ def _read_finished(cells: Mapping[str, Cell], results: Path) -> dict[str, list[R
 def _measure_all(
     cells: Sequence[Cell], measure: Measure, folder: Path, n_jobs: int, n_tries: int
 ) -> Generator[_Outcome]:
-    """Measure cells, on one or several processes, and yield each outcome as it completes."""
+    """Measure cells, in one or several processes, and yield each outcome as it completes."""
     work = partial(_measure, measure=measure, folder=folder, n_tries=n_tries)
     if _BACKEND.get() is None and (n_jobs == 1 or len(cells) < 2):
         yield from map(work, cells)
@@ -219,7 +219,7 @@ def _measure_all(
 
 
 def run_parallel(items: Sequence[_T], work: Callable[[_T], _U], n_jobs: int) -> Iterator[_U | None]:
-    """Apply `work` to items on the current workers, and yield each result as it completes.
+    """Apply `work` to items on the current joblib backend; yield results as they complete.
 
     LOST replaces the result of an item whose process died on a cluster.
 
@@ -247,7 +247,7 @@ def run_parallel(items: Sequence[_T], work: Callable[[_T], _U], n_jobs: int) -> 
 
 
 def _exit_with_parent(parent: int) -> None:
-    """End this worker when its parent process ends; loky's workers would run on for minutes."""
+    """Start a thread that ends this worker when its parent process ends."""
 
     def watch() -> None:
         """Exit once the parent process has changed."""
@@ -259,7 +259,7 @@ def _exit_with_parent(parent: int) -> None:
 
 
 def _measure_isolated(cell: Cell, work: Callable[[Cell], _Outcome], n_tries: int) -> _Outcome:
-    """Measure a cell with no other running, so that a dying process is its own."""
+    """Measure a cell in a process while no other runs, so that its death is the cell's own."""
     for _ in range(n_tries):
         try:
             outcomes = list(run_parallel([cell], work, 2))
@@ -271,13 +271,13 @@ def _measure_isolated(cell: Cell, work: Callable[[Cell], _Outcome], n_tries: int
 
 
 def _death_outcome(key: str, n_tries: int) -> _Outcome:
-    """Return the outcome of a cell whose process died at every try."""
+    """Build the outcome, an error, of a cell whose process died at every try."""
     told = f"its process died {n_tries} times: killed, or out of memory. Try fewer at once."
     return _Outcome(key, error=told)
 
 
 def _measure(cell: Cell, measure: Measure, folder: Path, n_tries: int) -> _Outcome:
-    """Measure a cell up to n_tries times, and return its rows or its last error."""
+    """Measure a cell up to n_tries times; return an outcome: its rows, or its last error."""
     key, error = cell_key(cell), ""
     for _ in range(n_tries):
         watch, start = Stopwatch(), time.perf_counter()

@@ -37,7 +37,7 @@ def half_width(n: int, spread: float) -> float:
 
 
 def measured_spread() -> float:
-    """Return the largest standard deviation of F1 over texts among the shipped attacks."""
+    """Read the shipped attacks' records; return the largest standard deviation of F1 over texts."""
     found = []
     for path in sorted((ASSETS / "weights").glob("*/*/model.json")):
         try:
@@ -50,7 +50,7 @@ def measured_spread() -> float:
 
 
 def notes_on_size(cells: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a warning for each number of targets too small for narrow intervals.
+    """Return a warning for each number of targets in cells that gives wide intervals.
 
     Parameters
     ----------

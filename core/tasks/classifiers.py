@@ -71,11 +71,11 @@ class AuthoredTexts(ClassIds):
 
     @cached_property
     def digest(self) -> str:
-        """Hash of texts, users and classes."""
+        """A hash of texts, users and classes."""
         return digest_of({}, [self.texts, self.users, self.labels])[:16]
 
     def chosen(self, rows: Sequence[int] | NDArray[np.int64]) -> AuthoredTexts:
-        """Return the texts at the given rows, in that order."""
+        """Return new AuthoredTexts of the texts at the given rows, in that order."""
         return AuthoredTexts(
             self.name,
             tuple(self.texts[i] for i in rows),
@@ -86,7 +86,7 @@ class AuthoredTexts(ClassIds):
         )
 
     def selected(self, selection: Selection, seed: int) -> AuthoredTexts:
-        """Apply a Selection, sampling users and texts by the seed.
+        """Draw users and texts by a Selection and a seed; return them as new AuthoredTexts.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class AuthoredTexts(ClassIds):
 def read_authored(
     name: str, place: str, *, label: str, user: str, piece: str = "texts"
 ) -> AuthoredTexts:
-    """Read a table of texts with users and classes, without texts that several users share.
+    """Read a table of texts with users and classes; drop texts that several users share.
 
     Rows without user or class are left out, and counted, and so are texts that several users have:
     they would lie on both sides of every split by user. What a user repeats is kept once. Where the
@@ -155,7 +155,7 @@ def read_authored(
         if document.label is None or document.author is None:
             n_unlabelled += 1
             continue
-        for text in _pieces(document.text, piece):
+        for text in _split_pieces(document.text, piece):
             folded = " ".join(text.split()).casefold()
             rows.setdefault((folded, document.author), (text, document.label))
     owners = Counter(folded for folded, _ in rows)
@@ -169,18 +169,18 @@ def read_authored(
         )
     texts, users, labels = zip(*own, strict=True)
     n_shared = len(rows) - len(own)
-    return AuthoredTexts(name, texts, users, _years(labels), n_shared, n_unlabelled)
+    return AuthoredTexts(name, texts, users, _shorten_dates(labels), n_shared, n_unlabelled)
 
 
-def _pieces(text: str, piece: str) -> list[str]:
-    """Return the text itself, or its sentences of at least five words."""
+def _split_pieces(text: str, piece: str) -> list[str]:
+    """Split a text into sentences of at least five words, or return it whole in a list."""
     if piece == "texts":
         return [text]
     return [s for s in split_sentences(text) if len(s.split()) >= LEAST_WORDS]
 
 
-def _years(labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the year of each label if all are dates; otherwise the labels unchanged."""
+def _shorten_dates(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Shorten labels to their years if all are dates; else return them unchanged."""
     if all(_DATE.match(label) for label in labels):
         return tuple(label[:4] for label in labels)
     return labels

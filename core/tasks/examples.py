@@ -49,13 +49,13 @@ class Examples(ClassIds):
 
     @cached_property
     def digest(self) -> str:
-        """Hash of texts, classes and split."""
+        """A hash of texts, classes and split."""
         return digest_of({}, [self.first, self.second, self.labels, self.splits])[:16]
 
     def parts(
         self, *, n_train: int = 0, n_test: int = 0, seed: int
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return train and test indices: the official split, or a fifth held out.
+        """Split the examples: return train and test indices, official or with a fifth held out.
 
         As `LabelledTask.parts`: none is in both, and without a split a fifth is held out.
         """
@@ -66,7 +66,7 @@ class Examples(ClassIds):
 
 
 def pair_columns(path: Path) -> tuple[str, str] | None:
-    """Return the names of a table's two text columns; None if its rows are single texts.
+    """Find a table's two text columns and return their names; None if rows are single texts.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def read_examples(name: str, place: str) -> Examples:
 
 
 def _read_pairs(name: str, path: Path, pair: tuple[str, str]) -> Examples:
-    """Read a table of labelled text pairs."""
+    """Read a table of labelled text pairs; skip pairs without a label."""
     table = open_table(path)
     assert table is not None
     has_split = SPLIT_COLUMN in table.names

@@ -54,14 +54,14 @@ class LabelledTask:
     @property
     def has_official_split(self) -> bool:
         """Whether every run is tested on the same texts."""
-        return self._official() is not None
+        return self._official_split() is not None
 
     def score(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Score:
-        """Return the accuracy of a ridge classifier on frozen vectors, in per cent."""
+        """Encode the texts, train a ridge classifier and return its test accuracy in per cent."""
         return self.outcome(encoder, n_train=n_train, n_test=n_test, seed=seed).score()
 
     def outcome(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Hits:
-        """Return which test texts a ridge classifier on frozen vectors classifies correctly.
+        """Encode texts, train a ridge classifier; return which test texts it classifies correctly.
 
         Its penalty is chosen by leave-one-out on the training texts. Chance is the share of the
         most frequent class among the test texts.
@@ -82,7 +82,7 @@ class LabelledTask:
         return self.tested(encoder, known, held)
 
     def tested(self, encoder: Encoder, known: NDArray[np.intp], held: NDArray[np.intp]) -> Hits:
-        """Train on the rows `known`, test on the rows `held`; return the Hits."""
+        """Encode, train on the rows `known`, test on the rows `held`; return the Hits."""
         from sklearn.linear_model import RidgeClassifierCV
 
         labels = np.array(self.labels)
@@ -96,13 +96,13 @@ class LabelledTask:
         return Hits(right, 100 * int(counts.max()) / len(held), self.units(held))
 
     def units(self, rows: NDArray[np.intp]) -> tuple[Hashable, ...] | None:
-        """Return the sampling unit of each given text; None if all are distinct."""
+        """Return the sampling unit of the text at each given row; None if all are distinct."""
         return units_or_none([self.texts[i] for i in rows])
 
     def parts(
         self, *, n_train: int = 0, n_test: int = 0, seed: int
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return train and test indices without shared or nearly repeated texts.
+        """Draw train and test indices without shared or nearly repeated texts.
 
         Those of the official split, else a fifth for testing: another fifth under each of five
         seeds, so that their errors average out. No text is tested on that nearly repeats one that
@@ -122,24 +122,24 @@ class LabelledTask:
         return known, held
 
     def n_near_duplicates(self, *, n_train: int = 0, n_test: int = 0, seed: int) -> int:
-        """Return how many test texts are excluded because they nearly repeat training texts."""
+        """Return how many test texts are left out because they nearly repeat training texts."""
         return len(self.sides(n_train=n_train, n_test=n_test, seed=seed)[-1])
 
     def sides(
         self, *, n_train: int = 0, n_test: int = 0, seed: int
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
-        """Return train and test indices, and the positions of near-duplicates among the latter.
+        """Split all texts; return train indices, test indices, and which of these to leave out.
 
         What is in both word for word is tested on, and not trained on.
         """
-        known, held = self._official() or self._fold(seed, n_train, n_test)
+        known, held = self._official_split() or self._draw_fold(seed, n_train, n_test)
         texts = [self.texts[i] for i in held]
         tested = frozenset(texts)
         known = np.array([i for i in known if self.texts[i] not in tested], np.intp)
         return known, held, _near_duplicate_rows(tuple(texts), tuple(self.texts[i] for i in known))
 
-    def _official(self) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-        """Return the official split's train and test indices, or None."""
+    def _official_split(self) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+        """Return the train and test indices of the official split; None if there is none."""
         part = np.array(self.splits)
         known = np.flatnonzero(part == "train")
         for name in _TESTS:
@@ -148,10 +148,10 @@ class LabelledTask:
                 return known, held
         return None
 
-    def _fold(
+    def _draw_fold(
         self, seed: int, n_train: int, n_test: int
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return train and test indices of one cross-validation fold."""
+        """Draw a cross-validation fold by the seed; return its train and test indices."""
         n, (round_, fold) = len(self.texts), divmod(seed, N_FOLDS)
         order = np.random.default_rng([round_]).permutation(n)
         size = n // N_FOLDS
@@ -163,12 +163,12 @@ class LabelledTask:
 
 @lru_cache(maxsize=64)
 def _near_duplicate_rows(held: tuple[str, ...], known: tuple[str, ...]) -> list[int]:
-    """Return the positions of held-out texts that nearly repeat known ones, cached."""
+    """Return the positions of held-out texts that nearly repeat known texts, cached."""
     return sorted(near_duplicates(held, known))
 
 
 def _sample(rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return n of the rows at random; all, shuffled, for 0."""
+    """Draw n of the rows at random; all of them, shuffled, if n is 0."""
     shuffled: NDArray[np.intp] = rng.permutation(rows)
     return shuffled[:n] if n else shuffled
 

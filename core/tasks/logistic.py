@@ -42,7 +42,7 @@ class LogisticTask:
 
     @property
     def name(self) -> str:
-        """The name used in results."""
+        """The task's name in results."""
         return self.labelled.name
 
     @property
@@ -51,7 +51,7 @@ class LogisticTask:
         return self.labelled.has_official_split
 
     def outcome(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Hits:
-        """Return which test texts logistic regression on frozen vectors classifies correctly.
+        """Encode texts, fit logistic regression; return which test texts it classifies correctly.
 
         Implements Song & Raghunathan (2020), §7, after Conneau & Kiela (2018): each benchmark is a
         classification by logistic regression; of pairs on (|u − v|, u·v).
@@ -65,7 +65,7 @@ class LogisticTask:
         """
         known, held = self.labelled.parts(n_train=n_train, n_test=n_test, seed=seed)
         labels = np.array(self.labelled.labels)
-        features = self._features(encoder, [*known, *held])
+        features = self._encode_features(encoder, [*known, *held])
         seen, unseen = features[: len(known)], features[len(known) :]
         mean, spread = seen.mean(0), np.maximum(seen.std(0), 1e-9)
         seen, unseen = (seen - mean) / spread, (unseen - mean) / spread
@@ -73,8 +73,8 @@ class LogisticTask:
         _, counts = np.unique(labels[held], return_counts=True)
         return Hits(right, 100 * int(counts.max()) / len(held), self.labelled.units(held))
 
-    def _features(self, encoder: Encoder, rows: list[int]) -> Vectors:
-        """Return the vectors of the given rows, or the pair features."""
+    def _encode_features(self, encoder: Encoder, rows: list[int]) -> Vectors:
+        """Encode the texts at the given rows; return their vectors, or the features of pairs."""
         one = encoder.encode([self.first[i] for i in rows])
         if not self.second:
             return one
@@ -82,7 +82,7 @@ class LogisticTask:
 
 
 def pair_features(one: Vectors, two: Vectors) -> Vectors:
-    """Return (|u − v|, u·v) of each pair, shape (n, 2 d).
+    """Return (|u − v|, u·v) of each pair of vectors, shape (n, 2 d).
 
     Examples
     --------
@@ -93,14 +93,14 @@ def pair_features(one: Vectors, two: Vectors) -> Vectors:
 
 
 def _fit_with_tuned_penalty(features: NDArray[np.float32], labels: NDArray[Any], seed: int) -> Any:
-    """Return a logistic regression, its penalty chosen on a tenth of the texts, fitted on all."""
+    """Fit a logistic regression on all texts, with the penalty chosen on a tenth of them."""
     from sklearn.linear_model import LogisticRegression
 
     order = np.random.default_rng([seed, 5]).permutation(len(labels))
     held, rest = order[: len(order) // 10], order[len(order) // 10 :]
 
     def fit(c: float, rows: NDArray[np.intp]) -> Any:
-        """Return a logistic regression with inverse penalty c, fitted on some rows."""
+        """Fit a logistic regression with inverse penalty c on the given rows."""
         return LogisticRegression(C=c, max_iter=300, tol=1e-3).fit(features[rows], labels[rows])
 
     if len(held) < 2 or len(set(labels[rest])) < len(set(labels)):
@@ -110,7 +110,7 @@ def _fit_with_tuned_penalty(features: NDArray[np.float32], labels: NDArray[Any],
 
 
 def read_logistic(name: str, path: Path, text: str | None = None) -> LogisticTask:
-    """Read labelled texts, or labelled pairs if the table has `sentence1` and `sentence2`.
+    """Read a task from a table: labelled texts, or pairs if it has `sentence1` and `sentence2`.
 
     Raises
     ------

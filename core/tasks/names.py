@@ -15,7 +15,7 @@ _USE_OF_MEASURE = {"recall@1": "search", "precision@1": "search", "spearman": "s
 
 
 def use_of(measure: str) -> str:
-    """Return the use that a measure belongs to, one of `USES`.
+    """Return the use of vectors that a measure (by name) belongs to, one of `USES`.
 
     Examples
     --------
@@ -42,7 +42,7 @@ TASK_NAMES: dict[str, str] = {
 
 
 def _letters_only(name: str) -> str:
-    """Return a name's letters and digits only, lower-cased."""
+    """Return the letters and digits of a name, lower-cased and joined."""
     return re.sub(r"[\W_]", "", name).lower()
 
 
@@ -50,7 +50,7 @@ _BY_LETTERS = {_letters_only(name): name for name in TASK_NAMES}
 
 
 def describe_task(name: str) -> str:
-    """Return what a task is about, with its short name: "questions: … (TREC)".
+    """Describe a task given by its short name: "questions: … (TREC)"; unknown names unchanged.
 
     However it is spelt: capitals and hyphens do not count.
 

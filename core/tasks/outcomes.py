@@ -22,11 +22,11 @@ class Outcome(Protocol):
     """Protocol of an encoder's results on each test text."""
 
     def score(self) -> Score:
-        """Return the mean with its interval and chance level."""
+        """Return the mean over test texts with its interval and chance level."""
         ...
 
     def change_from(self, other: Self, seed: int = 0) -> Score:
-        """Return the difference to another encoder on the same texts, by a paired bootstrap."""
+        """Return the difference to another encoder's outcome on the same texts, paired."""
         ...
 
 
@@ -45,7 +45,7 @@ class Task(Hashable, Protocol):
 
     @property
     def name(self) -> str:
-        """The name used in results."""
+        """The task's name in results."""
         ...
 
     @property
@@ -54,7 +54,7 @@ class Task(Hashable, Protocol):
         ...
 
     def outcome(self, encoder: Encoder, *, n_train: int, n_test: int, seed: int) -> Outcome:
-        """Score an encoder on the task; 0 means all texts."""
+        """Encode the task's texts and test the vectors; n_train and n_test of 0 mean all texts."""
         ...
 
 
@@ -93,7 +93,7 @@ class Hits:
     units: tuple[Hashable, ...] | None = None
 
     def score(self) -> Score:
-        """Return the per cent right with a Clopper–Pearson interval.
+        """Return the share of right texts in per cent, with a Clopper–Pearson interval.
 
         Implements Korn & Graubard (1998) where texts are copies: n is their effective size.
         """
@@ -105,7 +105,7 @@ class Hits:
         return Score(100 * share, interval, n, self.chance)
 
     def change_from(self, other: Hits, seed: int = 0) -> Score:
-        """Return the difference in per cent right, by a paired bootstrap."""
+        """Return the difference to another encoder's per cent right, by a paired bootstrap."""
         _check_same(len(self.right), len(other.right))
         difference = 100 * (self.right.astype(np.float64) - other.right)
         interval = bootstrap_interval(difference, groups=self.units, seed=seed)
@@ -132,7 +132,7 @@ class Ranks:
         return Score(100 * value, interval, len(self.scores), 0.0)
 
     def change_from(self, other: Ranks, seed: int = 0) -> Score:
-        """Return the difference of Spearman's correlations × 100, by a paired bootstrap."""
+        """Return the difference to another encoder's correlation × 100, by a paired bootstrap."""
         _check_same(len(self.scores), len(other.scores))
         value, ends = spearman_difference(
             self.cosines, other.cosines, self.scores, groups=self.units, seed=seed

@@ -36,14 +36,14 @@ class PairTask:
     """The same test pairs are used under every seed."""
 
     def score(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Score:
-        """Return Spearman's correlation × 100 of the vectors' cosine with the human scores.
+        """Encode the pairs; return Spearman's correlation × 100 of cosines with human scores.
 
         The interval is from a bootstrap over the test pairs; chance is no correlation.
         """
         return self.outcome(encoder, n_train=n_train, n_test=n_test, seed=seed).score()
 
     def outcome(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Ranks:
-        """Return cosines beside human scores of `n_test` pairs (0 for all)."""
+        """Encode `n_test` pairs (0 for all); return their cosines beside their human scores."""
         del n_train  # nothing is trained
         n = n_test or len(self.scores)
         rows = np.random.default_rng(seed).permutation(len(self.scores))[:n]
@@ -54,7 +54,7 @@ class PairTask:
 
 
 def read_pairs(name: str, path: Path, *, language: str = "en", split: str = "test") -> PairTask:
-    """Read a table in the STS benchmark's format: sentence1, sentence2, score, split and lang.
+    """Read one split and language of a table in the STS benchmark's format as a PairTask.
 
     Raises
     ------
@@ -67,12 +67,12 @@ def read_pairs(name: str, path: Path, *, language: str = "en", split: str = "tes
         if (its_split, its_language) == (split, language):
             first.append(row.text)
             second.append(other)
-            scores.append(_score(path, row.place, score))
+            scores.append(_parse_score(path, row.place, score))
     return PairTask(name, tuple(first), tuple(second), tuple(scores))
 
 
-def _score(path: Path, place: str, cell: object) -> float:
-    """Return a score cell as float; raise InvalidInputError if it is no number."""
+def _parse_score(path: Path, place: str, cell: object) -> float:
+    """Parse a score cell as float; raise InvalidInputError if it is no number."""
     try:
         return float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
@@ -80,7 +80,7 @@ def _score(path: Path, place: str, cell: object) -> float:
 
 
 def _cosines(one: Vectors, two: Vectors) -> NDArray[np.float64]:
-    """Return the cosine of each pair of rows."""
+    """Return the cosine of each row of one matrix with the same row of the other."""
     lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(two, axis=1)
     dots: NDArray[np.float64] = np.einsum("ij,ij->i", one, two, dtype=np.float64)
     return dots / np.maximum(lengths, 1e-12)

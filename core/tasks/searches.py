@@ -41,11 +41,11 @@ class SearchTask:
     stored: tuple[str, ...]
 
     def score(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Score:
-        """Return how often the nearest stored text is the query's paraphrase, in per cent."""
+        """Encode the texts; return how often a query's paraphrase is nearest, in per cent."""
         return self.outcome(encoder, n_train=n_train, n_test=n_test, seed=seed).score()
 
     def outcome(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Hits:
-        """Return which of `n_test` queries (0 for all) find their text first by cosine.
+        """Encode `n_test` queries (0 for all) and their texts; return which find theirs first.
 
         Queries and stored texts both come from `encoder`: where it is behind a defence, both are
         protected.
@@ -64,7 +64,7 @@ class SearchTask:
         rows = np.random.default_rng([seed, 5]).permutation(len(self.queries))[:n]
         asked = encoder.encode([self.queries[i] for i in rows])
         stored = encoder.encode([self.stored[i] for i in rows])
-        return Hits(_nearest(asked, stored) == np.arange(n), 100 / n)
+        return Hits(_nearest_rows(asked, stored) == np.arange(n), 100 / n)
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ class LabelSearchTask:
         return self.labelled.has_official_split
 
     def score(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Score:
-        """Return how often the nearest stored text has the label of the query, in per cent."""
+        """Encode the texts; return how often the nearest one has the query's label, in per cent."""
         return self.outcome(encoder, n_train=n_train, n_test=n_test, seed=seed).score()
 
     def outcome(self, encoder: Encoder, *, n_train: int = 0, n_test: int = 0, seed: int) -> Hits:
-        """Return which queries' nearest stored text, by cosine, has the query's label.
+        """Encode the texts; return which queries' nearest stored text has the query's label.
 
         Queries and stored texts both come from `encoder`: behind a defence, both are protected.
         Chance is what a stored text drawn at random reaches.
@@ -110,18 +110,18 @@ class LabelSearchTask:
         stored, asked = self.labelled.parts(n_train=n_train, n_test=n_test, seed=seed)
         labels = np.array(self.labelled.labels)
         vectors = encoder.encode([self.labelled.texts[i] for i in (*stored, *asked)])
-        nearest = _nearest(vectors[len(stored) :], vectors[: len(stored)])
+        nearest = _nearest_rows(vectors[len(stored) :], vectors[: len(stored)])
         frequency = Counter(labels[stored])
         chance = float(np.mean([frequency[label] for label in labels[asked]])) / len(stored)
         return Hits(labels[stored][nearest] == labels[asked], 100 * chance)
 
     def n_near_duplicates(self, *, n_train: int = 0, n_test: int = 0, seed: int) -> int:
-        """Return how many queries are excluded because they nearly repeat stored texts."""
+        """Return how many queries are left out because they nearly repeat stored texts."""
         return self.labelled.n_near_duplicates(n_train=n_train, n_test=n_test, seed=seed)
 
 
 def is_label_search(path: Path) -> bool:
-    """Return whether a table holds labelled texts rather than question pairs."""
+    """Return whether a table file holds labelled texts rather than question pairs."""
     table = open_table(path)
     names = table.names if table is not None else []
     return SEARCH_COLUMNS.text not in names and "label" in names
@@ -130,7 +130,7 @@ def is_label_search(path: Path) -> bool:
 def read_searches(
     name: str, path: Path, column: str = "", value: str = ""
 ) -> SearchTask | LabelSearchTask:
-    """Read a search task: question pairs, or labelled texts to search by label.
+    """Read a search task from a table: question pairs, or labelled texts to search by label.
 
     A table with the columns question1 and question2 holds pairs, each text once. A table with a
     `label` and no question1 is read as a labelled task (`LabelSearchTask`).
@@ -171,24 +171,26 @@ def read_searches(
         queries.append(pair[0])
         stored.append(pair[1])
     if not queries:
-        raise InvalidInputError(f"{path} holds no pair of questions{_describe(column, value)}.")
+        raise InvalidInputError(
+            f"{path} holds no pair of questions{_describe_condition(column, value)}."
+        )
     return SearchTask(name, tuple(queries), tuple(stored))
 
 
-def _describe(column: str, value: str) -> str:
-    """Return the condition on a column in words, or ""."""
+def _describe_condition(column: str, value: str) -> str:
+    """Describe a condition on a column, for an error message; "" without a column."""
     return f" whose {column} is {value!r}" if column else ""
 
 
-def _nearest(asked: Vectors, stored: Vectors) -> NDArray[np.intp]:
+def _nearest_rows(asked: Vectors, stored: Vectors) -> NDArray[np.intp]:
     """Return, for each query, the row of the stored vector with the greatest cosine."""
-    asked, stored = _unit(asked), _unit(stored)
+    asked, stored = _normalise(asked), _normalise(stored)
     blocks = range(0, len(asked), 1024)
     return np.concatenate([(asked[i : i + 1024] @ stored.T).argmax(1) for i in blocks])
 
 
-def _unit(vectors: Vectors) -> Vectors:
-    """Normalise each row to unit length."""
+def _normalise(vectors: Vectors) -> Vectors:
+    """Return vectors with each row normalised to unit length."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Vectors = vectors / np.maximum(lengths, 1e-12)
     return unit

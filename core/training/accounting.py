@@ -55,7 +55,7 @@ class Guarantee:
     delta: float = DELTA
 
     def check(self) -> None:
-        """Raise InvalidInputError if the (ε, δ) cannot be satisfied or is meaningless."""
+        """Raise InvalidInputError if the (ε, δ) are outside the range that training accepts."""
         if not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
             raise InvalidInputError(
                 f"epsilon must lie between {LEAST_EPSILON:g} and {MOST_EPSILON:g}, got "
@@ -118,7 +118,7 @@ class Privacy:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Privacy:
-        """Restore what `dataclasses.asdict` returned.
+        """Build a Privacy from the dict that `dataclasses.asdict` made of one.
 
         Raises
         ------
@@ -129,7 +129,7 @@ class Privacy:
         return cls(**{**told, "n_steps": int(stored["n_steps"])})  # type: ignore[arg-type]
 
     def epsilons(self) -> Epsilons:
-        """Return ε as computed by both packages' accountants.
+        """Compute the ε again, with the accountants of opacus and dp-accounting.
 
         Raises
         ------
@@ -139,7 +139,7 @@ class Privacy:
         return compute_epsilons(self.noise_multiplier, self.sample_rate, self.n_steps, self.delta)
 
     def of_copies(self, n_copies: int) -> float:
-        """Return the ε, at the same δ, of a group of n_copies texts added or removed together.
+        """Compute the ε, at the same δ, of a group of n_copies texts added or removed together.
 
         They may be the copies of one text, the texts of one person, or the phrases of a sentence.
 
@@ -187,7 +187,7 @@ def compute_epsilons(noise: float, rate: float, n_steps: int, delta: float = DEL
         import dp_accounting
         from dp_accounting import pld, rdp
     except ImportError as error:
-        raise _missing("dp-accounting") from error
+        raise _missing_package_error("dp-accounting") from error
     one = dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise))
     steps = dp_accounting.SelfComposedDpEvent(one, n_steps)
     renyi, tight = rdp.RdpAccountant(orders=list(_ORDERS)), pld.PLDAccountant()
@@ -207,7 +207,7 @@ def compute_epsilons(noise: float, rate: float, n_steps: int, delta: float = DEL
 def group_epsilon(
     noise: float, rate: float, n_steps: int, n_copies: int, delta: float = DELTA
 ) -> float:
-    """Return the ε of a group of n_copies samples added or removed together (group privacy).
+    """Compute the ε of a group of n_copies samples added or removed together (group privacy).
 
     Of m samples, k ~ Binomial(m, q) are in a batch. They move the sum of the gradients at most k
     times as far as one does. Implements the mixtures of Choquette-Choo et al. (2024), Corollary
@@ -227,7 +227,7 @@ def group_epsilon(
         from dp_accounting.pld import privacy_loss_distribution
         from scipy.stats import binom
     except ImportError as error:
-        raise _missing("dp-accounting") from error
+        raise _missing_package_error("dp-accounting") from error
     widest = n_copies**2 / (2 * noise**2) + 8 * n_copies / noise
     if widest > _WIDEST:
         distance = n_copies * math.sqrt(n_steps) / noise
@@ -249,7 +249,7 @@ _WIDEST = 2_000.0
 
 
 def epsilon_spent(steps: Steps, delta: float = DELTA) -> float:
-    """Return the ε spent by DP-SGD steps, by opacus's accountant; 0 without steps."""
+    """Compute the ε that DP-SGD steps spent, with opacus's accountant; 0 without steps."""
     accountant = opacus_accountants().RDPAccountant()
     accountant.history = [tuple(each) for each in steps]
     with warnings.catch_warnings():
@@ -258,7 +258,7 @@ def epsilon_spent(steps: Steps, delta: float = DELTA) -> float:
 
 
 def noise_multiplier_for(promise: Guarantee, rate: float, n_steps: int) -> float:
-    """Return the smallest noise multiplier with which n_steps satisfy a guarantee.
+    """Compute the smallest noise multiplier with which n_steps satisfy a guarantee.
 
     Raises
     ------
@@ -303,7 +303,7 @@ def check_installed() -> None:
     """Raise MissingDependencyError if opacus or dp-accounting is not installed."""
     opacus_accountants()
     if find_spec("dp_accounting") is None:
-        raise _missing("dp-accounting")
+        raise _missing_package_error("dp-accounting")
 
 
 def opacus_accountants() -> Any:
@@ -317,12 +317,12 @@ def opacus_accountants() -> Any:
     try:
         from opacus import accountants
     except ImportError as error:
-        raise _missing("opacus") from error
+        raise _missing_package_error("opacus") from error
     return accountants
 
 
-def _missing(package: str) -> MissingDependencyError:
-    """Return the error that names a missing package of private training."""
+def _missing_package_error(package: str) -> MissingDependencyError:
+    """Build the error that names a missing package of private training."""
     return MissingDependencyError(
         f"Training with differential privacy needs the `{package}` package: "
         f"{install('opacus', 'dp-accounting')}"

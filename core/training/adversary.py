@@ -25,11 +25,11 @@ class Adversary(Protocol):
         ...
 
     def hits(self, vectors: Tensor, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the adversary's score of each text, in per cent."""
+        """Return the adversary's score on each text of `rows` from its vector, in per cent."""
         ...
 
     def chance(self, rows: NDArray[np.int64]) -> float:
-        """Return the best score, in per cent, that a constant answer reaches on these texts."""
+        """Return the best score, in per cent, of one constant answer for all texts of `rows`."""
         ...
 
 
@@ -38,13 +38,13 @@ class _Reversal(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, weight: float) -> Tensor:
-        """Return the vectors unchanged."""
+        """Return the vectors unchanged; store the weight for `backward`."""
         ctx.weight = weight
         return vectors.view_as(vectors)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        """Return the gradient times −weight."""
+        """Return the gradient times −weight for the vectors, and None for the weight."""
         return -ctx.weight * gradient, None
 
 
@@ -71,7 +71,7 @@ def reverse(vectors: Tensor, weight: float) -> Tensor:
 def add_gradient_check(
     optimizer: torch.optim.Optimizer, encoder: Iterable[nn.Parameter], *, clip: float, weight: float
 ) -> None:
-    """Add a step hook that clips the encoder's gradient, or raises DivergedError.
+    """Make the optimiser's step clip the encoder's gradient, or raise DivergedError if not finite.
 
     The adversary's own gradient is not clipped with it.
 
@@ -118,7 +118,7 @@ class StandardScale(nn.Module):
         self.norm = nn.BatchNorm1d(dimension, affine=False)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return the (n, d) vectors standardised; a batch of one uses the running statistics."""
+        """Standardise each dimension of (n, d) vectors; a batch of one uses running statistics."""
         self.norm.train(self.training and len(vectors) > 1)
         scaled: Tensor = self.norm(vectors)
         return scaled
@@ -150,7 +150,7 @@ class LabelAdversary(nn.Module):
         self.layers = nn.Sequential(*layers)
 
     def loss(self, vectors: Tensor, rows: NDArray[np.int64]) -> Tensor:
-        """Return the mean cross-entropy of the labels of `rows`."""
+        """Return the mean cross-entropy of the labels predicted for the texts of `rows`."""
         truth = self._labels[torch.from_numpy(rows)].to(vectors.device)
         return nn.functional.cross_entropy(self.layers(vectors), truth)
 
@@ -163,6 +163,6 @@ class LabelAdversary(nn.Module):
         return found
 
     def chance(self, rows: NDArray[np.int64]) -> float:
-        """Return the share of the most frequent label, in per cent."""
+        """Return the share of the most frequent label among the texts of `rows`, in per cent."""
         counts = torch.bincount(self._labels[torch.from_numpy(rows)])
         return 100.0 * int(counts.max()) / len(rows)

@@ -24,7 +24,7 @@ _MOMENTS = {"exp_avg", "exp_avg_sq"}
 
 @contextmanager
 def checkpoint_errors(folder: Path) -> Iterator[None]:
-    """Turn errors from loading a checkpoint into an ArtifactError that names its folder."""
+    """Context manager: turn errors of loading a checkpoint into an ArtifactError with its path."""
     try:
         yield
     except (*UNFIT, OverflowError, InvalidInputError) as error:
@@ -41,7 +41,7 @@ def load_finished(
     identity: Any,
     make: Callable[[dict[str, NDArray[Any]], dict[str, Any]], Kept],
 ) -> Kept | None:
-    """Load a finished result with `make` if its stored identity matches; None otherwise.
+    """Load a finished result and build it with `make`; None if there is none of this identity.
 
     It is also None if the result is missing or damaged; the work is then done again. The identity
     is stored under `name`.
@@ -82,7 +82,7 @@ def read_number(value: Any, name: str) -> float:
 
 
 def check_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Raise ValueError unless weights match a module's names and shapes.
+    """Raise ValueError unless weights have a module's parameter names and shapes.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def load_weights(module: nn.Module, stored: Mapping[str, NDArray[Any]]) -> None:
 def optimizer_state(
     optimizer: torch.optim.Optimizer, flat: Mapping[str, Tensor]
 ) -> dict[int, dict[str, Tensor]]:
-    """Rebuild Adam's per-weight state from tensors named NUMBER.NAME, checking shapes.
+    """Rebuild Adam's state of each weight from tensors named NUMBER.NAME; check their shapes.
 
     Compiled steps write by these shapes: a wrong shape would let them write elsewhere in memory.
 

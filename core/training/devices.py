@@ -12,7 +12,7 @@ PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 
 
 def pick_device(device: str = "auto") -> torch.device:
-    """Return the requested torch device; for "auto", CUDA, else MPS, else CPU."""
+    """Return the torch device of a name; for "auto", CUDA, else MPS, else CPU."""
     if device == "auto":
         if torch.cuda.is_available():
             return torch.device("cuda")
@@ -46,7 +46,7 @@ def autocast(device: torch.device, precision: str) -> contextlib.AbstractContext
 
 
 def fast_dtype(device: torch.device) -> torch.dtype:
-    """Return the dtype of large products: bfloat16 if the device supports it, else float32."""
+    """Return bfloat16 if the device multiplies it fast, else float32, for large products."""
     if device.type == "cuda":
         return torch.bfloat16
     has_bf16 = device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported()
@@ -54,7 +54,7 @@ def fast_dtype(device: torch.device) -> torch.dtype:
 
 
 def seed_device(device: torch.device) -> None:
-    """Seed the GPU's random generator from the CPU's, whose state checkpoints store.
+    """On CUDA only, seed the GPU's random generator from the CPU's, which checkpoints store.
 
     Dropout is then the same in a resumed run as in an uninterrupted one.
     """

@@ -154,7 +154,7 @@ def train(
     loop: Loop,
     on_progress: OnProgress,
 ) -> TrainingLog:
-    """Minimise `loss_of(rows)` over batches and load the best epoch's weights into `module`.
+    """Train `module` on batches of rows, load its best epoch's weights and return the log.
 
     The weights are rounded to float16, as in attacks' files, unless the loop says otherwise.
 
@@ -196,7 +196,7 @@ def train(
 
 @torch.no_grad()
 def _round_to_half(module: nn.Module) -> None:
-    """Round a module's weights to float16, the precision in which they are stored."""
+    """Round a module's weights in place to float16, the precision in which they are stored."""
     for tensor in module.state_dict().values():
         if tensor.is_floating_point():
             tensor.copy_(tensor.half())
@@ -244,7 +244,7 @@ class _Run:
         )
 
     def step(self, loss_of: Callable[[NDArray[np.int64]], Tensor], rows: NDArray[np.int64]) -> None:
-        """Make one optimiser step on a batch of rows."""
+        """Compute the loss of a batch of row indices and make one optimiser step."""
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * self._rate_share()
         self.optimizer.zero_grad(set_to_none=True)
@@ -256,13 +256,13 @@ class _Run:
         self.log.n_sentences += len(rows)
 
     def _rate_share(self) -> float:
-        """Return the factor on the learning rate at this step."""
+        """Return the factor by which the learning rate is multiplied at this step."""
         if self.loop.rate_share is not None:
             return self.loop.rate_share(self.epoch * self.loop.n_batches + self.batch)
         return max(0.05, 1 - self.fraction) if self.loop.decay else 1.0
 
     def end_epoch(self, score: float) -> None:
-        """Record an epoch's validation score, and its weights if it is the best."""
+        """Record an epoch's validation score, and copy the weights if it is the best so far."""
         self.log.validation.append(score)
         self.epoch, self.batch = self.epoch + 1, 0
         self.epochs_without_gain += 1
@@ -271,17 +271,17 @@ class _Run:
             self._note_best()
 
     def _note_best(self) -> None:
-        """Copy the current weights as the best ones."""
+        """Copy the current weights as the best ones, if the loop keeps the best."""
         if self.loop.keep_best:
             self.best = {k: v.detach().clone() for k, v in self.module.state_dict().items()}
 
     def restore_best(self) -> None:
-        """Load the best epoch's weights into the module."""
+        """Load the best epoch's weights into the module, if the loop keeps them."""
         if self.loop.keep_best:
             self.module.load_state_dict(self.best)
 
     def save(self) -> None:
-        """Write a checkpoint: weights, optimiser, random state and progress."""
+        """Write a checkpoint (weights, optimiser, random state, progress) if there is a folder."""
         if self.loop.checkpoint_dir is None:
             return
         arrays = {f"now.{k}": v for k, v in self.module.state_dict().items()}
@@ -319,13 +319,13 @@ class _Run:
             self._load_extra(folder, arrays, meta)
             tensors = {k: torch.from_numpy(v) for k, v in arrays.items()}
             self._load_weights(tensors)
-            self._load_optimizer(_with_prefix(tensors, "adam."))
+            self._load_optimizer(_select_prefix(tensors, "adam."))
             torch.set_rng_state(tensors["random"])
             self._load_progress(meta)
 
     def _load_weights(self, tensors: dict[str, Tensor]) -> None:
-        """Load the current and the best weights from a checkpoint."""
-        now, best = _with_prefix(tensors, "now."), _with_prefix(tensors, "best.")
+        """Restore the current and the best weights from a checkpoint's tensors."""
+        now, best = _select_prefix(tensors, "now."), _select_prefix(tensors, "best.")
         check_weights(self.module, now)
         if self.loop.keep_best:
             check_weights(self.module, best)
@@ -333,7 +333,7 @@ class _Run:
         self.best = best
 
     def _load_progress(self, meta: dict[str, Any]) -> None:
-        """Load epoch, batch, scores and log from a checkpoint."""
+        """Restore epoch, batch, scores and log from a checkpoint's metadata."""
         self.epoch = read_count(meta, "epoch", self.loop.epochs)
         self.batch = read_count(meta, "batch", self.loop.n_batches)
         best = meta["best_score"]
@@ -350,7 +350,7 @@ class _Run:
     def _load_extra(
         self, folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]
     ) -> None:
-        """Load the state of `extra_state` from a checkpoint."""
+        """Restore the loop's `extra_state`, if it has one, from a checkpoint."""
         if self.loop.extra_state is None:
             return
         if "extra" not in meta:
@@ -358,15 +358,15 @@ class _Run:
                 f"{folder} contains a checkpoint without the extra state that this run needs. "
                 "Choose another folder, or move it away."
             )
-        self.loop.extra_state.load_state(_with_prefix(arrays, "extra."), meta["extra"])
+        self.loop.extra_state.load_state(_select_prefix(arrays, "extra."), meta["extra"])
 
     def _load_optimizer(self, flat: dict[str, Tensor]) -> None:
-        """Load the optimiser's state from a checkpoint."""
+        """Restore the optimiser's state from a checkpoint's tensors, after checking them."""
         packed = self.optimizer.state_dict()
         packed["state"] = optimizer_state(self.optimizer, flat)
         self.optimizer.load_state_dict(packed)
 
 
-def _with_prefix(tensors: dict[str, A], prefix: str) -> dict[str, A]:
-    """Return the tensors whose names start with a prefix, without it."""
+def _select_prefix(tensors: dict[str, A], prefix: str) -> dict[str, A]:
+    """Select the tensors whose names start with a prefix, and remove it from the names."""
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

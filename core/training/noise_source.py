@@ -26,7 +26,7 @@ def seed_for(seed: int, purpose: str) -> int:
 
 
 def seed_digest(seed: int) -> str:
-    """Return a hash of a seed that identifies it without revealing it."""
+    """Return a hash of a seed that identifies the seed without revealing it."""
     return _derive_bytes(seed, "digest", 32).hex()
 
 
@@ -66,11 +66,11 @@ class NoiseSource:
         self.generator.set_state(state)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the generator's state, which is as secret as the seed."""
+        """Return the generator's state as (arrays, metadata); it is as secret as the seed."""
         return {"noise": self.generator.get_state().numpy()}, {}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned.
+        """Restore the generator's state from what `state` returned.
 
         Raises
         ------

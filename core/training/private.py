@@ -45,22 +45,22 @@ class PoissonLoop(Loop):
 
     @property
     def source(self) -> int:
-        """The seed from which batches and noise are drawn: the secret, if there is one."""
+        """The seed of batches and noise: the loop's secret, or its seed if there is none."""
         return self.seed if self.secret is None else self.secret
 
     @property
     def n_batches(self) -> int:
-        """Steps per epoch."""
+        """The number of steps per epoch."""
         return max(1, round(1 / self.rate))
 
     def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
-        """Return an epoch's Poisson-sampled batches of rows; a batch may be empty."""
+        """Draw an epoch's Poisson-sampled batches of row indices; a batch may be empty."""
         rng = np.random.default_rng([self.source, epoch, 41])
         return [np.flatnonzero(rng.random(self.n) < self.rate) for _ in range(self.n_batches)]
 
 
 def poisson_rate(batch_size: int, n_expected: float) -> float:
-    """Return the sampling probability that gives batches of batch_size on average."""
+    """Return the probability of each sample that gives batches of batch_size on average."""
     return min(1.0, batch_size / n_expected)
 
 
@@ -82,12 +82,12 @@ class PrivacyLedger:
 
     @property
     def steps(self) -> list[tuple[float, float, int]]:
-        """(noise multiplier, sampling rate, number) of the steps so far."""
+        """The steps so far, as (noise multiplier, sampling rate, number) of each phase."""
         return [(float(noise), float(rate), int(n)) for noise, rate, n in self.accountant.history]
 
     @property
     def n_steps(self) -> int:
-        """Number of noisy steps counted."""
+        """The number of noisy steps counted."""
         return sum(n for _, _, n in self.steps)
 
     def check(self, noise: float, rate: float, n_steps: int) -> None:
@@ -107,14 +107,14 @@ class PrivacyLedger:
             )
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the counted steps, and the state of the noise and of `also`."""
+        """Return the counted steps and the states of the noise source and of `also`."""
         arrays, meta = ({}, {}) if self._also is None else self._also.state()
         if self._noise is not None:
             arrays = arrays | self._noise.state()[0]
         return arrays, {"steps": [list(each) for each in self.steps], "also": meta}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the counted steps, the noise source and `also` from what `state` returned."""
         self.accountant.history = [(float(a), float(b), int(n)) for a, b, n in meta["steps"]]
         if self._also is not None:
             self._also.load_state(arrays, meta["also"])
@@ -154,7 +154,7 @@ def train_private(
     watch: Callable[[Any], None] | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Privacy | None:
-    """Train a network with DP-SGD under an (ε, δ) guarantee; return the privacy spent.
+    """Train a network by DP-SGD; return the (ε, δ) spent, or None if there is no guarantee.
 
     Implements Corò (2022), §3.5.1, Eq. 3.5 (Abadi et al. 2016) by opacus: g = (Σ_i g_i · min(1,
     C / ‖g_i‖) + N(0, σ²C² I)) / B, where B is the expected batch size and σ the smallest noise
@@ -207,11 +207,11 @@ def _train_plain(
     loop: PoissonLoop,
     on_progress: OnProgress,
 ) -> None:
-    """Train on the same Poisson batches without clipping and noise (ε = ∞)."""
+    """Baseline: train on the same Poisson batches without clipping and noise (ε = ∞)."""
     expected = max(1, round(loop.rate * loop.n))
 
     def loss_of(rows: NDArray[np.int64]) -> Tensor:
-        """Return the loss of a batch, divided by the expected batch size."""
+        """Return the summed loss of a batch of rows, divided by the expected batch size."""
         network.train()
         return _require_finite(losses_of(network, rows)).sum() / expected
 
@@ -243,7 +243,7 @@ def _train_dp(
         watch(optimizer)
 
     def loss_of(rows: NDArray[np.int64]) -> Any:
-        """Return the loss of a batch, reduced as DP-SGD needs it."""
+        """Return the loss of a batch of rows, reduced as DP-SGD needs it."""
         wrapped.train()
         return reduced(_require_finite(losses_of(wrapped, rows)))
 
@@ -264,7 +264,7 @@ def _train_dp(
 def _wrap_with_opacus(
     network: nn.Module, noising: DPSettings, sigma: float, expected: int, generator: torch.Generator
 ) -> tuple[Any, Any, Callable[[Tensor], Any]]:
-    """Wrap network and optimiser for DP-SGD with opacus; also return the loss reduction.
+    """Build opacus's network and optimiser for DP-SGD, and the function that reduces losses.
 
     The samples' losses are summed, so that each has its own gradient; the mean is over the expected
     batch size.
@@ -305,13 +305,13 @@ def _wrap_with_opacus(
 
 
 def _require_finite(losses: Tensor) -> Tensor:
-    """Return the losses; raise DivergedError if one is not finite."""
+    """Return the losses unchanged; raise DivergedError if one is not finite."""
     _check_finite(bool(torch.isfinite(losses).all()))
     return losses
 
 
 def _check_finite(is_finite: bool) -> None:
-    """Raise DivergedError unless training is finite."""
+    """Raise DivergedError unless `is_finite` is True."""
     if not is_finite:
         raise DivergedError(
             "The training diverged: its loss or its weights are no longer finite. It was stopped, "

@@ -73,12 +73,12 @@ class TrainedHead:
 
     @property
     def dimension(self) -> int:
-        """Dimension of the vectors that it takes."""
+        """The dimension of the vectors that the head takes."""
         first = self.weights.get("first.weight", self.weights["last.weight"])
         return int(first.shape[1])
 
     def check(self, n_classes: int) -> TrainedHead:
-        """Return the head; raise InvalidInputError if its weights' shapes do not fit.
+        """Return the head itself; raise InvalidInputError if its weights' shapes do not fit.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class TrainedHead:
         return self
 
     def probabilities(self, vectors: _Vectors) -> NDArray[np.float32]:
-        """Return the (n, n_classes) class probabilities of vectors."""
+        """Compute the (n, n_classes) class probabilities of (n, d) vectors."""
         n_classes, _ = self.weights["last.weight"].shape
         hidden = len(self.weights["first.bias"]) if "first.bias" in self.weights else 0
         network = _Head(vectors.shape[1], n_classes, hidden, 0)
@@ -127,7 +127,7 @@ class _Head(nn.Module):
         self.hidden = hidden
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return (n, n_classes) logits."""
+        """Return the (n, n_classes) class logits of (n, d) vectors."""
         inner = torch.tanh(self.first(vectors)) if self.hidden else vectors
         logits: Tensor = self.last(inner)
         return logits
@@ -159,7 +159,7 @@ def fit_head(
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
 ) -> TrainedHead:
-    """Train a private classifier head on labelled vectors.
+    """Train a classifier head on labelled vectors by DP-SGD; return weights and privacy.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def fit_head(
     network = _Head(vectors.shape[1], n_classes, settings.hidden, seed_for(seed, "weights"))
 
     def losses_of(wrapped: nn.Module, rows: NDArray[np.int64]) -> Tensor:
-        """Return the cross-entropy of each sample of a batch."""
+        """Return the cross-entropy of each sample in a batch of rows."""
         return F.cross_entropy(wrapped(x[rows]), y[rows], reduction="none")
 
     loop = _loop(settings, n, seed, digest_of({"x": vectors, "y": labels}, n_classes))
@@ -226,7 +226,7 @@ def _loop(settings: HeadSettings, n: int, seed: int, data: str) -> PoissonLoop:
 
 
 def check_data(vectors: Any, labels: Any, n_classes: int) -> None:
-    """Raise InvalidInputError for vectors and labels that a head cannot be trained on."""
+    """Raise InvalidInputError if a head cannot be trained on the vectors and labels."""
     if vectors.ndim != 2 or vectors.dtype != np.float32 or labels.shape != (len(vectors),):
         raise InvalidInputError(
             "A head needs float32 vectors, one per row, and a class for each; got the shapes "

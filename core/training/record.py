@@ -45,7 +45,7 @@ class WorkClock:
         self._before = self.seconds
 
     def report(self, fraction: float, message: str) -> None:
-        """Pass progress on, and save the working time every few seconds."""
+        """Pass progress on to the callback; save the working time every few seconds."""
         now = time.monotonic()
         self.seconds = self._before + now - self._started_at
         if now - self._saved_at > _CLOCK_SECONDS:
@@ -54,12 +54,12 @@ class WorkClock:
         self._on_progress(fraction, message)
 
     def save(self) -> None:
-        """Write the working time to disk."""
+        """Write the working time, with the run's identity, to disk."""
         write_json(self._path, {"identity": self._identity, "seconds": self.seconds})
 
 
 def hardware(encoder: Encoder) -> dict[str, Any]:
-    """Return the device, chip, precision and backend that an encoder runs on."""
+    """Return the device, chip, precision and backend that an encoder runs on, by name."""
     import torch
 
     device = str(getattr(encoder, "device", "cpu"))
@@ -74,7 +74,7 @@ def hardware(encoder: Encoder) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the libraries that results depend on."""
+    """Return the versions of Python and of the libraries that results depend on, by name."""
     found = {"python": platform.python_version()}
     for name in _LIBRARIES:
         try:

@@ -20,7 +20,7 @@ from leakscope.core.storage.artifacts import META, clear_leftovers
 
 @contextmanager
 def discard_on_divergence(checkpoint_dir: Path | str | None) -> Iterator[None]:
-    """Delete the checkpoint if training raises DivergedError: resuming would diverge again.
+    """Context manager: delete the checkpoint if training raises DivergedError, and re-raise it.
 
     Other files in the folder are left alone.
     """
@@ -59,7 +59,7 @@ class LossWatch:
         return sum(self._last) / len(self._last) if self._last else math.nan
 
     def check(self, loss: Tensor) -> Tensor:
-        """Record and return a step's loss; raise DivergedError if it is NaN or far above the first.
+        """Record a step's loss and return it; raise DivergedError if it is NaN or far too high.
 
         Raises
         ------
@@ -78,18 +78,18 @@ class LossWatch:
         return loss
 
     def _describe(self, what: str) -> str:
-        """Return the message of a stopped training."""
+        """Build the message of a stopped training; `what` says what its loss did."""
         return (
             f"The training of {self.what} was stopped after {self.n_steps:,} steps: its loss "
             f"{what}. Nothing is stored. Use a smaller learning rate."
         )
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the losses seen so far."""
+        """Return the first and last losses and the number of steps as checkpoint state."""
         return {}, {"n_steps": self.n_steps, "first": self.first, "last": list(self._last)}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the losses from what `state` returned."""
         self.n_steps, self.first = int(meta["n_steps"]), float(meta["first"])
         self._last = deque(map(float, meta["last"]), maxlen=self.n_last)
         return self
@@ -102,11 +102,11 @@ class RestorableGenerator:
         self.rng = np.random.Generator(np.random.PCG64(list(seed)))
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the generator's state."""
+        """Return the generator's state as checkpoint state, without arrays."""
         return {}, dict(self.rng.bit_generator.state)
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the generator's state from what `state` returned."""
         self.rng.bit_generator.state = meta
         return self
 
@@ -118,7 +118,7 @@ class CombinedState:
         self.parts = parts
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the state of each part under its name."""
+        """Return the states of all members, merged under their names."""
         arrays: dict[str, NDArray[Any]] = {}
         meta: dict[str, Any] = {}
         for name, part in self.parts.items():
@@ -127,7 +127,7 @@ class CombinedState:
         return arrays, meta
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore each member from its share of what `state` returned."""
         for name, part in self.parts.items():
             own = {
                 key.removeprefix(f"{name}."): value

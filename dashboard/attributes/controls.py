@@ -39,7 +39,7 @@ _GROUP_NAMES = ("book_id", "book", "doc_id", "document", "group", "article")
 
 
 def view_pickers(rows: Sequence[Row], name: str) -> tuple[View, str]:
-    """Draw the choice of the measured view; return the view and the axis of the accuracy curve."""
+    """Draw selectors of the measured view; return the view and the accuracy curve's x-axis."""
     sources = labelled_sources(rows)
     keep_choice(key_of(f"{name}_source"), sources)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -77,7 +77,7 @@ def view_pickers(rows: Sequence[Row], name: str) -> tuple[View, str]:
 
 
 def _top_picker(name: str) -> int:
-    """Draw the choice of top-1 or top-5 accuracy, and return k."""
+    """Draw the selector of top-1 or top-5 accuracy; return 1 or 5."""
     keep_choice(key_of(f"{name}_k"), (1, 5))
     st.segmented_control(
         "Counts as right",
@@ -92,7 +92,7 @@ def _top_picker(name: str) -> int:
 
 
 def _axis_picker(name: str, labels: Sequence[int], sizes: Sequence[int]) -> str:
-    """Draw the choice of the curve's axis if both were varied, and return it."""
+    """Draw the selector of the curve's x-axis if both were varied; return the axis."""
     options = [a for a, n in (("n_per_label", sizes), ("n_labels", labels)) if len(n) > 1]
     options = options or ["n_per_label"]
     keep_choice(key_of(f"{name}_along"), options)
@@ -112,7 +112,7 @@ def _axis_picker(name: str, labels: Sequence[int], sizes: Sequence[int]) -> str:
 def text_pickers(
     corpora: Sequence[str],
 ) -> tuple[AttributeRequest, Examples | None] | None:
-    """Draw the choice of the texts; return the request and an upload's examples, or None."""
+    """Draw selectors of the texts; return the request and an upload's examples, or None."""
     st.session_state.setdefault(key_of("seed"), 0)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
@@ -157,17 +157,17 @@ def text_pickers(
 
 
 def _describe_corpus(name: str) -> str:
-    """Return the title of a corpus, or of an uploaded file."""
+    """Return the title of a named corpus, or a label for an uploaded file."""
     return "Your own file" if name == UPLOAD else ATTRIBUTE_CORPORA[name].title
 
 
 def data_title(request: AttributeRequest) -> str:
-    """Return the title of the request's texts."""
+    """Return the title of the texts that a request names."""
     return _describe_corpus(UPLOAD if request.is_upload else request.source)
 
 
 def _count_picker(name: str, label: str, about: str) -> None:
-    """Draw the choice of a maximum number: labels, or labelled texts of each label."""
+    """Draw the selector of a maximum number: of labels, or of labelled texts for each label."""
     st.selectbox(
         label,
         COUNTS,
@@ -180,7 +180,7 @@ def _count_picker(name: str, label: str, about: str) -> None:
 
 
 def _build_request(source: str, **columns: str) -> AttributeRequest:
-    """Return the request for a source from the controls and the given columns."""
+    """Build the request for a source from the controls' values and the given columns."""
     return AttributeRequest(
         source=source,
         on=ENCODER,
@@ -193,7 +193,7 @@ def _build_request(source: str, **columns: str) -> AttributeRequest:
 
 
 def _upload() -> tuple[AttributeRequest, Examples | None] | None:
-    """Draw the upload of a file; return the request and its examples, or None."""
+    """Draw a file upload; read the file and return the request and its examples, or None."""
     sent = st.file_uploader(
         "A file with labelled texts",
         type=list(TABLE_TYPES),
@@ -226,7 +226,7 @@ def _upload() -> tuple[AttributeRequest, Examples | None] | None:
 
 
 def _column_pickers(facts: FileFacts, file: MemoryFile) -> dict[str, str]:
-    """Draw the choice of the text, label and group columns, and return them."""
+    """Draw selectors of the file's text, label and group columns; return the columns by role."""
     names = [name for name in facts.names if name not in facts.vectors]
     if len(names) < 2:
         raise InvalidInputError(
@@ -265,7 +265,7 @@ def _column_pickers(facts: FileFacts, file: MemoryFile) -> dict[str, str]:
 
 
 def text_input() -> None:
-    """Draw the input of the text to attack."""
+    """Draw the text area for the text to attack."""
     st.text_area(
         "A text",
         key=key_of("text"),

@@ -34,12 +34,12 @@ _EXAMPLES: SessionCache[tuple[str, ...], Examples] = SessionCache("_attributes_e
 
 
 def key_of(name: str) -> str:
-    """Return the session key of a control."""
+    """Return the session key of a named control."""
     return f"attributes_{name}"
 
 
 def address(corpora: Sequence[str]) -> Address:
-    """Return the page's address parameters: `?corpus=articles&labels=20&each=10&text=…`."""
+    """Build the page's address parameters: `?corpus=articles&labels=20&each=10&text=…`."""
     counts = [
         Parameter(name=name, key=key_of(name), default=20, options=COUNTS)
         for name in ("labels", "each")
@@ -64,25 +64,25 @@ def address(corpora: Sequence[str]) -> Address:
 
 
 def text() -> str:
-    """Return the typed text."""
+    """Return the text that the visitor typed, from the session."""
     return str(st.session_state.get(key_of("text"), ""))
 
 
 def use_random_text(unseen: Sequence[tuple[str, str]]) -> None:
-    """Set the text to a random one that the attack did not train on, from a callback."""
+    """Put a random text that the attack did not train on into the session, as a callback."""
     found, label = random.choice(unseen)
     st.session_state[key_of("text")] = found
     st.session_state["_attributes_truth"] = (found, label)
 
 
 def true_label() -> str:
-    """Return the true label of an unchanged random text; empty for other texts."""
+    """Return the true label of the random text if it was not edited; "" for other texts."""
     drawn, label = st.session_state.get("_attributes_truth", ("", ""))
     return str(label) if drawn and drawn == text() else ""
 
 
 def restore_request(request: AttributeRequest) -> None:
-    """Set the controls to the request of a job, after a reload."""
+    """Set the page's controls to a job's request, after a reload."""
     st.session_state[key_of("corpus")] = UPLOAD if request.is_upload else request.source
     st.session_state[key_of("labels")] = request.n_labels
     st.session_state[key_of("each")] = request.n_per_label
@@ -92,13 +92,13 @@ def restore_request(request: AttributeRequest) -> None:
 
 
 def restored_upload() -> AttributeRequest | None:
-    """Return the request of an upload whose job was found after a reload; None without one."""
+    """Return the request of an upload whose job was found after a reload; None if there is none."""
     found: AttributeRequest | None = st.session_state.get("_attributes_restored")
     return found
 
 
 def upload_examples(file: MemoryFile, request: AttributeRequest) -> Examples:
-    """Return the labelled texts of an upload, cached until the file or its columns change."""
+    """Read an upload's labelled texts in another process; cached for the file and its columns."""
     from leakscope.core.attacks.attributes.sources import read_uploaded_examples
 
     text, label, group = request.text_column, request.label_column, request.group_column
@@ -111,7 +111,7 @@ def upload_examples(file: MemoryFile, request: AttributeRequest) -> Examples:
 def inference_result(
     request: AttributeRequest, examples: Examples | None
 ) -> InferenceResult | None:
-    """Return the request's result, or draw the controls of its job and return None.
+    """Return the request's attack result; if there is none yet, draw its job and return None.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def inference_result(
 
 
 def _start(examples: Examples | None, request: AttributeRequest) -> None:
-    """Start the attribute-inference job of a request; drop it if its upload was lost."""
+    """Start the background job that infers an attribute; drop it if the upload was lost."""
     if request.is_upload and examples is None:  # the reload has lost the file
         work.drop(request)
         return

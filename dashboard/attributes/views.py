@@ -43,7 +43,7 @@ _OPENS = "at the default view of the page: the address omits the choices below t
 
 
 def unmeasured(slot: Any) -> PinnedView:
-    """Draw that nothing was measured yet; return the view to pin."""
+    """Draw a note that nothing was measured yet; return the view to pin."""
     slot.title(NOT_MEASURED.title, anchor=False)
     slot.info(
         f"Nothing was measured on many authors yet. Run `{NOT_MEASURED.commands[0]} --out "
@@ -56,19 +56,19 @@ def unmeasured(slot: Any) -> PinnedView:
 def show_measured(
     slot: Any, found: Finding, rows: Sequence[Row], view: View, name: str, *, is_title: bool = True
 ) -> None:
-    """Draw a finding, and below it how much of the evidence is topic and how much style."""
+    """Draw a finding, and below it the accuracy from topic alone and from the rest alone."""
     show_finding(slot, found, name, is_title=is_title)
     if parts := describe_parts(rows, view):
         slot.caption(parts, help=new_term_help(parts))
 
 
 def pinned(found: Finding, rows: Sequence[Row], view: View) -> PinnedView:
-    """Return the finding as it is pinned to a story."""
+    """Wrap a finding for a story, noting what its address omits if the view is not the default."""
     return PinnedView(finding=found, opens="" if view == first_view(rows) else _OPENS)
 
 
 def size_table(rows: Sequence[Row], view: View, along: str, name: str) -> None:
-    """Draw the table of the accuracy at each size and seed, and save it and the figure's points."""
+    """Draw the table of accuracy at each size and seed, with CSV downloads of it and the figure."""
     with st.expander("Every size and seed as a table", icon=":material/table:"):
         cells = table(rows)
         st.dataframe(
@@ -85,7 +85,7 @@ def size_table(rows: Sequence[Row], view: View, along: str, name: str) -> None:
 
 
 def figure_points(rows: Sequence[Row], view: View, along: str) -> list[dict[str, Any]]:
-    """Return the points of the figure as table rows, in per cent."""
+    """Return the figure's points as table rows (dicts), in per cent."""
     return [
         {
             "attack": curve.attack,
@@ -105,7 +105,7 @@ def figure_points(rows: Sequence[Row], view: View, along: str) -> list[dict[str,
 
 
 def show_mistakes(rows: Sequence[Row], view: View, name: str) -> None:
-    """Draw the labels that the probe confuses at its largest size, if the rows contain them."""
+    """Draw which labels the attack confuses at its largest size, if the rows record it."""
     row = row_with_confusions(rows, view.source, ENCODER.name)
     if row is not None:
         attack = ATTRIBUTE_ATTACKS[row["attribute_attack"]].title.lower()
@@ -119,7 +119,7 @@ def confusion(
     name: str,
     attack: str,
 ) -> None:
-    """Draw the matrix and the list of the most frequent confusions of an attack."""
+    """Draw an attack's confusion matrix, and the list of its most frequent confusions."""
     if not pairs:
         st.markdown("No label is mistaken for another.")
         return
@@ -155,7 +155,7 @@ def confusion(
 
 
 def typed_text_card(found: InferenceResult, attribute: str) -> None:
-    """Draw the text input, the five likeliest labels of the text, and the evidence for each."""
+    """Draw the text input; attack the text and draw its five likeliest labels with evidence."""
     controls.text_input()
     st.button(
         "Draw an unseen text",
@@ -179,7 +179,7 @@ def typed_text_card(found: InferenceResult, attribute: str) -> None:
     guesses = top_labels(found.linear, found.labels, vector)
     reasons = _label_evidence(found, [guess.label for guess in guesses], vector)
     truth = state.true_label() if state.true_label() in found.labels else ""
-    _verdict(guesses[0].label, guesses[0].probability, truth, attribute, reasons)
+    _draw_verdict(guesses[0].label, guesses[0].probability, truth, attribute, reasons)
     left, right = st.columns(2)
     left.markdown(f"**The likeliest of {len(found.labels)}**{' (● true label)' if truth else ''}")
     left.plotly_chart(
@@ -210,7 +210,7 @@ def typed_text_card(found: InferenceResult, attribute: str) -> None:
 def _label_evidence(
     found: InferenceResult, labels: Sequence[str], vector: Any
 ) -> list[LabelEvidence]:
-    """Return the evidence of topic and rest for each label; empty without a topic model."""
+    """Compute the evidence of topic and rest for each label; [] without a topic model."""
     if found.topic is None:
         return []
     predicted = found.topic.predict([state.text()])[0]
@@ -220,10 +220,10 @@ def _label_evidence(
     return [explain_label(found.linear, vector, predicted, numbers[label]) for label in labels]
 
 
-def _verdict(
+def _draw_verdict(
     label: str, probability: float, truth: str, attribute: str, reasons: Sequence[LabelEvidence]
 ) -> None:
-    """Draw the likeliest label, whether it is right, and how much of the evidence is topic."""
+    """Draw the likeliest label, whether it is right, and the share of topic in the evidence."""
     verdict = f"Likeliest {plain(attribute)}: **{plain(label)}**, {format_percent(probability)}."
     if truth:
         is_right = truth == label
@@ -240,7 +240,7 @@ def _verdict(
 
 
 def how_it_is_computed() -> None:
-    """Draw how accuracy is measured, and how evidence is divided into topic and rest."""
+    """Draw an explanation of how accuracy is measured and evidence is divided."""
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(
             "**Attribute inference** (Song & Raghunathan 2020, §4 and Alg. 3). The attacker has "

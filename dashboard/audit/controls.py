@@ -26,7 +26,7 @@ class AuditInput:
 
 
 def source_controls() -> AuditInput | None:
-    """Draw the choice of the vectors, their texts and the settings; return the input, or None."""
+    """Draw the inputs of vectors, texts and settings; return the audit's input, or None."""
     st.session_state.setdefault(state.SEED_KEY, 0)
     may_open = policy.current_policy().may_open_places
     where = FILE
@@ -115,7 +115,7 @@ def source_controls() -> AuditInput | None:
 
 
 def _upload() -> tuple[str, MemoryFile | None, MemoryFile | None] | None:
-    """Draw the uploads; return the digest of the vectors and the files, or None."""
+    """Draw the uploads; return (SHA-256 of the vectors, vectors file, texts file), or None."""
     left, right = st.columns(2)
     sent = left.file_uploader(
         "Vectors",
@@ -143,7 +143,7 @@ def _upload() -> tuple[str, MemoryFile | None, MemoryFile | None] | None:
 
 
 def _place_input() -> tuple[str, MemoryFile | None, MemoryFile | None] | None:
-    """Draw the input of a path or store; return it, or None if it is empty."""
+    """Draw the input of a path or store; return (place, None, None), or None if empty."""
     place = st.text_input(
         "Path or store",
         key=state.PLACE_KEY,
@@ -159,5 +159,5 @@ def _place_input() -> tuple[str, MemoryFile | None, MemoryFile | None] | None:
 
 
 def _digest(file: MemoryFile) -> str:
-    """Return a file's SHA-256."""
+    """Return the SHA-256 of a file's content, in hexadecimal."""
     return hashlib.sha256(file.content).hexdigest()

@@ -20,13 +20,13 @@ _NOTE = "Reads all vectors and attacks a sample: one to five minutes on this com
 
 
 def adopt_audit_job() -> None:
-    """Restore the controls from a job that the URL names, after a reload."""
+    """Restore the controls from an audit job that the URL names, after a reload."""
     for request in work.adopt_jobs(AuditRequest):
         state.restore_request(request)
 
 
 def report_for(chosen: AuditInput | None) -> tuple[AuditRequest, dict[str, Any]] | None:
-    """Return the current audit's request and report, or draw the controls of its job.
+    """Return the current request and its report; if there is none, draw its job and return None.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def report_for(chosen: AuditInput | None) -> tuple[AuditRequest, dict[str, Any]]
 
 
 def _start(chosen: AuditInput | None, request: AuditRequest) -> None:
-    """Start the audit job with the current settings; drop it if its files were lost."""
+    """Start the background audit with the controls' latest settings; drop it if files were lost."""
     if chosen is None:
         work.drop(request)
         return

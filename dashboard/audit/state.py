@@ -61,12 +61,12 @@ class AuditRequest:
 
 
 def address() -> Address:
-    """Return the page's address parameters: `?n=500`; uploads are never in a URL."""
+    """Build the page's address parameters: `?n=500`; uploads are never in a URL."""
     return Address("audit", (Parameter(name="n", key=COUNT_KEY, default=500, options=COUNTS),))
 
 
 def request_for(source: str, *, name: str = "", texts: str = "") -> AuditRequest:
-    """Return the request for a source with the settings in the session."""
+    """Build the audit request for a source from the settings in the session."""
     chosen = st.session_state
     return AuditRequest(
         source=source,
@@ -83,7 +83,7 @@ def request_for(source: str, *, name: str = "", texts: str = "") -> AuditRequest
 
 
 def restore_request(request: AuditRequest) -> None:
-    """Set the controls to the request of a job, after a reload."""
+    """Set the page's controls to a job's request, and make it current, after a reload."""
     st.session_state[COUNT_KEY] = request.n
     st.session_state[SEED_KEY] = request.seed
     st.session_state[ENCODER_KEY] = request.encoder
@@ -98,11 +98,11 @@ def restore_request(request: AuditRequest) -> None:
 
 
 def make_current(request: AuditRequest) -> None:
-    """Set the request that the page shows, which outlives the controls."""
+    """Store the audit request that the page shows; it outlives the controls."""
     st.session_state[_CURRENT] = request
 
 
 def current_request() -> AuditRequest | None:
-    """Return the request that the page shows; None without one."""
+    """Return the audit request that the page shows; None if there is none."""
     found: AuditRequest | None = st.session_state.get(_CURRENT)
     return found

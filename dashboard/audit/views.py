@@ -33,7 +33,7 @@ from leakscope.dashboard.ui.terms import new_term_help
 def draw_answer(
     slot: Any, chart: Any, found: AuditSummary, *, is_own: bool, is_chosen: bool = False
 ) -> None:
-    """Draw the audit's answer, its figure and its evidence.
+    """Draw an audit's title and answer in the slot, its figure and evidence in the chart place.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def untested_list(found: AuditSummary, *, is_own: bool) -> None:
 
 
 def personal_data(found: AuditSummary) -> None:
-    """Draw what an attacker recovers of the personal data in the texts."""
+    """Draw a figure and sentences on what an attacker recovers of personal data in the texts."""
     if found.personal is None:
         return
     st.header("Personal data", anchor=False)
@@ -91,7 +91,7 @@ def personal_data(found: AuditSummary) -> None:
 
 
 def what_if_results(found: AuditSummary) -> None:
-    """Draw what would leak with other storage, defences, redaction or rotation."""
+    """Draw what an attacker would recover with other storage, defences, redaction or rotation."""
     if not found.what_if:
         return
     st.header("What if", anchor=False)
@@ -136,14 +136,14 @@ def leaking_rows(found: AuditSummary, *, is_own: bool) -> None:
 
 
 def download_buttons(report: dict[str, Any], found: AuditSummary, place: Any) -> None:
-    """Draw the buttons that download the report as PDF, HTML or JSON."""
+    """Draw buttons that download an audit's report as PDF, HTML or JSON (words masked)."""
     whose = (visitor(), share())
     is_possible = can_print()
     for suffix, label, icon in ((".pdf", "PDF", "picture_as_pdf"), (".html", "HTML", "html")):
         is_ready = is_possible or suffix != ".pdf"
         place.download_button(
             f"Report, {label}",
-            partial(_report, found, suffix, whose),
+            partial(_render_report, found, suffix, whose),
             f"leakscope-audit{suffix}",
             "application/pdf" if suffix == ".pdf" else "text/html",
             key=f"audit-report-{suffix.removeprefix('.')}",
@@ -155,19 +155,19 @@ def download_buttons(report: dict[str, Any], found: AuditSummary, place: Any) ->
             disabled=not is_ready,
         )
     save_json(
-        lambda: json.dumps(jsonable(_masked(report)), ensure_ascii=False, indent=1),
+        lambda: json.dumps(jsonable(_mask_report(report)), ensure_ascii=False, indent=1),
         "audit",
         about="The report of `audit --json` with masked words; `--baseline` accepts it.",
     )
 
 
-def _report(found: AuditSummary, suffix: str, whose: tuple[str, str]) -> bytes:
-    """Return an audit's report as a file, for a download button."""
+def _render_report(found: AuditSummary, suffix: str, whose: tuple[str, str]) -> bytes:
+    """Render an audit's one-page report; return the bytes of a file with this suffix."""
     return report_file(audit_deck(found), suffix, whose)
 
 
 def commands_of(chosen: AuditInput | None) -> tuple[str, str]:
-    """Return the commands that audit the chosen files in a terminal, and that gate a build."""
+    """Return two commands: to audit the chosen files in a terminal, and to gate a build."""
     parts = ["leakscope", "audit", "SOURCE"]
     if chosen is not None:
         request = chosen.request
@@ -180,8 +180,8 @@ def commands_of(chosen: AuditInput | None) -> tuple[str, str]:
     return shlex.join([*parts, "--json", "report.json"]), shlex.join([*parts, "--max-f1", "30"])
 
 
-def _masked(report: dict[str, Any]) -> dict[str, Any]:
-    """Return a report with the recovered words masked, so that it can be shared."""
+def _mask_report(report: dict[str, Any]) -> dict[str, Any]:
+    """Copy a report with the recovered words masked, so that it can be shared."""
     leaking_rows = [
         {**row, "recovered": [mask_word(word) for word in row["recovered"]]}
         for row in report.get("rows_that_leak_most", ())
@@ -190,7 +190,7 @@ def _masked(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def pinned(found: AuditSummary, *, is_own: bool, with_words: bool) -> PinnedView:
-    """Return the one-page report as a story shows it."""
+    """Build the audit's finding for a story; own words and names only if `with_words`."""
     slide = audit_slide(found, with_words=with_words and is_own, is_example=not is_own)
     if not is_own:
         return PinnedView(finding=slide)
@@ -203,7 +203,7 @@ def pinned(found: AuditSummary, *, is_own: bool, with_words: bool) -> PinnedView
 
 
 def how_it_is_computed() -> None:
-    """Draw how the encoder is identified, and how F1 is measured or estimated."""
+    """Draw an explanation of how the encoder is identified and F1 is measured or estimated."""
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(
             "**Encoder.** With texts, it is the encoder whose vectors agree with yours "

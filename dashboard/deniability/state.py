@@ -31,10 +31,10 @@ remember_deniable = _SENTENCES.add
 
 
 def address(steps: Sequence[float]) -> Address:
-    """Return the page's address parameters; η is rounded to the nearest step."""
+    """Build the page's address parameters; η is rounded to the nearest slider step."""
 
     def read(text: str) -> float:
-        """Return the step nearest to a given η; raise NotOffered outside the range."""
+        """Parse η and return the nearest step; raise NotOffered outside the range."""
         asked = float(text)
         near = _nearest_step(asked, steps)
         if not steps[0] <= asked <= steps[-1]:
@@ -64,13 +64,13 @@ def address(steps: Sequence[float]) -> Address:
 
 
 def keep_eta(start: float, steps: Sequence[float]) -> None:
-    """Keep the session's η if it is one of the steps, else set the step nearest to `start`."""
+    """Leave the session's η if it is a slider step, else set the step nearest to `start`."""
     if st.session_state.get(ETA_KEY) not in steps:
         st.session_state[ETA_KEY] = _nearest_step(start, steps)
 
 
 def set_eta(value: float, steps: Sequence[float]) -> None:
-    """Set η to the greatest step not above a value, from a callback."""
+    """Set the session's η to the greatest step not above a value, as a callback."""
     st.session_state[ETA_KEY] = max((s for s in steps if s <= value), default=steps[0])
 
 
@@ -88,12 +88,12 @@ def _nearest_step(value: float, steps: Sequence[float]) -> float:
 
 
 def noise_seed() -> int:
-    """Return the session's cryptographic noise seed, drawn on first use."""
+    """Return the session's random noise seed, drawn by a secure generator on first use."""
     if "_noise_seed" not in st.session_state:
         draw_again()
     return int(st.session_state["_noise_seed"])
 
 
 def draw_again() -> None:
-    """Replace the session's noise seed."""
+    """Replace the session's noise seed with a new random one."""
     st.session_state["_noise_seed"] = secrets.randbits(256)

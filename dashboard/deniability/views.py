@@ -69,7 +69,7 @@ from leakscope.dashboard.ui.state import text
 
 
 def deniable_sentence(text: str, encoder: WhiteBoxEncoder, on: EncoderSpec) -> DeniableSentence:
-    """Return the deniability statistics of a sentence, cached in the session."""
+    """Compute the deniability statistics of a sentence, cached in the session."""
     cached = state.deniable_of((text, on))
     if cached is not None:
         return cached
@@ -86,7 +86,7 @@ def finding(
     *,
     with_typed: bool = True,
 ) -> Finding:
-    """Return the finding on how much of the sentence stays unchanged at η.
+    """Build the finding on how much of the sentence stays unchanged at η.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def finding(
 
 
 def privatised_card(sentence: DeniableSentence, released: Sequence[str]) -> None:
-    """Draw one draw of the privatised sentence, with the original beside it on request."""
+    """Draw one noisy release of the sentence, with the original beside it on request."""
     st.html(markup.label("Released, one draw"))
     is_beside = st.toggle(
         "Before and after side by side",
@@ -143,7 +143,7 @@ def privatised_card(sentence: DeniableSentence, released: Sequence[str]) -> None
 
 
 def token_table(found: Sequence[TokenDeniability], n_draws: int) -> None:
-    """Draw the table of each token's statistics and its most frequent replacements."""
+    """Draw a table of each token's statistics and its most frequent replacements."""
     rows = [
         {
             "token": token.token,
@@ -201,7 +201,7 @@ def vocabulary_cards(found: VocabularyDeniability, geometry: Geometry, eta: floa
 
 
 def replacements_card() -> None:
-    """Draw how often a similar word replaces a token, or that this was not measured."""
+    """Draw the finding on near-word replacements, or a note that it was not measured."""
     st.header("How often does a near word replace a token?", anchor=False)
     try:
         rows = cache.token_replacements() if replacements.SHIPPED.exists() else []
@@ -221,7 +221,7 @@ def replacements_card() -> None:
 def downloads(
     text: str, on: EncoderSpec, eta: float, found: Sequence[TokenDeniability], n_draws: int
 ) -> None:
-    """Draw the download buttons of the tokens' statistics."""
+    """Draw buttons that download the tokens' statistics of a sentence."""
     facts = {"text": text, "encoder": on.name, "eta": eta, "n_draws": n_draws}
     save_json(
         lambda: json.dumps(
@@ -252,7 +252,7 @@ ONE_DRAW = (
 
 
 def eta_slider(dimension: int) -> float:
-    """Draw the slider of η and return its value."""
+    """Draw the slider of η and return the selected η."""
     return float(
         st.select_slider(
             "η (eta): less noise to the right",
@@ -269,7 +269,7 @@ def eta_slider(dimension: int) -> float:
 
 
 def draw_again_button() -> None:
-    """Draw the button that replaces the session's noise."""
+    """Draw the button that replaces the session's noise seed."""
     st.button(
         "Draw again",
         key="draw-again",
@@ -382,7 +382,7 @@ _COUNTS: SessionCache[tuple[str, str, EncoderSpec], dict[int, int]] = SessionCac
 
 
 def upload_token_counts(on: EncoderSpec) -> dict[int, int]:
-    """Draw the upload of a file; return its token counts, empty without a file."""
+    """Draw the upload of a text file; return its counts by token id, {} without a file."""
     sent = st.file_uploader(
         "A file with texts",
         type=[*TABLE_TYPES, "txt"],
@@ -411,7 +411,7 @@ def upload_token_counts(on: EncoderSpec) -> dict[int, int]:
 
 
 def _count_tokens(file: MemoryFile, column: str | None, on: EncoderSpec) -> dict[int, int]:
-    """Count the tokens of an upload.
+    """Read an upload's texts in another process and count their tokens, by token id.
 
     Raises
     ------
@@ -433,7 +433,7 @@ def _count_tokens(file: MemoryFile, column: str | None, on: EncoderSpec) -> dict
 
 
 def how_it_is_computed(guarantees: Guarantees, eta: float) -> None:
-    """Draw the guarantee and its odds, the mechanism and its audit, and the statistics."""
+    """Draw an explanation of the guarantee and its odds, the mechanism, its audit, statistics."""
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(
             r"**The guarantee** ($d_\chi$-privacy): near tokens produce any output with almost the "
@@ -472,7 +472,7 @@ def _audit_mechanisms(eta: float) -> dict[str, Audit]:
 
 
 def _audit_button(eta: float) -> None:
-    """Draw the button that audits the mechanisms at η, and the result of the audit."""
+    """Draw a button that audits the mechanisms at η, and the result once it was clicked."""
     is_asked = st.button(
         "Audit the mechanisms",
         key="audit",
@@ -491,7 +491,7 @@ def _audit_button(eta: float) -> None:
 
 
 def _describe_audits(eta: float) -> str:
-    """Describe the audits of all mechanisms at η in Markdown."""
+    """Audit all mechanisms at η (cached) and describe the results in Markdown."""
     lines = []
     for name, found in _audit_mechanisms(eta).items():
         verdict = f"not refuted by {len(found.p_values)} tests of {found.n_draws:,} draws"

@@ -30,30 +30,30 @@ _SLOW = "Takes seconds to a minute, so you start it yourself."
 
 
 def base_settings(name: str) -> dict[str, Any]:
-    """Return an attack's settings before the visitor's changes.
+    """Return a named attack's settings before the visitor's changes.
 
     These are the settings of the shipped weights. Without weights they are the paper's, except
     where some were tuned for the bundled encoder.
     """
     kind = INVERSION_ATTACKS[name].kind
     papers = {key: declared.default for key, declared in settings_of(kind).items()}
-    return papers | (cache.shipped_settings(name, ENCODER) or _tuned(name))
+    return papers | (cache.shipped_settings(name, ENCODER) or _tuned_settings(name))
 
 
-def _tuned(name: str) -> dict[str, Any]:
-    """Return the settings tuned for the bundled encoder; empty if an attack has none."""
+def _tuned_settings(name: str) -> dict[str, Any]:
+    """Return a named attack's settings tuned for the bundled encoder; {} if it has none."""
     module = import_module(INVERSION_ATTACKS[name].path.partition(":")[0])
     return dict(getattr(module, "TUNED", {}))
 
 
 def settings_for(name: str) -> dict[str, Any]:
-    """Return the settings of an attack that differ from its defaults."""
-    tuned = {} if cache.shipped_settings(name, ENCODER) else _tuned(name)
+    """Return the settings of a named attack that differ from its defaults."""
+    tuned = {} if cache.shipped_settings(name, ENCODER) else _tuned_settings(name)
     return tuned | state.settings_of_attack(name)
 
 
 def request_for(name: str, text: str) -> Request:
-    """Return the request for an attack on a text, with the visitor's settings."""
+    """Build the request for a named attack on a text, with the visitor's settings."""
     stop_words = state.counts_stop_words()
     settings = settings_for(name)
     if stop_words and INVERSION_ATTACKS[name].access is Access.WHITE_BOX:
@@ -62,7 +62,7 @@ def request_for(name: str, text: str) -> Request:
 
 
 def reading_or_controls(request: Request, vector: Vectors) -> Reading | None:
-    """Return the reading of a request, or draw the controls of its job and return None."""
+    """Return the reading of a fast attack at once; of a slow one after its job, until then None."""
     is_live = INVERSION_ATTACKS[request.spec.name].is_live
     if is_live and cache.opens_fast(request.spec.name, ENCODER):
         return live_reading(request, vector)
@@ -70,18 +70,18 @@ def reading_or_controls(request: Request, vector: Vectors) -> Reading | None:
 
 
 def live_reading(request: Request, vector: Vectors) -> Reading:
-    """Return the reading of a fast attack, cached in the session."""
+    """Run a fast attack on a vector and return its reading, cached in the session."""
     known = state.reading_of(request)
     return known or state.remember_reading(request, _run_attack(request, vector))
 
 
 def uncached_reading(name: str, text: str, vector: Vectors) -> Reading:
-    """Return what a fast attack recovers from another vector of the text; not cached."""
+    """Run a fast attack on another vector of the text; return the reading, not cached."""
     return _run_attack(request_for(name, text), vector)
 
 
 def reading_from_text(name: str, text: str, known: str) -> Reading:
-    """Return the reading of an attacker who knows another text, such as a released one.
+    """Build the reading of an attacker who knows another text, such as a released one.
 
     This attacker is not limited to a vocabulary: all words of the known text count.
 
@@ -100,7 +100,7 @@ def reading_from_text(name: str, text: str, known: str) -> Reading:
 
 
 def _slow_reading(request: Request, vector: Vectors) -> Reading | None:
-    """Return the cached or finished reading of a slow attack, else draw its job's controls."""
+    """Return a slow attack's cached or finished reading, else draw its job and return None."""
     known = state.reading_of(request)
     if known is not None:
         return known
@@ -129,13 +129,13 @@ def _slow_reading(request: Request, vector: Vectors) -> Reading | None:
 
 
 def _start(vector: Vectors, request: Request) -> None:
-    """Start the job of a slow attack on a vector."""
+    """Start the background job of a slow attack on a vector."""
     known = (request.spec, ENCODER, request.text, vector, request.counts_stop_words)
     work.start(request, read_text, *known)
 
 
 def _run_attack(request: Request, vector: Vectors) -> Reading:
-    """Run an attack on a vector, and compare its answer with the request's text."""
+    """Run an attack on a vector and compare its answer with the true text; return the reading."""
     spec = request.spec
     return read_vector(
         spec.name,
@@ -149,11 +149,11 @@ def _run_attack(request: Request, vector: Vectors) -> Reading:
 
 
 def adopt_jobs() -> None:
-    """Restore the controls from the jobs that the URL names, after a reload."""
+    """Restore the controls from the attack jobs that the URL names, after a reload."""
     for request in work.adopt_jobs(Request):
         state.restore(request)
 
 
 def stop_old_jobs(text: str) -> None:
-    """Stop the attacks on a sentence that is no longer shown."""
+    """Stop the jobs that attack another sentence than the one now shown."""
     work.drop_others(Request, lambda request: request.text == text)

@@ -18,7 +18,7 @@ from leakscope.dashboard.ui.state import forget_widgets
 
 
 def attack_picker() -> None:
-    """Draw the choice of attacks in a popover that shows how many are chosen."""
+    """Draw the selector of attacks in a popover that shows how many are selected."""
     n = len(state.chosen_attacks())
     with st.popover(
         f"{n or 'No'} attack{'' if n == 1 else 's'} chosen",
@@ -58,7 +58,7 @@ def stop_words_toggle() -> None:
 
 
 def chosen_attack_settings() -> None:
-    """Draw the inference settings of each chosen attack."""
+    """Draw the inference settings of each selected attack."""
     names = state.chosen_attacks()
     if not names:
         st.caption("Choose an attack first.")
@@ -67,12 +67,12 @@ def chosen_attack_settings() -> None:
 
 
 def adjustable_settings(name: str) -> dict[str, Field[Any]]:
-    """Return the settings that take effect without new training."""
+    """Return the declared settings of a named attack that need no new training, by name."""
     return inference_settings(INVERSION_ATTACKS[name].kind)
 
 
 def _attack_settings(name: str) -> None:
-    """Draw an attack's settings and reset buttons, and store the changed values."""
+    """Draw a named attack's settings with reset buttons, and store the changed values."""
     declared = adjustable_settings(name)
     base = base_settings(name)
     papers = {key: field.default for key, field in declared.items() if field.default != base[key]}
@@ -105,13 +105,13 @@ def _attack_settings(name: str) -> None:
 
 
 def _reset_settings(name: str, settings: dict[str, Any]) -> None:
-    """Set an attack's settings and reset their controls, from a callback."""
+    """Store an attack's given settings and reset their controls, as a callback."""
     state.use_settings(name, settings)
     forget_widgets(f"setting-{name}-")
 
 
 def _setting_control(key: str, label: str, spec: Field[Any], hint: Any, value: Any) -> Any:
-    """Draw the control of a setting by its type, and return the chosen value."""
+    """Draw the control of one setting, by its type, and return the selected value."""
     meta = spec.metadata
     source = f" (default: {meta['paper']})" if meta["paper"] else ""
     shown = plain(label.replace("_", " ").capitalize())

@@ -14,27 +14,28 @@ from leakscope.dashboard.ui import markup
 
 
 def show_cost(reading: Reading) -> None:
-    """Draw an attack's access, training pairs, queries and time."""
+    """Draw what an attack needed for its reading: access, training pairs, queries and time."""
     training = reading.training
     n_queries = reading.recovery.n_queries
     rows = {
         "Needs": INVERSION_ATTACKS[reading.attack].access.needs,
-        "Training pairs": _training_pairs(reading),
+        "Training pairs": _describe_training_pairs(reading),
         "Queries": f"{n_queries:,} for this text" if n_queries else "none for this text",
-        "Time": f"{_duration(reading.seconds)} "
+        "Time": f"{_format_duration(reading.seconds)} "
         + ("until it was stopped" if reading.is_unfinished else "to answer"),
     }
     if training.get("seconds"):
         after = _base_clause(training, " after")
         rows["Time"] += (
-            f", {_duration(training['seconds'])} to train once{after}{_machine(training)}"
+            f", {_format_duration(training['seconds'])} to train "
+            f"once{after}{_describe_hardware(training)}"
         )
     with st.expander("What the attacker needed", icon=":material/construction:"):
         st.html(markup.description_list(rows))
 
 
-def _training_pairs(reading: Reading) -> str:
-    """Describe the number of training pairs (text, vector) of an attack and its base."""
+def _describe_training_pairs(reading: Reading) -> str:
+    """Describe how many (text, vector) pairs an attack and its base were trained on."""
     training = reading.training
     if not training.get("n_texts"):
         return "none"
@@ -46,7 +47,7 @@ def _training_pairs(reading: Reading) -> str:
 
 
 def _describe_own_training(attack: str, n_texts: str) -> str:
-    """Describe the training texts of an attack beyond those of its base."""
+    """Describe what an attack was trained on beyond its base's texts, as a clause."""
     if INVERSION_ATTACKS[attack].writes_sentences:
         return f"and {n_texts} sentences without vectors for its language model"
     return f"{n_texts} to correct its first answers"
@@ -63,13 +64,13 @@ def _base_pairs(training: dict[str, Any]) -> int | None:
 
 
 def _base_clause(training: dict[str, Any], lead: str = ", in addition to those of") -> str:
-    """Return a clause that names the base attack; empty if there is none."""
+    """Return a clause that names the base attack; "" if there is none."""
     base = INVERSION_ATTACKS.get(str(training.get("built_on")))
     return f"{lead} the {base.title.lower()}" if base is not None else ""
 
 
-def _machine(training: dict[str, Any]) -> str:
-    """Describe the training hardware in brackets."""
+def _describe_hardware(training: dict[str, Any]) -> str:
+    """Describe the hardware of a training record in brackets; "" if not recorded."""
     hardware = training.get("hardware")
     if not isinstance(hardware, dict):
         return f" ({hardware})" if hardware else ""
@@ -78,8 +79,8 @@ def _machine(training: dict[str, Any]) -> str:
     return f" ({hardware.get('chip', hardware.get('device'))})"
 
 
-def _duration(seconds: float) -> str:
-    """Format seconds as ms, s, min or h."""
+def _format_duration(seconds: float) -> str:
+    """Format a number of seconds as ms, s, min or h."""
     if seconds < 1:
         return f"{max(1, round(seconds * 1000))} ms"
     if seconds < 100:
@@ -88,12 +89,12 @@ def _duration(seconds: float) -> str:
 
 
 def cost_in_words(reading: Reading) -> str:
-    """Describe the training texts of the attack and the time of its answer, for a table."""
+    """Describe the attack's training texts and its answering time, for a table cell."""
     return f"{_training_in_words(reading)}; {_time_in_words(reading)}"
 
 
 def cost_in_sentences(reading: Reading) -> str:
-    """Describe the attack, its training texts and the time of its answer, in two sentences."""
+    """Describe the attack's training texts and its answering time, in two sentences."""
     attack = f"The attack ({INVERSION_ATTACKS[reading.attack].title.lower()})"
     return (
         f"{attack} was {_training_in_words(reading)}. It {_time_in_words(reading)} on this "
@@ -102,7 +103,7 @@ def cost_in_sentences(reading: Reading) -> str:
 
 
 def _training_in_words(reading: Reading) -> str:
-    """Describe the training texts of the attack."""
+    """Describe the training texts of a reading's attack as a clause."""
     n_texts = reading.training.get("n_texts")
     if not n_texts:
         return "not trained"
@@ -114,6 +115,6 @@ def _training_in_words(reading: Reading) -> str:
 
 
 def _time_in_words(reading: Reading) -> str:
-    """Describe the time of the attack's answer."""
+    """Describe the answering time of a reading's attack as a clause."""
     did = "stopped after" if reading.is_unfinished else "answered in"
-    return f"{did} {_duration(reading.seconds)}"
+    return f"{did} {_format_duration(reading.seconds)}"

@@ -17,7 +17,7 @@ from leakscope.dashboard.ui.state import is_presenting
 
 
 def how_it_is_computed(chosen: Sequence[str]) -> None:
-    """Draw the formulas of the scores and of the chosen attacks."""
+    """Draw the formulas of the scores and of the selected attacks."""
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(
             "$W(x)$ is the set of different words of the sentence $x$ in the attack's vocabulary; "

@@ -40,13 +40,13 @@ _REPORTS: SessionCache[PersonalRequest, PersonalReport] = SessionCache("_persona
 
 
 def adopt_job() -> None:
-    """Restore the sentence from a job that the URL names, after a reload."""
+    """Restore the sentence from a personal-data job that the URL names, after a reload."""
     for request in work.adopt_jobs(PersonalRequest):
         set_text(request.text)
 
 
 def personal_panel(text: str, vector: Vectors, readings: Sequence[Reading]) -> None:
-    """Draw the controls of the personal-data test, then its result for each identifier."""
+    """Draw the personal-data test of a sentence: its job, then the result per identifier."""
     words = frozenset().union(*(reading.recovery.word_set for reading in readings))
     request = PersonalRequest(text, words)
     work.drop_others(PersonalRequest, lambda other: other.text == text)
@@ -57,7 +57,7 @@ def personal_panel(text: str, vector: Vectors, readings: Sequence[Reading]) -> N
 
 
 def _finished_report(request: PersonalRequest, vector: Vectors) -> PersonalReport | None:
-    """Return the report of the finished job, or draw the job's controls and return None."""
+    """Return the finished job's report, or draw the job's controls and return None."""
     done = work.draw_job(
         request,
         work.Offer(
@@ -72,7 +72,7 @@ def _finished_report(request: PersonalRequest, vector: Vectors) -> PersonalRepor
 
 
 def _start(vector: Vectors, request: PersonalRequest) -> None:
-    """Start the job that tests the personal data."""
+    """Start the background job that tests the personal data in a sentence."""
     from leakscope.core.audit.personal.report import (
         measure_text,  # libraries that take a second to import
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from leakscope.core.attacks.inversion.reading import Reading
 from leakscope.core.findings.finding import Finding
-from leakscope.core.findings.reading import sentence_read, strongest
+from leakscope.core.findings.reading import sentence_finding, strongest
 from leakscope.dashboard import cache
 from leakscope.dashboard.inversion import answers, state
 from leakscope.dashboard.inversion.cost import cost_in_words
@@ -22,9 +22,9 @@ def is_typed(text: str) -> bool:
 
 
 def finding(readings: Sequence[Reading], *, with_text: bool = True) -> Finding:
-    """Return the finding on the recovered words; `with_text=False` leaves the text out."""
+    """Build the finding on the recovered words; `with_text=False` leaves the text out."""
     text = readings[0].text if with_text else "YOUR SENTENCE"
-    return sentence_read(
+    return sentence_finding(
         readings,
         cost=cost_in_words(strongest(readings)),
         commands=[command_of(reading.attack, text) for reading in readings],
@@ -33,7 +33,7 @@ def finding(readings: Sequence[Reading], *, with_text: bool = True) -> Finding:
 
 
 def pinned(readings: Sequence[Reading], with_text: bool) -> PinnedView:
-    """Return the finding as a story shows it."""
+    """Build the finding on the recovered words for a story, without the text unless `with_text`."""
     is_changed = any(state.settings_of_attack(reading.attack) for reading in readings)
     return PinnedView(
         finding=finding(readings, with_text=with_text), opens=_OPENS if is_changed else ""
@@ -41,5 +41,5 @@ def pinned(readings: Sequence[Reading], with_text: bool) -> PinnedView:
 
 
 def command_of(attack: str, text: str) -> str:
-    """Return the command that reproduces an attack on a text with the visitor's settings."""
+    """Return the `leakscope invert` command of a named attack with the visitor's settings."""
     return invert_command(text, attack, dict(answers.request_for(attack, text).spec.settings))

@@ -16,7 +16,7 @@ _MOST_STEPS = 8
 
 
 def step_summary(message: str) -> str:
-    """Return a job's progress message without the sentence."""
+    """Remove the sentence from a job's progress message."""
     step = progress.parse_step(message)
     return message if step is None else progress.format_step(step, with_text=False)
 
@@ -40,7 +40,7 @@ def show_sentence(reading: Reading) -> None:
 
 
 def sample_steps(steps: Sequence[SentenceStep]) -> list[SentenceStep]:
-    """Return at most _MOST_STEPS steps, evenly spaced, with the first and the last."""
+    """Keep at most _MOST_STEPS steps, evenly spaced, with the first and the last."""
     n = min(len(steps), _MOST_STEPS)
     last = len(steps) - 1
     return [steps[round(i * last / max(n - 1, 1))] for i in range(n)]

@@ -37,7 +37,7 @@ remember_reading = _READINGS.add
 
 
 def address() -> Address:
-    """Return the parameters of the inversion page's address.
+    """Build the inversion page's address parameters.
 
     `?text=…&attack=…&attack=…` (or `attack=a,b`), `&stop_words=1`; `&present=1` starts with the
     controls hidden.
@@ -61,12 +61,12 @@ def address() -> Address:
 
 
 def selectable_attacks() -> list[str]:
-    """Return the attacks that can be chosen: all except the prior-only baseline."""
+    """Return the names of attacks to select from: all except the prior-only baseline."""
     return [name for name, entry in INVERSION_ATTACKS.items() if not entry.is_baseline]
 
 
 def chosen_attacks() -> list[str]:
-    """Return the chosen attacks in the registry's order."""
+    """Return the names of the selected attacks, in the registry's order."""
     chosen = st.session_state.get(ATTACKS_KEY) or []
     return [name for name in INVERSION_ATTACKS if name in chosen]
 
@@ -77,17 +77,17 @@ def counts_stop_words() -> bool:
 
 
 def settings_of_attack(name: str) -> dict[str, Any]:
-    """Return the settings of an attack that the visitor changed."""
+    """Return the settings of a named attack that the visitor changed, by name."""
     return dict(st.session_state.setdefault("_settings", {}).get(name, {}))
 
 
 def use_settings(name: str, settings: dict[str, Any]) -> None:
-    """Store the changed settings of an attack."""
+    """Store the changed settings of a named attack in the session."""
     st.session_state.setdefault("_settings", {})[name] = settings
 
 
 def restore(request: Request) -> None:
-    """Set the controls to the request of a running job, after a reload."""
+    """Set the controls to the request of a running attack job, after a reload."""
     set_text(request.text)
     st.session_state[STOP_WORDS_KEY] = request.counts_stop_words
     chosen = st.session_state.get(ATTACKS_KEY) or []

@@ -35,14 +35,14 @@ _NAMES_PAGE = ROOT / "pages" / "names.py"
 
 
 def show_answer(slot: Any, readings: Sequence[Reading]) -> None:
-    """Draw the sentence marked by the strongest reading, with a legend."""
+    """Draw the sentence with its words marked by the strongest reading, and a legend."""
     best = strongest(readings)
     slot.html(markup.marked_sentence(best))
     slot.html(markup.legend([best]))
 
 
 def names_link(readings: Sequence[Reading]) -> None:
-    """Draw a button that opens the names page with the words that may be names.
+    """Draw a button that opens the names page with the sentence's possible names.
 
     Includes recovered and missed names, since an attacker with a list of names needs no vocabulary.
     Leaves out numbers, e-mail addresses and accounts. In a text of another language, where all
@@ -72,14 +72,14 @@ def names_link(readings: Sequence[Reading]) -> None:
 
 
 def card_columns(n: int) -> list[Any]:
-    """Return n containers for cards, two in a row."""
+    """Create and return n containers for cards, two in a row."""
     if n == 1:
         return [st.container()]
     return [place for _ in range(0, n, 2) for place in st.columns(2)][:n]
 
 
 def attack_header(name: str) -> None:
-    """Draw the title and reference of an attack."""
+    """Draw the title and reference of a named attack."""
     entry = INVERSION_ATTACKS[name]
     st.subheader(entry.title, anchor=False, help=entry.summary)
     reference = "made for Leakscope" if entry.reference == "ours" else entry.reference
@@ -87,7 +87,7 @@ def attack_header(name: str) -> None:
 
 
 def reading_card(reading: Reading, *, with_sentence: bool = True) -> Callable[[], None]:
-    """Draw a reading: sentence, wrong answers, scores, cost; return what draws its chart.
+    """Draw a reading's sentence, wrong answers, scores, cost; return a function for its chart.
 
     `with_sentence` is False for a single reading, whose sentence is below the headline. Call the
     returned function after the page's text: charts take the browser almost a second to load.
@@ -120,7 +120,7 @@ def _score_chart(reading: Reading, place: Any) -> None:
 
 
 def score_row(reading: Reading) -> None:
-    """Draw recovered words, F1, precision and recall, each beside that of guessing.
+    """Draw a reading's recovered words, F1, precision and recall, each beside guessing.
 
     Without a word to score there is no score: a zero would suggest that nothing leaks.
     """
@@ -175,7 +175,7 @@ _MOST_LISTED = 5
 
 
 def describe_groups(readings: Sequence[Reading]) -> str:
-    """Describe how many names, numbers and rare words were recovered or untestable."""
+    """Describe how many names, numbers and rare words were recovered or untestable, in Markdown."""
     recovered: list[str] = []
     untested: list[str] = []
     absent: list[str] = []
@@ -186,7 +186,7 @@ def describe_groups(readings: Sequence[Reading]) -> str:
         n_read, n = (sum(column) for column in zip(*counts, strict=True))
         n_unnamed = sum(reading.unnamed.get(title, 0) for reading in readings)
         if n:
-            notes = [_listed(readings[0], title)] if len(readings) == 1 else []
+            notes = [_list_words(readings[0], title)] if len(readings) == 1 else []
             notes += [_FIRST] * (title == "names")
             told = "; ".join(filter(None, notes))
             recovered.append(f"{n_read} of {n} {shown}{told and f' ({told})'}")
@@ -213,15 +213,15 @@ def describe_groups(readings: Sequence[Reading]) -> str:
     return f"{counted}.{missed if len(readings) == 1 else ''}"
 
 
-def _listed(reading: Reading, title: str) -> str:
-    """Return the words of a group as the text has them; empty if there are many."""
+def _list_words(reading: Reading, title: str) -> str:
+    """List the words of a group as the text has them; "" if there are too many."""
     words = reading.grouped[title]
     found = dict.fromkeys(piece for piece, _ in reading.pieces if piece.lower() in words)
     return plain(", ".join(found)) if len(found) <= _MOST_LISTED else ""
 
 
 def comparison_chart(finding: Finding) -> None:
-    """Draw the chart that compares the attacks' scores with guessing."""
+    """Draw the figure of a finding that compares the attacks' scores with guessing."""
     st.plotly_chart(finding.figure, key="comparison", config=chart_config(), alt=finding.alt)
 
 

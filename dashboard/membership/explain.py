@@ -11,7 +11,7 @@ from leakscope.dashboard.ui.formulas import draw_entries
 
 
 def how_it_is_computed() -> None:
-    """Draw the definitions of AUC, rates and intervals, and the formula of each attack."""
+    """Draw definitions of AUC, rates and intervals, and the formula of each attack."""
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(
             "**AUC**: the share of pairs of a member and a non-member in which the member has the "

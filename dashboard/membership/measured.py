@@ -35,7 +35,7 @@ _HALF = 0.5
 
 
 def nothing_measured(slot: Any) -> None:
-    """Draw a note that no results ship, and the commands that measure them."""
+    """Draw a note that no results ship, with the commands that would measure them."""
     slot.title(QUESTION, anchor=False)
     slot.info(
         "Nothing was measured for this page yet. The commands below measure it in a checkout of "
@@ -55,7 +55,7 @@ def nothing_measured(slot: Any) -> None:
 
 
 def result_picker(found: Sequence[Measured]) -> Measured:
-    """Draw the choice of model, data and attack, and return its result."""
+    """Draw selectors of model, data and attack; return the selected result."""
     ranked = sorted(found, key=lambda one: -one.auc.ci95.low)
     best = strongest(found)
     ranked = [best, *(one for one in ranked if one is not best)]
@@ -103,7 +103,7 @@ def result_picker(found: Sequence[Measured]) -> Measured:
 
 
 def curve_captions(slot: Any, one: Measured) -> None:
-    """Draw how to read the ROC curve, and the attack's rates and controls."""
+    """Draw how to read the ROC curve, and an expander with the attack's rates and controls."""
     if one.curve:
         drawn = (
             "The curve starts at the rate that gives about one false positive. Below a "
@@ -131,7 +131,7 @@ def curve_captions(slot: Any, one: Measured) -> None:
 
 
 def frequency_deciles(found: Sequence[Measured], one: Measured) -> None:
-    """Draw each attack's advantage by the frequency decile of the words."""
+    """Draw each attack's advantage by decile of word frequency, or a note if not studied."""
     same = [each for each in found if (each.model, each.data) == (one.model, one.data)]
     same = [each for each in same if each.by_decile and each.unit == one.unit]
     if not same:
@@ -167,7 +167,7 @@ def frequency_deciles(found: Sequence[Measured], one: Measured) -> None:
 
 
 def save_curve(one: Measured) -> None:
-    """Draw the button that downloads the curve as CSV."""
+    """Draw the button that downloads an attack's ROC curve as CSV."""
     save_csv(
         lambda: table_csv(
             [
@@ -189,7 +189,7 @@ def save_curve(one: Measured) -> None:
 
 
 def score_distributions(one: Measured) -> None:
-    """Draw the score distributions of members and non-members, or why they are unknown."""
+    """Draw the scores of members and non-members with a table, or why they are not stored."""
     st.header("Scores of members and non-members", anchor=False)
     shares: ScoreShares | RankShares | None = one.shares or one.ranks
     if shares is None:
@@ -235,7 +235,7 @@ def score_distributions(one: Measured) -> None:
 
 
 def _describe_overlap(one: Measured) -> str:
-    """Describe the share of non-members below at least half of the members."""
+    """Describe what share of non-members scores below at least half of the members."""
     if one.ranks is not None:
         share = 100 * (1 - next(rate for rate, score in one.curve if score.value >= _HALF))
     else:
@@ -247,7 +247,7 @@ def _describe_overlap(one: Measured) -> str:
 
 
 def _bin_rows(shares: ScoreShares | RankShares) -> Iterator[dict[str, object]]:
-    """Yield a table row for each bin: its bounds, and the shares of members and non-members."""
+    """Yield a table row per range of scores: its bounds, and shares of members and non-members."""
     if isinstance(shares, RankShares):
         bounds, of, form = shares.bounds, "percentile of non-members", ".0f"
     else:

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 def adopt_own_job() -> None:
-    """Restore the request from a job that the URL names, after a reload."""
+    """Restore the classifier's request from a job that the URL names, after a reload."""
     for request in work.adopt_jobs(OwnRequest):
         state.set_request(request)
 
 
 def attack_result() -> AttackedOutputs | None:
-    """Draw the upload and the job's controls; return the result, or None until it is ready."""
+    """Draw the upload and the job that attacks the file; return the result, None until done."""
     file = _source_controls()
     request = state.requested()
     work.drop_others(OwnRequest, lambda other: other == request)
@@ -69,7 +69,7 @@ def attack_result() -> AttackedOutputs | None:
 
 
 def _source_controls() -> MemoryFile | None:
-    """Draw the upload and the example button; return the uploaded file, or None."""
+    """Draw the upload and the example button, and set the request; return the file, or None."""
     st.markdown(
         "Upload a table with your classifier's probabilities for samples that it was trained on "
         "and for others. It needs the columns `member` (1 or 0), `label`, and `p_CLASS` for each "
@@ -111,7 +111,7 @@ def _source_controls() -> MemoryFile | None:
 
 
 def _start(file: MemoryFile | None, request: OwnRequest) -> None:
-    """Start the attacks on the requested classifier; forget the request if its file was lost."""
+    """Start the background attacks on a classifier; forget the request if its file was lost."""
     if request.is_example:
         work.start(request, attack_example)
     elif file is not None:
@@ -122,7 +122,7 @@ def _start(file: MemoryFile | None, request: OwnRequest) -> None:
 
 
 def results(found: AttackedOutputs) -> AttackOutcome:
-    """Draw the notes, the choice of an attack and its scores; return the chosen outcome."""
+    """Draw notes, a selector of an attack and its scores; return the selected outcome."""
     record = found.record
     for note in record["notes"]:
         st.caption(plain(f"{note[:1].upper()}{note[1:]}."))

@@ -54,18 +54,18 @@ _CURVES: SessionCache[tuple[OwnRequest | None, str], tuple[RocPoint, ...]] = Ses
 
 
 def odds_options() -> list[int]:
-    """Return the priors that can be chosen, each as n for "one in n"."""
+    """Return the prior probabilities to select from, each as n for "one in n"."""
     return sorted({round(1 / prior) for prior in PRIORS} | {5, 21, 51, 1001})
 
 
 def address(found: Sequence[Measured]) -> Address:
-    """Return the page's address parameters: `?model=linear&data=…&attack=…&prior=11&rate=0.01`.
+    """Build the page's address: `?model=linear&data=…&attack=…&prior=11&rate=0.01`.
 
     `prior=11` means that one in 11 is a member.
     """
 
     def each(name: str) -> list[str]:
-        """Return the distinct values of a field of the results."""
+        """Return the distinct values of a named field of the results, in their order."""
         return list(dict.fromkeys(str(getattr(one, name)) for one in found))
 
     keys = {"model": MODEL_KEY, "data": DATA_KEY, "attack": ATTACK_KEY}
@@ -81,27 +81,27 @@ def address(found: Sequence[Measured]) -> Address:
 
 
 def prior() -> float:
-    """Return the chosen prior probability of membership."""
+    """Return the selected prior probability of membership, from the session."""
     return 1 / int(st.session_state.get(PRIOR_KEY, 11))
 
 
 def curve_of(one: AttackOutcome) -> tuple[RocPoint, ...]:
-    """Return the ROC curve of an attack on the requested classifier, cached."""
+    """Compute the ROC curve of an attack on the user's classifier, cached in the session."""
     key = requested(), one.plan.name
     return _CURVES.get(key) or _CURVES.add(key, curve_with_band(one.ranking))
 
 
 def set_request(request: OwnRequest) -> None:
-    """Set the requested classifier, from a callback or while the page is drawn."""
+    """Store which classifier (an upload or the example) is to be attacked, in the session."""
     st.session_state[_REQUEST] = request
 
 
 def requested() -> OwnRequest | None:
-    """Return the requested classifier; None without one."""
+    """Return the request for the user's classifier from the session; None without one."""
     found: OwnRequest | None = st.session_state.get(_REQUEST)
     return found
 
 
 def forget_request() -> None:
-    """Clear the requested classifier."""
+    """Remove the request for the user's classifier from the session."""
     st.session_state.pop(_REQUEST, None)

@@ -33,7 +33,7 @@ _MOST_TEXTS = 100
 def accusation_worth(
     measured: Measured | None, own: AttackOutcome | None, *, is_simulated: bool = False
 ) -> None:
-    """Draw the prior and the false-positive rate, and the precision of positive verdicts."""
+    """Draw controls of prior and false-positive rate, and the precision of "member" verdicts."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.select_slider(
             "Share of members: one in",
@@ -74,7 +74,7 @@ def accusation_worth(
 
 
 def _describe_worth(attack: str, at: AtRate) -> str:
-    """Describe an attack's precision at the chosen prior."""
+    """Describe an attack's precision at a false-positive rate and the selected prior."""
     if not at.is_shown:
         return (
             f"With the attack **{plain(attack)}**, a false-positive rate of {100 * at.fpr:g} % "
@@ -82,24 +82,24 @@ def _describe_worth(attack: str, at: AtRate) -> str:
         )
     found = membership_probability(at, state.prior())
     return (
-        f"If one in {round(1 / state.prior()):,} is a member, **{_per_cent(found)}** of those "
-        f"called members are members (attack: {plain(attack)}). "
+        f"If one in {round(1 / state.prior()):,} is a member, **{_format_percent(found)}** of "
+        f"those called members are members (attack: {plain(attack)}). "
         + "This is a rough estimate (coarse). " * bool(at.mark)
         + "A verdict is never proof about one person."
     )
 
 
-def _per_cent(score: Score) -> str:
-    """Format a share in per cent with its interval."""
+def _format_percent(score: Score) -> str:
+    """Format a share (0 to 1) in per cent with its interval."""
     value, interval = score.in_percent().parts(0)
     return f"{value} % (95 % CI {interval})"
 
 
 def verdict_card(found: AttackedOutputs, one: AttackOutcome) -> None:
-    """Draw the choice of a user or sample, with its verdict, scores and texts."""
+    """Draw the selector of a user or sample, and a card with its verdict, scores and texts."""
     is_user = one.plan.level == "user"
     names = found.user_names if is_user else tuple(_sample_names(found))
-    number = _pick(names, "User" if is_user else "Sample")
+    number = _sample_picker(names, "User" if is_user else "Sample")
     rate = float(st.session_state[state.RATE_KEY])
     at = next((at for at in one.calibrated if at.fpr == rate and one.is_valid), None)
     try:
@@ -126,14 +126,14 @@ def verdict_card(found: AttackedOutputs, one: AttackOutcome) -> None:
 
 
 def _sample_names(found: AttackedOutputs) -> list[str]:
-    """Return a name for each sample: its number and the beginning of its text."""
+    """Return a name for each sample: its number, and the beginning of its text if known."""
     if not found.texts:
         return [f"sample {i + 1}" for i in range(len(found.labels))]
     return [f"{i + 1}: {text[:80] or '(no text)'}" for i, text in enumerate(found.texts)]
 
 
-def _pick(names: tuple[str, ...], label: str) -> int:
-    """Draw the choice of a user or sample, by number if there are many; return its index."""
+def _sample_picker(names: tuple[str, ...], label: str) -> int:
+    """Draw the selector of a user or sample, by number if there are many; return its index."""
     key = f"{state.WHO_KEY}_{label}"
     if len(names) > _MOST_LISTED:
         if int(st.session_state.get(key, 1)) > len(names):
@@ -173,7 +173,7 @@ _BAD_SHADOWS = (
 
 
 def _describe_truth(one: AttackOutcome, number: int, verdict: Verdict | None) -> str:
-    """Describe whether the model was trained on it, and whether the verdict is right."""
+    """Describe whether the model was trained on the sample, and whether the verdict is right."""
     is_member = bool(one.ranking.members[number])
     verb = "was trained on" if is_member else "was not trained on"
     who = "this user's texts" if one.plan.level == "user" else "this sample"
@@ -184,7 +184,7 @@ def _describe_truth(one: AttackOutcome, number: int, verdict: Verdict | None) ->
 
 
 def _describe_verdict(verdict: Verdict, *, is_user: bool) -> str:
-    """Describe a verdict: the call, the score's rank, and the probability of membership."""
+    """Describe a verdict: member or not, the score's rank, and the probability of membership."""
     who = "user" if is_user else "sample"
     at, odds = verdict.at, round(1 / state.prior())
     if not at.is_shown:
@@ -196,19 +196,19 @@ def _describe_verdict(verdict: Verdict, *, is_user: bool) -> str:
     sign = "● Called a member." if verdict.is_called else "○ Not called a member."
     share = format_percent(verdict.share_below)
     beside = f"The score is higher than that of {share} of the other non-members."
-    found = _per_cent(verdict.probability(state.prior()))
+    found = _format_percent(verdict.probability(state.prior()))
     asked = "called members" if verdict.is_called else "not called members"
     return (
         f"**{sign}** {beside} If one {who} in {odds:,} is a member, **{found}** of those {asked} "
         "are members. The threshold comes from shadow models. There, "
-        f"{_per_cent(at.tpr)} of the members lie above it at a false-positive rate of "
+        f"{_format_percent(at.tpr)} of the members lie above it at a false-positive rate of "
         f"{100 * at.fpr:g} %{at.mark}. Of this classifier's other non-members, "
-        f"{_per_cent(verdict.accused)} lie above it."
+        f"{_format_percent(verdict.accused)} lie above it."
     )
 
 
 def _sample_table(found: AttackedOutputs, numbers: list[int]) -> None:
-    """Draw the table of samples with their confidences and scores by the best attack."""
+    """Draw the table of the numbered samples with their confidences and best attack's scores."""
     of_samples = [o for o in found.outcomes if o.plan.level == "sample"]
     best = max(of_samples, key=lambda outcome: (outcome.is_valid, outcome.auc.ci95.low))
     scores = best.ranking.scores

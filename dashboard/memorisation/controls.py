@@ -44,7 +44,7 @@ _EXAMPLES = {
 
 
 def request_controls() -> tuple[MemoriseRequest | None, list[str] | None]:
-    """Draw the controls; return the request (None while a file is missing) and its sentences.
+    """Draw all controls; return the request (None without a file) and an upload's sentences.
 
     In presentation mode nothing is drawn, and the last request is returned.
 
@@ -121,7 +121,7 @@ def show_link(address: Address) -> None:
 
 
 def _more_settings() -> None:
-    """Draw the choice of tokens, number of sampled texts and number of models."""
+    """Draw selectors of tokens, number of sampled texts and number of models."""
     for label, options, name, about in (
         (
             "Tokens",
@@ -149,7 +149,7 @@ def _more_settings() -> None:
 
 
 def _text_pickers() -> tuple[str | None, list[str] | None]:
-    """Draw the choice of the texts; return the corpus's identifier and an upload's sentences."""
+    """Draw selectors of the texts; return the corpus's identifier and an upload's sentences."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         corpus = st.selectbox(
             "Training texts",
@@ -175,7 +175,7 @@ def _text_pickers() -> tuple[str | None, list[str] | None]:
 
 
 def _upload(n: int) -> tuple[str | None, list[str] | None]:
-    """Draw the upload of a file; return its identifier and its sentences, or None."""
+    """Draw a file upload; return the file's identifier and its sentences, each None if missing."""
     sent = st.file_uploader(
         "A file with texts",
         type=[*TABLE_TYPES, "txt"],
@@ -198,7 +198,7 @@ def _upload(n: int) -> tuple[str | None, list[str] | None]:
 
 
 def _column_picker(file: MemoryFile, digest: str) -> str | None:
-    """Draw the choice of the text column and return it; None for a file without columns."""
+    """Draw the selector of the text column; return its name, None for a file without columns."""
     facts = upload_facts(file, digest)
     if not facts.names:
         return None
@@ -214,12 +214,12 @@ def _column_picker(file: MemoryFile, digest: str) -> str | None:
 
 
 def is_typed(canary: str) -> bool:
-    """Return whether a canary is not one of the examples."""
+    """Return whether a canary was typed, that is, it is not one of the examples."""
     return canary not in _EXAMPLES.values()
 
 
 def known_canary(typed: str) -> Canary | None:
-    """Return a canary whose set of secrets does not depend on the texts; None if it does.
+    """Parse a typed canary; return None if its possible secrets depend on the texts.
 
     Raises
     ------

@@ -40,7 +40,7 @@ EXPOSURE = (
 
 
 def commands_of(found: Memorisation | None, *, with_typed: bool = True) -> tuple[str, str]:
-    """Return the commands that reproduce the visitor's canary and the shipped figures.
+    """Return two commands: for the visitor's canary and for the shipped figures.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def unmeasured(slot: Any) -> None:
 
 
 def finding(found: Memorisation | None, *, with_typed: bool = True) -> PinnedView:
-    """Return the finding of the shipped results as it is pinned, with its commands.
+    """Build the finding of the shipped results for a story, with its commands.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def finding(found: Memorisation | None, *, with_typed: bool = True) -> PinnedVie
 
 
 def audit_results(found: Memorisation) -> None:
-    """Draw the lower bounds of ε that audits found, beside the accountant's ε."""
+    """Draw the lower bounds of ε that audits found, beside the accountant's ε, and the control."""
     private = [each for each in found.audited if each.accountant is not None]
     n, n_above = sum(len(a.bounds) for a in private), sum(a.n_above for a in private)
     st.markdown(
@@ -131,7 +131,7 @@ def _describe_audits(n: int, n_above: int, alpha: float) -> str:
 
 
 def _audit_row(each: ModelAudit) -> dict[str, Any]:
-    """Return a kind of audit as a table row."""
+    """Return the results of one kind of audit as a table row (dict)."""
     accountant = "none" if each.accountant is None else f"{each.accountant:.2f}"
     return {
         "the auditor sees": ACCESS[each.access],

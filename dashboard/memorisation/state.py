@@ -52,17 +52,17 @@ _TEXTS: SessionCache[tuple[str, str, int], list[str]] = SessionCache("_memorise_
 
 
 def key_of(name: str) -> str:
-    """Return the session key of a control."""
+    """Return the session key of a named control."""
     return f"memorise_{name}"
 
 
 def choice(name: str) -> Any:
-    """Return the current value of a control."""
+    """Return the current value of a named control from the session."""
     return st.session_state.get(key_of(name), _DEFAULTS[name])
 
 
 def address() -> Address:
-    """Return the page's address parameters: `?canary=…&insertions=16&epochs=10&model=lstm`.
+    """Build the page's address: `?canary=…&insertions=16&epochs=10&model=lstm`.
 
     A link opens only bundled corpora: it must not read other files.
     """
@@ -95,7 +95,7 @@ def address() -> Address:
 
 
 def chosen_request(corpus: str) -> MemoriseRequest:
-    """Return the request that the controls show, for a corpus or an upload's identifier."""
+    """Build the request from the controls, for a corpus or an upload's identifier."""
     settings = MemorisationSettings(
         model=str(choice("model")),
         tokens=str(choice("tokens")),
@@ -110,7 +110,7 @@ def chosen_request(corpus: str) -> MemoriseRequest:
 
 
 def restore_request(request: MemoriseRequest) -> None:
-    """Set the controls to the request of a job, after a reload."""
+    """Set the page's controls to a job's request, after a reload."""
     settings = request.settings
     values = {
         "canary": request.canary,
@@ -130,17 +130,17 @@ def restore_request(request: MemoriseRequest) -> None:
 
 
 def plant_text(text: str) -> None:
-    """Set the canary, from a callback."""
+    """Set the canary's control to a text, as a callback."""
     st.session_state[key_of("canary")] = text
 
 
 def is_upload(corpus: str) -> bool:
-    """Return whether a corpus identifier is of an upload."""
+    """Return whether a corpus identifier is that of an upload."""
     return corpus.startswith(f"{UPLOAD} ")
 
 
 def upload_corpus(digest: str | None, column: str | None) -> str | None:
-    """Return an upload's identifier; without a file, that of a job found after a reload."""
+    """Build an upload's identifier; without a file, return that of a job after a reload."""
     if digest is None:
         found: str | None = st.session_state.get("_memorised_upload")
         return found
@@ -154,14 +154,14 @@ def remember_corpus(corpus: str | None) -> None:
 
 
 def presented_corpus() -> str | None:
-    """Return the identifier of the texts to present."""
+    """Return the identifier of the texts for the presentation mode, from the session."""
     corpus = str(choice("corpus"))
     found: str | None = st.session_state.get("_memorise_corpus")
     return found if corpus == UPLOAD else corpus
 
 
 def upload_sentences(file: MemoryFile, corpus: str, column: str | None, n: int) -> list[str]:
-    """Return the sentences of an upload, cached until the file or the choices change.
+    """Read an upload's sentences in another process; cached for the file and the choices.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def upload_sentences(file: MemoryFile, corpus: str, column: str | None, n: int) 
 
 
 def live_exposures(job_id: str, reported: list[float]) -> list[float]:
-    """Return the last exposures that a job reported; later messages of the job have none."""
+    """Return a job's new exposures, or its last reported ones if a message has none."""
     last = st.session_state.get("_memorise_live")
     if reported or last is None or last[0] != job_id:
         last = (job_id, reported)

@@ -136,11 +136,11 @@ def sampling_results(found: CanaryMemorisation) -> None:
         column_config={k: st.column_config.TextColumn(help=v) for k, v in titles.items()},
     )
     st.caption(" ".join(f"*{title}* {about}." for title, about in SAMPLERS.values()))
-    _first_texts(run)
+    _draw_first_texts(run)
 
 
 def _chosen_run(found: CanaryMemorisation) -> PlantedRun:
-    """Draw the choice of the model by seed if there are several; return its run."""
+    """Draw the selector of a trained model, by seed, if there are several; return its run."""
     if len(found.runs) == 1:
         return found.runs[0]
     i = st.segmented_control(
@@ -155,7 +155,7 @@ def _chosen_run(found: CanaryMemorisation) -> PlantedRun:
 
 
 def _rank_row(each: Extraction) -> dict[str, Any]:
-    """Return a sampler's counts and the canary's best rank in each ranking, as a table row."""
+    """Return a sampler's counts and the canary's rank in each ranking, as a table row (dict)."""
     places = {name: each.places.get(name, (None,))[0] for name in RANKINGS}
     return {
         "sampler": SAMPLERS[each.sampler][0],
@@ -165,8 +165,8 @@ def _rank_row(each: Extraction) -> dict[str, Any]:
     }
 
 
-def _first_texts(run: PlantedRun) -> None:
-    """Draw the sampled texts ranked first, with the canary marked."""
+def _draw_first_texts(run: PlantedRun) -> None:
+    """Draw selectors of sampler and ranking, and the texts ranked first, with the canary marked."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sampler = st.selectbox(
             "Sampled by",
@@ -189,9 +189,9 @@ def _first_texts(run: PlantedRun) -> None:
     if not texts:
         st.caption("Every sampled text was empty.")
     for text in texts:
-        shown = _readable(text)
+        shown = _replace_control_characters(text)
         with st.container(border=True):
-            spans = _spans(shown, run.canaries[0].text)
+            spans = _find_canary(shown, run.canaries[0].text)
             st.html(markup.marked_passage(shown, spans, "the planted canary"))
     if texts:
         st.caption(
@@ -199,14 +199,14 @@ def _first_texts(run: PlantedRun) -> None:
         )
 
 
-def _readable(text: str) -> str:
-    """Return a text with control characters replaced by �."""
+def _replace_control_characters(text: str) -> str:
+    """Replace a text's control characters by �."""
     return "".join("�" if unicodedata.category(sign)[0] == "C" else sign for sign in text)
 
 
-def _spans(text: str, canary: str) -> list[tuple[int, int]]:
-    """Return the spans of the canary in a text, with any spaces between its words."""
-    words = split_words(_readable(canary))
+def _find_canary(text: str, canary: str) -> list[tuple[int, int]]:
+    """Find the canary in a text, with any spaces between its words; return (start, end) pairs."""
+    words = split_words(_replace_control_characters(canary))
     pattern = r"\s*".join(map(re.escape, words))
     return [match.span() for match in re.finditer(pattern, text)] if words else []
 
@@ -214,7 +214,7 @@ def _spans(text: str, canary: str) -> list[tuple[int, int]]:
 def result_or_controls(
     request: MemoriseRequest, texts: Sequence[str] | None, canary: Canary | None
 ) -> CanaryMemorisation | None:
-    """Return the experiment's result, or draw the controls of its job and return None.
+    """Return the experiment's result, or draw its job's controls and return None.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def _describe_secret(canary: Canary | None) -> str:
 
 
 def _start(texts: Sequence[str] | None, request: MemoriseRequest) -> None:
-    """Start the job that plants the canary and trains, with the controls' current settings."""
+    """Start the background job that plants the canary and trains, with the controls' settings."""
     # Read the controls again: the button was drawn before the latest change.
     corpus = str(state.choice("corpus"))
     request = state.chosen_request(request.corpus if corpus == state.UPLOAD else corpus)
@@ -264,7 +264,7 @@ def _start(texts: Sequence[str] | None, request: MemoriseRequest) -> None:
 
 
 def _show_live_exposure(request: MemoriseRequest, canary: Canary | None, job: Job) -> None:
-    """Draw the exposure after each epoch of a running job."""
+    """Draw the exposures so far of a running job, by epoch; nothing before the first."""
     so_far = state.live_exposures(job.id, parse_exposures(job.message))
     if not so_far:
         return
@@ -279,13 +279,13 @@ def _show_live_exposure(request: MemoriseRequest, canary: Canary | None, job: Jo
 
 
 def adopt_memorise_job() -> None:
-    """Restore the controls from a job that the URL names, after a reload."""
+    """Restore the controls from a memorisation job that the URL names, after a reload."""
     for request in work.adopt_jobs(MemoriseRequest):
         state.restore_request(request)
 
 
 def how_it_is_computed() -> None:
-    """Draw how exposure is computed, and the formula of each attack."""
+    """Draw an explanation of exposure, and the formula of each attack."""
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(
             "A canary $s[r]$ has a secret $r$ from a set $\\mathcal R$. The model $f$ gives the "

@@ -14,7 +14,7 @@ from leakscope.dashboard.names.state import NamesRequest
 
 
 def sample_request() -> NamesRequest:
-    """Return the request for the invented examples."""
+    """Build the request for the invented example sentences and names."""
     found = cache.name_samples()
     return NamesRequest(
         sentences="\n".join(found["sentences"]),
@@ -24,7 +24,7 @@ def sample_request() -> NamesRequest:
 
 
 def selectable_attacks() -> list[str]:
-    """Return the shipped trained attacks, which take less than a second a vector."""
+    """Return the names of trained attacks that ship weights; each answers within a second."""
     return [
         name
         for name, entry in INVERSION_ATTACKS.items()
@@ -33,13 +33,13 @@ def selectable_attacks() -> list[str]:
 
 
 def is_typed(request: NamesRequest) -> bool:
-    """Return whether the sentences or names differ from the examples."""
+    """Return whether a request's sentences or names differ from the examples."""
     examples = sample_request()
     return (request.sentences, request.names) != (examples.sentences, examples.names)
 
 
 def input_controls() -> None:
-    """Draw the inputs of sentences and names, and the choice of the attack."""
+    """Draw the inputs of sentences and names, and the selector of the attack."""
     left, right = st.columns((3, 1))
     left.text_area(
         "Sentences, one per line",

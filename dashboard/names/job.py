@@ -18,7 +18,7 @@ from leakscope.dashboard.ui import work
 
 
 def result_or_controls(request: NamesRequest) -> NameExperiment | None:
-    """Return the experiment's result, or draw the controls of its job and return None.
+    """Return the experiment's result, or start its job, draw its controls and return None.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def result_or_controls(request: NamesRequest) -> NameExperiment | None:
         The sentences or names cannot be used.
     """
     work.drop_others(NamesRequest, lambda other: other == request)
-    known = names_state.experiment_of(request) or _shipped(request)
+    known = names_state.experiment_of(request) or _find_shipped(request)
     if known is not None:
         return known
     if not work.is_known(request):
@@ -42,8 +42,8 @@ def result_or_controls(request: NamesRequest) -> NameExperiment | None:
     return names_state.remember_experiment(request, done.result) if done else None
 
 
-def _shipped(request: NamesRequest) -> NameExperiment | None:
-    """Return the shipped result if the request is the example; else None."""
+def _find_shipped(request: NamesRequest) -> NameExperiment | None:
+    """Load and cache the shipped result if the request is the example; else return None."""
     if request != controls.sample_request():
         return None
     try:
@@ -54,14 +54,14 @@ def _shipped(request: NamesRequest) -> NameExperiment | None:
 
 
 def _parse_request(request: NamesRequest) -> tuple[list[NamedSentence], tuple[PersonName, ...]]:
-    """Parse the typed sentences and names."""
+    """Parse a request's sentences and names; raise InvalidInputError if they are too long."""
     if len(request.names) > MAX_CHARACTERS:
         check_text(request.names, name="the list of names")
     return read_sentences(request.sentences, parse_names(request.names.splitlines()))
 
 
 def _start(request: NamesRequest) -> None:
-    """Check the typed sentences and names, and start the job that compares them."""
+    """Check the typed sentences and names, and start the background job that compares them."""
     # Parsed here, so that a mistake is reported at once.
     sentences, names = _parse_request(request)
     check_size(len(sentences), len(names))
@@ -70,6 +70,6 @@ def _start(request: NamesRequest) -> None:
 
 
 def adopt_names_job() -> None:
-    """Restore the controls from a job that the URL names, after a reload."""
+    """Restore the controls from a names job that the URL names, after a reload."""
     for request in work.adopt_jobs(NamesRequest):
         names_state.restore_request(request)

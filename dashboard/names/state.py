@@ -37,7 +37,7 @@ class NamesRequest:
 
 
 def address(defaults: NamesRequest, attacks: Sequence[str]) -> Address:
-    """Return the page's address parameters: `?text=…&names=…&attack=msp`.
+    """Build the page's address parameters: `?text=…&names=…&attack=msp`.
 
     Line breaks (`%0A`) separate sentences, and names.
     """
@@ -52,19 +52,19 @@ def address(defaults: NamesRequest, attacks: Sequence[str]) -> Address:
 
 
 def chosen_request() -> NamesRequest:
-    """Return the request that the controls show."""
+    """Build the request from the page's controls."""
     sentences, names, attack = (st.session_state[k] for k in (SENTENCES_KEY, NAMES_KEY, ATTACK_KEY))
     return NamesRequest(sentences=str(sentences), names=str(names), attack=str(attack))
 
 
 def use_samples(samples: NamesRequest) -> None:
-    """Set sentences and names to the examples, from a callback."""
+    """Set the inputs of sentences and names to the examples, as a callback."""
     st.session_state[SENTENCES_KEY] = samples.sentences
     st.session_state[NAMES_KEY] = samples.names
 
 
 def carry_sentence(text: str, names: Sequence[str], others: Sequence[str]) -> None:
-    """Set the page's sentence and names from another page, from a callback.
+    """Set the inputs to another page's sentence and names, as a callback.
 
     Parameters
     ----------
@@ -79,18 +79,18 @@ def carry_sentence(text: str, names: Sequence[str], others: Sequence[str]) -> No
 
 
 def restore_request(request: NamesRequest) -> None:
-    """Set the controls to the request of a job, after a reload."""
+    """Set the page's controls to a job's request, after a reload."""
     use_samples(request)
     st.session_state[ATTACK_KEY] = request.attack
 
 
 def chosen_cell() -> tuple[int, int]:
-    """Return row and column of the selected cell."""
+    """Return the row and column of the selected cell of the heat map."""
     return int(st.session_state[ROW_KEY]), int(st.session_state[COLUMN_KEY])
 
 
 def adopt_cell_click(clicked: tuple[int, int] | None) -> bool:
-    """Select the clicked cell, once per click; return whether the selection changed."""
+    """Select the clicked cell of the heat map, once per click; return whether it changed."""
     is_new = clicked is not None and clicked != st.session_state.get("_clicked_cell")
     st.session_state["_clicked_cell"] = clicked
     if clicked is None or not is_new or clicked == chosen_cell():

@@ -37,13 +37,13 @@ _MOST_SHOWN = 10
 
 
 def finding(found: NameExperiment, attack: str) -> Finding:
-    """Return the finding on how often each attacker recovers the names."""
+    """Build the finding on how often each attacker recovers the names in the sentences."""
     record = cache.shipped_records(ENCODER).get(attack)
     return names_in_sentences(found, attack, record, news_rows())
 
 
 def pinned(found: NameExperiment, attack: str, with_names: bool) -> PinnedView:
-    """Return the finding as it is pinned; names are numbered unless they may be included."""
+    """Build the finding for a story; names become numbers unless `with_names`."""
     matrix = found.substitution
     people = {name: i for i, name in enumerate(dict.fromkeys((*matrix.names, *matrix.rows)), 1)}
     numbered = {
@@ -53,7 +53,7 @@ def pinned(found: NameExperiment, attack: str, with_names: bool) -> PinnedView:
 
 
 def heat_map(found: NameExperiment, attack: str) -> None:
-    """Draw the heat map of surnames, whose cells can be selected, and its table."""
+    """Draw the heat map of recovered surnames, select its clicked cell, and draw its table."""
     matrix = found.substitution
     keep_choice(state.ROW_KEY, range(len(matrix.rows)))
     keep_choice(state.COLUMN_KEY, range(len(matrix.names)))
@@ -101,12 +101,12 @@ def heat_map(found: NameExperiment, attack: str) -> None:
 
 
 def _training_note(count: int) -> str:
-    """Return a column's number of training texts; "not testable" if there are none."""
+    """Format in how many training texts a name occurs; "not testable" for none."""
     return f"{count:,}" if count else "not testable"
 
 
 def cell_words(found: NameExperiment, request: NamesRequest) -> None:
-    """Draw the choice of a cell, and what the attack recovered from its sentences."""
+    """Draw the selector of a cell, and what the attack recovered from its sentences."""
     matrix = found.substitution
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
@@ -164,7 +164,7 @@ def cell_words(found: NameExperiment, request: NamesRequest) -> None:
 
 
 def how_it_is_computed() -> None:
-    """Draw the formulas of the heat map and of the probe."""
+    """Draw the formulas of the heat map and of the nearest-vector test."""
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(
             "**Substitution** (Corò 2022, §5.2.3). $x_{a \\to b}$ is a sentence about $a$ with the "
@@ -188,7 +188,7 @@ def how_it_is_computed() -> None:
 
 
 def caveats(measured: str = "") -> None:
-    """Draw the limitations of the names page; `measured` adds one of the study."""
+    """Draw the limitations of the names page; `measured` adds a limitation of the study."""
     with st.expander("What this does not show", icon=":material/info:"):
         st.markdown(
             "- A surname counts as recovered even if it is an everyday word, or is in the sentence "
@@ -207,7 +207,7 @@ _FEW, _FEW_WORD = 5, "five"
 
 
 def probing_panel(found: NameExperiment) -> None:
-    """Draw how often each attacker finds the name, and the ranking for one vector."""
+    """Draw how often each attacker with a name list finds the name, and one vector's ranking."""
     n = len(found.substitution.names)
     more = f", and {100 * _FEW / n:.0f} % in the top {_FEW_WORD}" if n > _FEW else ""
     n_all, n_tested = found.substitution.is_recovered.size, len(found.probed)
@@ -251,7 +251,7 @@ def _describe_difficulty(found: NameExperiment) -> str:
 
 
 def _candidate_ranking(found: NameExperiment) -> None:
-    """Draw the choice of a vector, and its candidates ranked by cosine."""
+    """Draw the selector of a vector, and its candidate names ranked by cosine."""
     matrix = found.substitution
     keep_choice(state.PROBED_KEY, range(len(found.probed)))
     chosen = st.selectbox(
@@ -291,7 +291,7 @@ _DOMAINS = {"in": "news", "cross": "encyclopaedia"}
 
 
 def study_results() -> None:
-    """Draw the finding and the tables of the study of names."""
+    """Load and draw the finding and the tables of the study of names on news."""
     if not SHIPPED.exists():
         st.info("Not measured on this computer yet. Run `leakscope study names`.")
         return
@@ -329,7 +329,7 @@ def study_results() -> None:
 
 
 def news_rows() -> Sequence[Row]:
-    """Return the shipped rows of the study; none if they are missing or cannot be read."""
+    """Return the shipped rows of the study of names; () if missing or unreadable."""
     try:
         return cache.name_rows() if SHIPPED.exists() else ()
     except CoreError:  # shown where the table would be
@@ -337,7 +337,7 @@ def news_rows() -> Sequence[Row]:
 
 
 def _substitution_row(row: Row) -> dict[str, Any]:
-    """Return a substitution result as a table row."""
+    """Convert a result row of the substitution test to a table row (dict)."""
     return {
         "names": row["n_names"],
         "trained on": _DOMAINS[row["domain"]],
@@ -350,7 +350,7 @@ def _substitution_row(row: Row) -> dict[str, Any]:
 
 
 def _probing_row(row: Row) -> dict[str, Any]:
-    """Return a probing result as a table row."""
+    """Convert a result row of the candidate-list test to a table row (dict)."""
     return {
         "also known": KNOWLEDGE[row["knows"]].title + (", names added" if row["n_added"] else ""),
         "candidates": row["n_candidates"],

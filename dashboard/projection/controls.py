@@ -35,7 +35,7 @@ _MOST_TRIED = 5
 
 
 def text_pickers() -> tuple[MapRequest, Points | None] | None:
-    """Draw the choice of the texts; return the map's request and an upload's points, or None."""
+    """Draw the selector of the texts; return the map's request and an upload's points, or None."""
     corpus = st.selectbox(
         "Texts",
         list(CORPORA),
@@ -57,7 +57,7 @@ def text_pickers() -> tuple[MapRequest, Points | None] | None:
 def _upload(
     n: int, on: EncoderSpec, spec: ProjectionSpec
 ) -> tuple[MapRequest, Points | None] | None:
-    """Draw the upload of a file; return the map's request and its points, or None."""
+    """Draw a file upload; read it and return the map's request and points, or None."""
     sent = st.file_uploader(
         "A file with texts",
         type=[*TABLE_TYPES, "txt"],
@@ -115,7 +115,7 @@ def _upload(
 
 
 def _has_other_text_column(file: MemoryFile, facts: FileFacts, refused: str | None) -> bool:
-    """Return whether another column of the file has enough texts to draw."""
+    """Try the file's other columns; return whether one has enough texts to draw."""
     for name in [name for name in facts.names if name != refused][:_MOST_TRIED]:
         try:
             if len(run_reader(read_upload, file, text=name)[0]) >= MIN_POINTS:
@@ -132,7 +132,7 @@ _WHY_NO_VECTORS = (
 
 
 def _why_refused(file: MemoryFile, error: CoreError) -> str:
-    """Return why a file cannot be drawn; for a file of vectors only, why they cannot be used."""
+    """Describe why a file cannot be drawn; for a file of vectors only, why vectors do not help."""
     try:
         vectors = vector_columns(file)
     except CoreError:
@@ -146,7 +146,7 @@ def _why_refused(file: MemoryFile, error: CoreError) -> str:
 
 
 def _describe_vectors(vectors: Sequence[str]) -> str:
-    """Describe which vector columns are ignored, and why."""
+    """Describe that the named vector columns are ignored, and why."""
     named = plain(", ".join(vectors))
     return (
         f"Not used: {named}, which contain{'s' if len(vectors) == 1 else ''} vectors. "
@@ -155,7 +155,7 @@ def _describe_vectors(vectors: Sequence[str]) -> str:
 
 
 def _text_column(facts: FileFacts) -> str:
-    """Draw the choice of the text column and return it."""
+    """Draw the selector of the text column and return the column's name."""
     return str(
         st.selectbox(
             "Text column",
@@ -169,7 +169,7 @@ def _text_column(facts: FileFacts) -> str:
 
 
 def method_pickers() -> None:
-    """Draw the choice of the number of texts, the method, its settings and the encoder."""
+    """Draw selectors of the number of texts, the method, its settings and the encoder."""
     with st.popover("Size, method and encoder", icon=":material/tune:", key="map-method"):
         st.selectbox(
             "How many",
@@ -200,7 +200,7 @@ def method_pickers() -> None:
 
 
 def more_settings() -> None:
-    """Draw the settings of the method, the metric and the seed."""
+    """Draw the controls of the method's settings, the metric and the seed."""
     method = str(state.choice("method"))
     if method == "umap":
         st.slider(
@@ -246,7 +246,7 @@ def more_settings() -> None:
 
 
 def colour_pickers(columns: Mapping[str, Column], address: Address) -> tuple[str, str | None, bool]:
-    """Draw the column choices; return colour, shape, and whether the URL named unknown columns."""
+    """Draw column selectors; return colour, shape, and whether the URL named unknown columns."""
     names = list(columns)
     wanted = {name: state.choice(name) for name in ("colour", "shape")}
     is_refused = any(v not in names and address.requests(n, v) for n, v in wanted.items())
@@ -276,7 +276,7 @@ def colour_pickers(columns: Mapping[str, Column], address: Address) -> tuple[str
 
 
 def search_input() -> None:
-    """Draw the search input, which marks matching points with rings."""
+    """Draw the search input, whose matching points get rings on the map."""
     st.text_input(
         "Find in the texts",
         **control("search"),

@@ -10,7 +10,7 @@ from leakscope.core.specs import DefenceSpec
 
 
 def how_it_is_computed(spec: ProjectionSpec, defence: DefenceSpec | None = None) -> None:
-    """Draw the method of the map, the chosen defence, and the formulas of the map's scores."""
+    """Draw explanations of the map's method, the selected defence and the map's scores."""
     method = METHODS[spec.method]
     with st.expander("How this is computed", icon=":material/function:"):
         st.markdown(

@@ -48,27 +48,27 @@ class DrawnMap:
 
     @cached_property
     def hover(self) -> list[str]:
-        """The texts as hover labels of a figure in three dimensions."""
+        """The texts as hover labels of a 3D figure: shortened, wrapped and escaped."""
         return hover_texts(self.points.texts)
 
     @cached_property
     def search_form(self) -> list[str]:
-        """The texts, folded for search."""
+        """The texts folded for search, such as to lower case."""
         return [search_form(text) for text in self.points.texts]
 
     @cached_property
     def cluster_labels(self) -> list[ClusterLabel]:
-        """The labels of the clusters of a flat map."""
+        """The word labels of the clusters of a flat map, with their positions."""
         return cluster_labels(self.layout.coordinates, self.points.texts)
 
     def grouping(self, column: str) -> Grouping:
-        """Return the groups of a column, cached."""
+        """Group the points by a named column's values, cached."""
         if column not in self._groupings:
             self._groupings[column] = group_column(self.points.columns[column])
         return self._groupings[column]
 
     def column_agreement(self, column: str) -> NeighbourScore | None:
-        """Return how often neighbours share a column's value, cached; None if too few have one."""
+        """Measure how often map neighbours share a column's value, cached; None for few values."""
         if column not in self._agreements:
             grouping = group_column(self.points.columns[column], 10**9)
             classes = [None if grouping.is_rest(g) else int(g) for g in grouping.of]
@@ -80,7 +80,7 @@ class DrawnMap:
     def displacement(
         self, encoder: Encoder, rows: NDArray[np.int64], defence: DefenceSpec
     ) -> Displacement:
-        """Return where a defence moves some points; the last results are cached."""
+        """Protect some points' texts with a defence; return where the points move, cached."""
         key = (defence, len(rows))
         if key not in self._displacements:
             while len(self._displacements) >= _MOST_DISPLACEMENTS:
@@ -98,12 +98,12 @@ _LOCK = threading.Lock()
 
 @st.cache_resource(show_spinner=False)
 def _corpus_maps() -> OrderedDict[MapRequest, DrawnMap]:
-    """Return the maps of corpora, shared by all sessions."""
+    """Return the shared cache of maps of corpora, which callers fill."""
     return OrderedDict()
 
 
 def cached_map(request: MapRequest) -> DrawnMap | None:
-    """Return a cached or shipped map; None if it must be drawn."""
+    """Return a cached map, or load the shipped one; None if the map must be computed."""
     if request.is_private:
         return _OWN_MAPS.get(request)
     with _LOCK:
@@ -111,7 +111,7 @@ def cached_map(request: MapRequest) -> DrawnMap | None:
 
 
 def _find_shipped(request: MapRequest) -> DrawnMap | None:
-    """Load the shipped map if the request is for it, and cache it; else return None."""
+    """Load and cache the shipped map if the request is for it; else return None."""
     asked = (request.source, request.n, request.sample_seed, request.on)
     is_default = request.spec.identity == ProjectionSpec().identity
     if asked != (CORPUS, N_POINTS, 0, answers.ENCODER) or not is_default:
@@ -126,7 +126,7 @@ def _find_shipped(request: MapRequest) -> DrawnMap | None:
 
 
 def _cache_map(request: MapRequest, drawn: DrawnMap) -> DrawnMap:
-    """Cache a map, in the session if it is private, and return it."""
+    """Cache a map, in the session if it is private, else for all; return it unchanged."""
     if request.is_private:
         _OWN_MAPS.add(request, drawn)
         return drawn
@@ -138,12 +138,12 @@ def _cache_map(request: MapRequest, drawn: DrawnMap) -> DrawnMap:
 
 
 def stop_other_job(request: MapRequest) -> None:
-    """Stop the jobs of other maps of this visitor."""
+    """Stop this visitor's jobs that compute other maps."""
     work.drop_others(MapRequest, lambda other: other == request)
 
 
 def drawn_map(request: MapRequest, points: Points | None) -> DrawnMap | None:
-    """Start or follow the job of a map; return the map once it is drawn, else None.
+    """Start or follow the job that computes a map; return the map once it is done, else None.
 
     Parameters
     ----------
@@ -173,11 +173,11 @@ def drawn_map(request: MapRequest, points: Points | None) -> DrawnMap | None:
 
 
 def _start(points: Points | None, request: MapRequest) -> None:
-    """Start the job of a map."""
+    """Start the background job that computes a map, from an upload's points or a corpus."""
     work.start(request, draw_map, request, points)
 
 
 def adopt_map_job() -> None:
-    """Restore the controls from a job that the URL names, after a reload."""
+    """Restore the controls from a map job that the URL names, after a reload."""
     for request in work.adopt_jobs(MapRequest):
         map_state.restore_map(request)

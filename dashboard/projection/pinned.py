@@ -57,7 +57,7 @@ def has_typed(request: MapRequest) -> bool:
 
 
 def finding(shown: ShownMap, *, with_names: bool = True) -> Finding:
-    """Return the finding on whether neighbours on the map share a column's value.
+    """Build the finding on whether neighbours on the map share a column's value; no figure.
 
     It has no figure: the page draws an interactive map, and a story one without texts.
     """
@@ -81,7 +81,7 @@ def finding(shown: ShownMap, *, with_names: bool = True) -> Finding:
 
 
 def pinned(shown: ShownMap, with_typed: bool) -> PinnedView:
-    """Return the finding and the map as a story shows them, without the texts of points.
+    """Build the finding and a map figure for a story, without the texts of the points.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def commands(shown: ShownMap) -> tuple[str, ...]:
 
 
 def _anonymous_groups(grouping: Grouping) -> Grouping:
-    """Return a grouping whose groups are named by number, except the rest."""
+    """Rename the groups of a grouping to numbers, except the group of the rest."""
     names = [
         name if grouping.is_rest(i) else f"group {i + 1}" for i, name in enumerate(grouping.groups)
     ]

@@ -50,7 +50,7 @@ def readings_of(
     encoder: Encoder,
     defence: DefenceSpec | None,
 ) -> Readings:
-    """Attack at most 50 selected points, with and without the defence; empty for other encoders."""
+    """Attack at most 50 selected points, with and without the defence; return the Readings."""
     if request.on != answers.ENCODER or not rows:
         return Readings()
     # A random sample, since selected points come in the order of their documents.
@@ -64,7 +64,7 @@ def readings_of(
         return Readings(original)
 
     def attack_protected() -> dict[int, Reading]:
-        """Attack the protected vectors of the targets."""
+        """Protect the vectors of the attacked points and attack them; return readings by point."""
         vectors = protected_vectors(encoder, texts, drawn.vectors, targets, defence)
         return _attack_rows(texts, targets, vectors)
 
@@ -77,7 +77,7 @@ def readings_of(
 
 
 def _attack_rows(texts: tuple[str, ...], rows: np.ndarray, vectors: Vectors) -> dict[int, Reading]:
-    """Attack each vector; return the readings by point."""
+    """Attack one vector per row; return the readings by row (index of the point)."""
     return {
         int(i): answers.uncached_reading(ATTACK, texts[i], vectors[[j]]) for j, i in enumerate(rows)
     }
@@ -91,7 +91,7 @@ def defence_label(defence: DefenceSpec) -> str:
 
 
 def describe_readings(n_selected: int, found: Readings) -> str:
-    """Describe what was recovered on average; empty if no text can be scored."""
+    """Describe what was recovered from the selected texts on average; "" if none can be scored."""
     scored = {i: r for i, r in found.original.items() if r.targets}
     if not scored:
         return ""
@@ -116,7 +116,7 @@ def describe_readings(n_selected: int, found: Readings) -> str:
 
 
 def _describe_mean(found: list[Reading]) -> str:
-    """Describe the mean recall as words out of ten, and the mean F1 with its interval."""
+    """Describe the readings' mean recall as words out of ten, and their mean F1 with interval."""
     f1 = np.array([reading.scores.f1 for reading in found])
     recall = float(np.mean([reading.scores.recall for reading in found]))
     interval = percent_interval(f1, groups=units_of([reading.text for reading in found]))
@@ -135,7 +135,7 @@ def selected_texts(
     encoder: Encoder,
     defence: DefenceSpec | None,
 ) -> None:
-    """Draw the selected texts with what leaks from their vectors, and the downloads."""
+    """Attack and draw the selected texts with what leaks from their vectors, and downloads."""
     st.header("What leaks from the selected texts", anchor=False)
     if not rows:
         is_flat = drawn.layout.spec.n_components == 2
@@ -148,13 +148,13 @@ def selected_texts(
         return
     found = readings_of(request, drawn, rows, encoder, defence)
     rows = sorted(rows, key=lambda i: i not in found.original)  # attacked texts first
-    _summary(request, rows, found)
-    _table(drawn, rows, found)
+    _draw_summary(request, rows, found)
+    _draw_table(drawn, rows, found)
     _downloads(request, drawn, rows, found)
 
 
-def _summary(request: MapRequest, rows: list[int], found: Readings) -> None:
-    """Draw what was recovered from the selected texts on average, and the clear button."""
+def _draw_summary(request: MapRequest, rows: list[int], found: Readings) -> None:
+    """Draw how much was recovered from the selected texts on average, and the clear button."""
     n = f"**{len(rows):,} text{'s' if len(rows) > 1 else ''} selected.**"
     if words := Counter(word.word for one in found.original.values() for word in one.hits):
         st.html(markup.counted_words("Words recovered most often", words.most_common(_MOST_WORDS)))
@@ -177,8 +177,8 @@ def _summary(request: MapRequest, rows: list[int], found: Readings) -> None:
     )
 
 
-def _table(drawn: DrawnMap, rows: list[int], found: Readings) -> None:
-    """Draw the table of the selected texts."""
+def _draw_table(drawn: DrawnMap, rows: list[int], found: Readings) -> None:
+    """Draw a table of the selected texts with the recovered words."""
     shown = rows[:_MOST_SHOWN]
     table = [_table_row(drawn, i, found.original.get(i), found.protected.get(i)) for i in shown]
     columns = st.column_config
@@ -209,12 +209,12 @@ def _table(drawn: DrawnMap, rows: list[int], found: Readings) -> None:
 def _table_row(
     drawn: DrawnMap, i: int, reading: Reading | None, protected: Reading | None = None
 ) -> dict[str, object]:
-    """Return a selected text with its readings as a table row."""
+    """Return point i's text with its readings (original, protected) as a table row (dict)."""
     row: dict[str, object] = {"text": drawn.points.texts[i][:500]}
     if reading is not None:
-        row |= {"recovered": _words(reading), "f1": reading.scores.f1}
+        row |= {"recovered": _join_recovered_words(reading), "f1": reading.scores.f1}
     if protected is not None:
-        row |= {"protected": _words(protected), "protected f1": protected.scores.f1}
+        row |= {"protected": _join_recovered_words(protected), "protected f1": protected.scores.f1}
     if reading is not None:
         row["guess"] = reading.prior.f1
     row |= {f"{name} ": values[i] for name, values in drawn.points.columns.items()}
@@ -222,8 +222,8 @@ def _table_row(
     return {str(neutral_cell(name)): neutral_cell(value) for name, value in row.items()}
 
 
-def _words(reading: Reading) -> str:
-    """Return the recovered words of a reading, joined by commas."""
+def _join_recovered_words(reading: Reading) -> str:
+    """Return the recovered words of a reading in one text, joined by commas."""
     return ", ".join(w.word for w in reading.hits) or "none"
 
 

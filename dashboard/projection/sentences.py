@@ -41,7 +41,7 @@ class SentencesRequest:
 
     @property
     def targets(self) -> list[int]:
-        """The attacked points: a random sample if more than MOST are selected."""
+        """The indices of the points to attack: a random sample if more than MOST are selected."""
         return [self.rows[int(i)] for i in sample_rows(len(self.rows), MOST)]
 
 
@@ -49,7 +49,7 @@ _RECOVERIES: SessionCache[SentencesRequest, list[Recovery]] = SessionCache("_rec
 
 
 def adopt_sentences_job() -> None:
-    """Restore the map and the selection from a job that the URL names; drop jobs of uploads."""
+    """Restore the map and its selection from a job that the URL names; drop jobs of uploads."""
     for request in work.adopt_jobs(SentencesRequest):
         if request.map.is_private:
             work.drop(request)
@@ -74,7 +74,7 @@ def show_reconstruction(request: MapRequest, drawn: DrawnMap, rows: Sequence[int
 
 
 def _finished_recoveries(wanted: SentencesRequest, vectors: Vectors) -> list[Recovery] | None:
-    """Return what a finished or stopped job recovered, or draw the job's controls."""
+    """Return what a finished or stopped job recovered; else draw its controls and return None."""
     n = len(wanted.targets)
     offer = work.Offer(
         label=f"Reconstruct {n} sentence{'s' if n > 1 else ''}",
@@ -94,7 +94,7 @@ def _finished_recoveries(wanted: SentencesRequest, vectors: Vectors) -> list[Rec
 
 
 def _show(wanted: SentencesRequest, drawn: DrawnMap, found: Sequence[Recovery]) -> None:
-    """Draw the summary, and each text above its reconstruction."""
+    """Draw the scores of the reconstructions, and each text above its reconstruction."""
     whole = [drawn.points.texts[i] for i in wanted.targets]
     texts = parts_read(cache.encoder(answers.ENCODER), whole)
     read = ["" if one.sentence is None else one.sentence.text for one in found]
@@ -104,7 +104,7 @@ def _show(wanted: SentencesRequest, drawn: DrawnMap, found: Sequence[Recovery]) 
 
 
 def describe_scores(texts: Sequence[str], read: Sequence[str], n_selected: int) -> str:
-    """Describe the exact matches and the mean ROUGE-L, beside random sentences of that length."""
+    """Describe exact matches and mean ROUGE-L of reconstructions, beside random sentences."""
     scored = partial(score_sentences, groups=units_of(texts))
     own, baseline = scored(texts, read), scored(texts, similar_length_sentences(texts))
     n = len(texts)
@@ -114,18 +114,18 @@ def describe_scores(texts: Sequence[str], read: Sequence[str], n_selected: int) 
     n_exact = round(own["exact"].value * n / 100)
     return (
         f"{chosen}, attacked without a defence: **{n_exact} of {n} recovered word for word**. "
-        f"ROUGE-L is {_rouge(own, is_bold=True)}; random sentences of that length reach "
-        f"{_rouge(baseline)}. These are too few texts to conclude anything about others."
+        f"ROUGE-L is {_format_rouge(own, is_bold=True)}; random sentences of that length reach "
+        f"{_format_rouge(baseline)}. These are too few texts to conclude anything about others."
     )
 
 
-def _rouge(found: Mapping[str, Score], *, is_bold: bool = False) -> str:
-    """Format a ROUGE-L score with its interval."""
+def _format_rouge(found: Mapping[str, Score], *, is_bold: bool = False) -> str:
+    """Format the ROUGE-L among several scores, with its interval."""
     return found["rouge_l"].in_text(0, is_bold=is_bold)
 
 
 def _text_and_sentence(text: str, recovery: Recovery) -> str:
-    """Return a text and the sentence reconstructed from its vector, as HTML."""
+    """Return a text, and below it the sentence reconstructed from its vector, as HTML."""
     sentence = recovery.sentence
     if sentence is None:
         return ""

@@ -55,13 +55,13 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def counts() -> tuple[int, ...]:
-    """Return the numbers of texts that are offered: fewer on a server for others."""
+    """Return the offered numbers of texts; a server for other computers offers fewer."""
     most = COUNTS[-1] if current_policy().may_open_places else _MOST_SHARED
     return tuple(n for n in COUNTS if n <= most)
 
 
-def _options() -> dict[str, Sequence[Any] | None]:
-    """Return the allowed values of each address parameter; None allows any."""
+def _allowed_values() -> dict[str, Sequence[Any] | None]:
+    """Return the allowed values by address parameter; None allows any text."""
     return {
         "corpus": [name for name in CORPORA if name != UPLOAD],
         "n": counts(),
@@ -80,7 +80,7 @@ def _options() -> dict[str, Sequence[Any] | None]:
 
 
 def _read_seed(text: str) -> int:
-    """Parse a seed; raise NotOffered outside its range."""
+    """Parse a seed from the URL; raise NotOffered outside its range."""
     if not 0 <= int(text) < 2**32:
         raise NotOffered
     return int(text)
@@ -91,27 +91,27 @@ _MORE = ("n_moved", "metric", "n_neighbors", "min_dist", "perplexity")
 
 
 def key_of(name: str) -> str:
-    """Return the session key of a control."""
+    """Return the session key of a named control."""
     return f"map_{name}"
 
 
 def control(name: str) -> dict[str, Any]:
-    """Return the options of a Streamlit control whose value the session keeps."""
+    """Return the keyword options of a named Streamlit control whose value the session keeps."""
     return {"key": key_of(name), "persist_state": "session"}
 
 
 def choice(name: str) -> Any:
-    """Return the current value of a control."""
+    """Return the current value of a named control; its default before it is drawn."""
     return st.session_state.get(key_of(name), _DEFAULTS[name])
 
 
 def choose(name: str, value: Any) -> None:
-    """Set a control, from a callback or before it is drawn."""
+    """Set the value of a named control, as a callback or before it is drawn."""
     st.session_state[key_of(name)] = value
 
 
 def chosen_spec() -> ProjectionSpec:
-    """Return the map's settings from the controls."""
+    """Build the map's ProjectionSpec from the controls."""
     return ProjectionSpec(
         method=str(choice("method")),
         n_components=int(choice("dims")),
@@ -120,22 +120,22 @@ def chosen_spec() -> ProjectionSpec:
 
 
 def adopt_address() -> Address:
-    """Set the session from the URL query, and return the page's address.
+    """Copy the URL query to the session once, and return the page's address.
 
     `?corpus=lee&n=2000&method=umap&dims=3&colour=document&shape=…&defence=…&eta=75&text=…`, and
     further settings of a method. A link opens only bundled corpora, never other files.
     """
     for name, value in _DEFAULTS.items():
         st.session_state.setdefault(key_of(name), value)
-    parameters = (_parameter(name, options) for name, options in _options().items())
+    parameters = (_build_parameter(name, options) for name, options in _allowed_values().items())
     address = Address("projection", (*parameters, _SEED, _ETA, text_parameter()))
     if "eta" in address.adopt() and "defence" not in st.query_params:
         choose("defence", "text_to_text")
     return address
 
 
-def _parameter(name: str, options: Sequence[Any] | None) -> Parameter:
-    """Return the address parameter of a control."""
+def _build_parameter(name: str, options: Sequence[Any] | None) -> Parameter:
+    """Build the address parameter of a named control."""
     omitted = (None, "none", "", UPLOAD, *((_DEFAULTS[name],) if name in _MORE else ()))
     return Parameter(
         name=name,
@@ -146,14 +146,14 @@ def _parameter(name: str, options: Sequence[Any] | None) -> Parameter:
 
 
 def _read_eta(text: str) -> float:
-    """Parse η; raise NotOffered if it is not positive."""
+    """Parse η from the URL; raise NotOffered if it is not positive."""
     if not 0 < float(text) < float("inf"):
         raise NotOffered
     return float(text)
 
 
 def _write_eta(strength: float | None) -> str | None:
-    """Return η for a link; None if the defence has no η."""
+    """Format η for a link; None if the selected defence has no η."""
     declared = DEFENCES[str(choice("defence"))].strength
     is_eta = declared is not None and declared[0] == "eta"
     return f"{strength:g}" if strength and is_eta else None
@@ -170,13 +170,13 @@ _ETA = Parameter(name="eta", key=key_of("strength"), read=_read_eta, write=_writ
 
 
 def restored_request() -> MapRequest | None:
-    """Return the request of an upload whose job was found after a reload, if any."""
+    """Return the request of an upload whose job was found after a reload; None without one."""
     found: MapRequest | None = st.session_state.get("_restored_upload")
     return found
 
 
 def restore_map(request: MapRequest) -> None:
-    """Set the controls to the request of a job, after a reload."""
+    """Set the page's controls to a map job's request, after a reload."""
     choose("corpus", UPLOAD if request.is_upload else request.source)
     choose("n", request.n)
     choose("method", request.spec.method)
@@ -197,7 +197,7 @@ def mark_own_in_url(is_own: bool) -> None:
 
 
 def is_upload_lost() -> bool:
-    """Return whether a reload has lost the uploaded file that the URL mentions."""
+    """Return whether the URL marks an uploaded file that this session no longer has."""
     return "own" in st.query_params and not st.session_state.get("_has_own", False)
 
 
@@ -208,26 +208,26 @@ def file_key() -> str:
 
 
 def refuse_file(why: str) -> None:
-    """Clear the uploaded file and store why it was refused."""
+    """Clear the uploaded file, and store why it was refused for the next page run."""
     st.session_state["_n_refused"] = int(st.session_state.get("_n_refused", 0)) + 1
     st.session_state["_why_refused"] = why
 
 
 def refused_file() -> str | None:
-    """Return why the last file was refused; None if it was not."""
+    """Return why the last file was refused; None if it was not refused."""
     why: str | None = st.session_state.get("_why_refused")
     return why
 
 
 def forget_refused() -> None:
-    """Clear the reason why a file was refused."""
+    """Clear the stored reason why a file was refused."""
     st.session_state.pop("_why_refused", None)
 
 
 def own_points(
     file: MemoryFile, digest: str, n: int, text_column: str | None, others: tuple[str, ...]
 ) -> Points:
-    """Return the points of an upload, cached until the file or the choices change."""
+    """Read an upload's points in another process; cached for the file and the choices."""
     from leakscope.core.projection.points import upload_points
 
     key = (digest, n, text_column, others)
@@ -239,23 +239,23 @@ _SELECTED = "_selected_points"
 
 
 def selected_rows(request: MapRequest) -> list[int]:
-    """Return the selected points of a map; none if another map was selected from."""
+    """Return the indices of a map's selected points; [] if the selection is of another map."""
     last: tuple[MapRequest, list[int]] | None = st.session_state.get(_SELECTED)
     return list(last[1]) if last is not None and last[0] == request else []
 
 
 def select(request: MapRequest, rows: Sequence[int]) -> None:
-    """Select points of a map, from a callback or before the map is drawn."""
+    """Store the selected points of a map, as a callback or before the map is drawn."""
     st.session_state[_SELECTED] = (request, sorted(rows))
 
 
 def clear_selection() -> None:
-    """Clear the selection, from a callback."""
+    """Remove the selection of points from the session, as a callback."""
     st.session_state.pop(_SELECTED, None)
 
 
 def cached_result(kind: str, key: object, make: Any) -> Any:
-    """Return `make()`, cached for each kind until the key changes."""
+    """Return `make()`, cached in the session per kind until the key changes."""
     store = st.session_state.setdefault("_selection_readings", {})
     if kind not in store or store[kind][0] != key:
         store[kind] = (key, make())

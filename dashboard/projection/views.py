@@ -73,7 +73,7 @@ _canvas = component(
 def point_map(
     data: dict[str, Any], n_points: int, on_pick: Callable[[list[int]], None], key: str
 ) -> None:
-    """Draw a map; call `on_pick` with the rows of the points that the visitor selects.
+    """Draw a map as a canvas; pass the indices of points that are selected in it to `on_pick`.
 
     Parameters
     ----------
@@ -85,19 +85,21 @@ def point_map(
     _canvas(
         key=key,
         data=data,
-        on_picked_change=partial(_pick, key, data["points"]["key"], n_points, on_pick),
+        on_picked_change=partial(_forward_selection, key, data["points"]["key"], n_points, on_pick),
     )
 
 
-def _pick(key: str, of: str, n_points: int, on_pick: Callable[[list[int]], None]) -> None:
-    """Hand over the selected points, unless they are those of an earlier map."""
+def _forward_selection(
+    key: str, of: str, n_points: int, on_pick: Callable[[list[int]], None]
+) -> None:
+    """Pass the canvas's selected points to `on_pick`, unless they are those of an earlier map."""
     picked = st.session_state[key].picked
     if picked and picked["key"] == of:
         on_pick(rows_of(picked["bits"], n_points))
 
 
 def place_sentence(encoder: Encoder, drawn: DrawnMap, *, is_upload: bool) -> np.ndarray | None:
-    """Place the typed sentence on the map, and draw the texts whose vectors are nearest to it."""
+    """Encode the typed sentence, draw its nearest texts, and return its position (or None)."""
     if is_upload and not is_typed(text()):
         st.caption("This is an example. Type a sentence to place it among your texts (★).")
         return None
@@ -135,7 +137,7 @@ def draw_map(
     moves: Displacement | None,
     found: np.ndarray,
 ) -> None:
-    """Draw the map: a canvas in two dimensions, a Plotly figure in three."""
+    """Draw the map: as a canvas in two dimensions, as a Plotly figure in three."""
     points, layout = drawn.points, drawn.layout
     method = METHODS[layout.spec.method].title
     encoder = "all-MiniLM-L6-v2" if request.on == answers.ENCODER else request.on.name
@@ -170,7 +172,7 @@ def draw_map(
 
 
 def search_hits(drawn: DrawnMap) -> np.ndarray:
-    """Return the texts that contain the search string, and draw how many they are."""
+    """Find the texts that contain the search string, draw their number, return their indices."""
     sought = str(state.choice("search")).strip()
     found = matching_rows(drawn.search_form, sought)
     if sought:
@@ -179,7 +181,7 @@ def search_hits(drawn: DrawnMap) -> np.ndarray:
 
 
 def map_facts(points: Points, layout: Layout) -> None:
-    """Draw the number of points, the trustworthiness and the kept variance."""
+    """Draw the map's number of points, its trustworthiness and the preserved variance."""
     trust, method = layout.trustworthiness.score, METHODS[layout.spec.method]
     value, interval = trust.parts(3)
     kept = ""
@@ -196,7 +198,7 @@ def map_facts(points: Points, layout: Layout) -> None:
 
 
 def defence_picker(encoder: Encoder) -> DefenceSpec | None:
-    """Draw the choice of a defence and its strength; return its spec, or None."""
+    """Draw selectors of a defence and its strength; return its spec, or None for no defence."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
             "Defence",
@@ -227,7 +229,7 @@ def defence_picker(encoder: Encoder) -> DefenceSpec | None:
 
 
 def _strength_slider(strength: Strength, dimension: int) -> float:
-    """Draw the slider of a defence's strength and return its value."""
+    """Draw the slider of a defence's strength and return the selected strength."""
     steps = strength.steps_for(dimension)
     here = state.choice("strength")
     if here not in steps:
@@ -247,7 +249,7 @@ def _strength_slider(strength: Strength, dimension: int) -> float:
 def displaced_points(
     encoder: Encoder, drawn: DrawnMap, defence: DefenceSpec
 ) -> Displacement | None:
-    """Return where the defence moves some points, and draw how many can still be linked."""
+    """Apply the defence to some points; return where they move, and draw how many link back."""
     if DEFENCES[defence.name].needs_white_box:
         try:
             require_white_box(encoder, DEFENCES[defence.name].title)
@@ -272,7 +274,7 @@ def displaced_points(
 
 
 def _show_guarantee(defence: DefenceSpec, example: str) -> None:
-    """Draw the guarantee at η for the typed sentence, or for a text of the map."""
+    """Draw the guarantee at the defence's η for the typed sentence, or for an example text."""
     eta, on = float(dict(defence.settings)["eta"]), encoder_choice.chosen_encoder()
     try:
         show_guarantees(guarantees_of(defence.name, eta, check_text(text() or example), on))

@@ -39,18 +39,18 @@ _LOCK = threading.Lock()
 
 @st.cache_resource(show_spinner=False)
 def _shared_encoders() -> OrderedDict[Preparation, Prepared]:
-    """Return the cache of fitted encoders, shared by all sessions; it holds no user texts."""
+    """Return the shared cache of fitted encoders, which callers fill; it holds no user texts."""
     return OrderedDict()
 
 
 def adopt_try_job() -> None:
-    """Restore the controls from a job that the URL names, after a reload."""
+    """Restore the controls from an encoder-fitting job that the URL names, after a reload."""
     for request in work.adopt_jobs(TryRequest):
         restore_try(request)
 
 
 def prepared_encoders(request: TryRequest) -> dict[str, Prepared] | None:
-    """Return the fitted encoders, or draw the controls of their job and return None."""
+    """Return the fitted encoders by name, or draw their job's controls and return None."""
     work.drop_others(TryRequest, lambda other: other == request)
     ready = _cached_encoders(request)
     if ready is not None:
@@ -71,31 +71,35 @@ def prepared_encoders(request: TryRequest) -> dict[str, Prepared] | None:
 
 
 def _start(request: TryRequest) -> None:
-    """Start the job that fits the encoders of a request."""
-    plans = _plans(request)
+    """Start the background job that fits the encoders of a request."""
+    plans = _preparations(request)
     work.start(request, prepare_all, tuple(plans.values()), tuple(map(encoder_title, plans)))
 
 
-def _plans(request: TryRequest) -> dict[str, Preparation]:
-    """Return the preparation of each encoder of a request."""
+def _preparations(request: TryRequest) -> dict[str, Preparation]:
+    """Return how each of a request's encoders is to be fitted (its Preparation), by name."""
     shared = {"corpus": request.corpus, "n_texts": request.n_texts}
     return {name: Preparation(encoder=name, **shared) for name in request.encoders}  # type: ignore[arg-type]
 
 
 def _cached_encoders(request: TryRequest) -> dict[str, Prepared] | None:
-    """Return the fitted encoders from memory if all are there, else None."""
+    """Return the fitted encoders by name if all are in memory, else None."""
     with _LOCK:
-        found = {name: _shared_encoders().get(plan) for name, plan in _plans(request).items()}
+        found = {
+            name: _shared_encoders().get(plan) for name, plan in _preparations(request).items()
+        }
     ready = {name: prepared for name, prepared in found.items() if prepared is not None}
     return ready if len(ready) == len(found) else None
 
 
 def _load_encoders(request: TryRequest) -> dict[str, Prepared]:
-    """Load the fitted encoders from disk, and cache them for all sessions."""
+    """Load the fitted encoders from disk and cache them for all sessions; return them by name."""
     with st.spinner("Loading the encoders"):
-        ready = {name: prepare(plan, load=_load) for name, plan in _plans(request).items()}
+        ready = {
+            name: prepare(plan, load=_load_bundled) for name, plan in _preparations(request).items()
+        }
     with _LOCK:
-        for name, plan in _plans(request).items():
+        for name, plan in _preparations(request).items():
             _shared_encoders()[plan] = ready[name]
             _shared_encoders().move_to_end(plan)
         while len(_shared_encoders()) > _MOST_SHARED:
@@ -103,8 +107,8 @@ def _load_encoders(request: TryRequest) -> dict[str, Prepared]:
     return ready
 
 
-def _load(name: str) -> Encoder:
-    """Load a bundled encoder through the server's cache."""
+def _load_bundled(name: str) -> Encoder:
+    """Load a named bundled encoder through the server's cache."""
     return cache.encoder(EncoderSpec(name=name))
 
 
@@ -126,7 +130,7 @@ class EncoderReading:
 
 
 def read_from_encoders(text: str, ready: dict[str, Prepared]) -> list[EncoderReading]:
-    """Invert a text from each prepared encoder; nothing is cached."""
+    """Encode a text with each prepared encoder and attack the vectors; return the readings."""
     found = []
     for name, prepared in ready.items():
         with _ENCODING:
@@ -177,14 +181,14 @@ def scores_table(found: Sequence[EncoderReading], best: Mapping[str, AttackScore
 
 
 def _score_row(answer: EncoderReading, best: AttackScore | None) -> dict[str, object]:
-    """Return what was recovered from an encoder as a table row."""
+    """Return what was recovered from one encoder as a table row (dict), with the best known F1."""
     reading = answer.reading
     return {
         "encoder": encoder_title(answer.encoder),
         "attack": _attack_title(answer),
         "words scored": f"{len(reading.targets)} of {reading.n_words}",
         "words recovered": f"{reading.n_recovered} of {len(reading.targets)}",
-        **_scores(reading, reading.scores),
+        **_score_cells(reading, reading.scores),
         "strongest attack measured, F1": best.f1.format(0) if best else None,
         # Streamlit's own download button of the table writes cells unescaped.
         "recovered": neutral_cell(
@@ -194,7 +198,7 @@ def _score_row(answer: EncoderReading, best: AttackScore | None) -> dict[str, ob
 
 
 def _guess_row(answer: EncoderReading) -> dict[str, object]:
-    """Return the prior-only baseline as a table row."""
+    """Return the prior-only baseline (no vector) as a table row (dict)."""
     reading = answer.reading
     words = answer.guess & reading.targets
     return {
@@ -202,42 +206,42 @@ def _guess_row(answer: EncoderReading) -> dict[str, object]:
         "attack": "Guessing without any vector",
         "words scored": f"{len(reading.targets)} of {reading.n_words}",
         "words recovered": f"{len(words)} of {len(reading.targets)}",
-        **_scores(reading, reading.prior),
+        **_score_cells(reading, reading.prior),
         "strongest attack measured, F1": None,
         "recovered": neutral_cell(", ".join(sorted(words)) or _no_words_label(reading)),
     }
 
 
-def _scores(reading: Reading, scores: TokenScores) -> dict[str, object]:
-    """Return F1, precision and recall; None if no word can be scored."""
+def _score_cells(reading: Reading, scores: TokenScores) -> dict[str, object]:
+    """Return F1, precision and recall by name; their values are None if no word can be scored."""
     values = {"F1": scores.f1, "precision": scores.precision, "recall": scores.recall}
     return {name: value if reading.targets else None for name, value in values.items()}
 
 
 def _no_words_label(reading: Reading) -> str:
-    """Return the text for no recovered words: "none" or "cannot be scored"."""
+    """Return the label of a reading without recovered words: "none" or "cannot be scored"."""
     return "none" if reading.targets else "cannot be scored"
 
 
 def _attack_title(answer: EncoderReading) -> str:
-    """Return the attack's title, marked if its weights are shipped."""
+    """Return the title of a reading's attack, marked if its weights are shipped."""
     title = INVERSION_ATTACKS[answer.reading.attack].title
     return title if answer.n_texts is not None else f"{title}, shipped weights"
 
 
 def cards(found: Sequence[EncoderReading], best: Mapping[str, AttackScore]) -> None:
-    """Draw a card for each encoder: marked sentence, wrong guesses and scores."""
+    """Draw a card for each encoder's reading: marked sentence, wrong guesses and scores."""
     st.html(markup.legend([answer.reading for answer in found]))
     for place, answer in zip(panels.card_columns(len(found)), found, strict=True):
         name = f"{answer.encoder}-{answer.reading.attack}"
         with place.container(border=True, key=f"card-{name}"):
-            _card(answer, best.get(answer.encoder))
+            _draw_card(answer, best.get(answer.encoder))
     guess = ", ".join(sorted(found[0].guess))
     st.caption(f"Guessing, without a vector, always answers the most frequent words: {guess}.")
 
 
-def _card(answer: EncoderReading, best: AttackScore | None) -> None:
-    """Draw what one attack recovers from one encoder's vector of the sentence."""
+def _draw_card(answer: EncoderReading, best: AttackScore | None) -> None:
+    """Draw the card of what one attack recovered from one encoder's vector."""
     about = ENCODERS[answer.encoder].summary if answer.encoder in ENCODERS else None
     st.subheader(encoder_title(answer.encoder), anchor=False, help=about)
     st.caption(f"{_attack_title(answer)}; {_describe_training(answer)}")
@@ -260,7 +264,7 @@ def _card(answer: EncoderReading, best: AttackScore | None) -> None:
 
 
 def _describe_training(answer: EncoderReading) -> str:
-    """Describe how many sentences the attack has or was trained on."""
+    """Describe how many sentences the attack was trained on, just now or for shipped weights."""
     if answer.n_texts is not None:
         return f"tries the words of {answer.n_texts:,} sentences"
     n_texts = answer.reading.training.get("n_texts")

@@ -19,7 +19,7 @@ _DOMAIN_NAMES = {"in": "In-domain", "cross": "Cross-domain"}
 
 
 def encoder_picker(found: Representations | None) -> None:
-    """Draw the choice of the encoders for the figure and the sentence."""
+    """Draw the selector of the encoders to compare in the figure and on the sentence."""
     st.multiselect(
         "Encoders",
         encoder_options(found),
@@ -32,7 +32,7 @@ def encoder_picker(found: Representations | None) -> None:
 
 
 def measure_pickers(found: Representations) -> None:
-    """Draw the choice of attacks, domain, classification task and the paper's points."""
+    """Draw selectors of attacks, domain, classification task and the paper's points."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.pills(
             "Attacks",
@@ -77,14 +77,14 @@ def measure_pickers(found: Representations) -> None:
 
 
 def describe_replacements(address: Address) -> str:
-    """Describe the values used instead of invalid URL parameters."""
+    """Describe the values that replace the invalid parameters of the URL."""
     return "; ".join(
         _describe_value(name) for name in dict.fromkeys(name for name, _ in address.refused)
     )
 
 
 def _describe_value(name: str) -> str:
-    """Describe the current value of a control."""
+    """Describe the current value of a named control in words."""
     value = control_value(name)
     describe = {
         "encoder": lambda: ", ".join(map(encoder_title, value)) or "no encoder",
@@ -98,7 +98,7 @@ def _describe_value(name: str) -> str:
 
 
 def try_pickers() -> None:
-    """Draw the choice of the corpus and number of sentences to fit encoders on."""
+    """Draw selectors of the corpus and the number of sentences to fit encoders on."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "Fit on",

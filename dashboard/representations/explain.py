@@ -17,20 +17,20 @@ from leakscope.dashboard.ui.provenance import show_provenance
 
 
 def how_it_is_computed(found: Representations | None, points: Sequence[Point]) -> None:
-    """Draw the scores, the settings, the differences from the thesis, and the encoders."""
+    """Draw the scores' formulas, the settings, differences from the thesis, and the encoders."""
     with st.expander("How this is computed", icon=":material/function:"):
-        _leakage()
-        _utility()
+        _explain_leakage()
+        _explain_utility()
         if found is not None:
             _settings_here(found, points)
-        _differences()
-        _quick_attack()
-        _encoders(
+        _explain_differences()
+        _explain_quick_attack()
+        _describe_encoders(
             list(dict.fromkeys([*(p.leak.encoder for p in points), *control_value("encoder")]))
         )
 
 
-def _leakage() -> None:
+def _explain_leakage() -> None:
     """Draw the formulas of the leakage scores."""
     st.markdown(
         "**Leakage.** $W(x)$ is the set of words of the sentence $x$ without stop words, and "
@@ -50,7 +50,7 @@ def _leakage() -> None:
     )
 
 
-def _utility() -> None:
+def _explain_utility() -> None:
     """Draw the formula of the utility score."""
     st.markdown(
         "**Utility.** A linear classifier is trained by stochastic gradient descent on the frozen "
@@ -65,16 +65,16 @@ def _utility() -> None:
 
 
 def _settings_here(found: Representations, points: Sequence[Point]) -> None:
-    """Draw on what texts the results were measured, and their provenance."""
+    """Draw which texts the results were measured on, and their provenance."""
     sizes = sorted({p.leak.n_fitted_on for p in points})
     fitted = " or ".join(f"{size:,}" for size in sizes) or "no"
     failed = f" {found.n_failed} settings could not be tested." if found.n_failed else ""
     st.markdown(
-        f"**Data.** Leakage is measured on {_collection(found, 'encoders')}, utility on "
-        f"{_collection(found, 'classification')}. In the rows shown, encoders and attacks are "
-        f"fitted on {fitted} sentences. The targets come from other documents.{failed} Intervals "
-        "are 95 % bootstraps over target sentences and test articles. With several seeds, they use "
-        "the larger of the error within seeds and the spread between them."
+        f"**Data.** Leakage is measured on {_collection_title(found, 'encoders')}, utility on "
+        f"{_collection_title(found, 'classification')}. In the rows shown, encoders and attacks "
+        f"are fitted on {fitted} sentences. The targets come from other documents.{failed} "
+        "Intervals are 95 % bootstraps over target sentences and test articles. With several "
+        "seeds, they use the larger of the error within seeds and the spread between them."
     )
 
     show_provenance([each for point in points for each in point.leak.provenances])
@@ -87,13 +87,13 @@ def _settings_here(found: Representations, points: Sequence[Point]) -> None:
         )
 
 
-def _collection(found: Representations, study: str) -> str:
-    """Name the collection on which a study was measured."""
+def _collection_title(found: Representations, study: str) -> str:
+    """Return the title of the collection of texts on which a study was measured."""
     name = found.targets[study]
     return f"{plain(collection_title(name))} ({plain(name)})"
 
 
-def _differences() -> None:
+def _explain_differences() -> None:
     """Draw how the experiments differ from Corò (2022)."""
     st.markdown(
         "**Differences from the thesis, Corò (2022).** We use English news with five classes; the "
@@ -107,7 +107,7 @@ def _differences() -> None:
     )
 
 
-def _quick_attack() -> None:
+def _explain_quick_attack() -> None:
     """Draw how the quick attack on the typed sentence works."""
     settings = ", ".join(f"{name} {value:,}" for name, value in QUICK.settings)
     title = INVERSION_ATTACKS[QUICK.name].title.lower()
@@ -122,8 +122,8 @@ def _quick_attack() -> None:
     st.latex(r"\text{score}(w) = \cos\big(\Phi(x) - \mu,\ \Phi(w) - \mu_V\big)")
 
 
-def _encoders(names: Sequence[str]) -> None:
-    """Draw the description of each encoder."""
+def _describe_encoders(names: Sequence[str]) -> None:
+    """Draw the description of each named encoder."""
     if names:
         st.markdown("**The encoders.**")
     for name in names:

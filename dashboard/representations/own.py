@@ -44,7 +44,7 @@ def adopt_own_job() -> None:
 
 
 def add_own_study(found: Representations) -> Representations:
-    """Draw the upload of a study; return the shipped results with its rows added."""
+    """Draw the upload of a study; return the results with its rows added, else unchanged."""
     with st.popover(
         "Your own study",
         icon=":material/upload_file:",
@@ -66,7 +66,7 @@ def add_own_study(found: Representations) -> Representations:
 
 
 def own_encoder_result() -> tuple[OwnLeak, ...] | None:
-    """Draw the choice of an encoder and its measuring job; return the result, or None."""
+    """Draw the input of an encoder's name and its job; return the measured leaks, or None."""
     st.markdown(
         "Compare an encoder with the bundled one, on bundled news. **Leakage:** the word probe "
         f"attacks {N_TARGETS} sentences. It needs no training, so you can compare any encoders "
@@ -117,7 +117,7 @@ def own_encoder_result() -> tuple[OwnLeak, ...] | None:
 
 
 def _start(request: OwnRequest) -> None:
-    """Start the job that measures the encoder and the bundled one."""
+    """Start the background job that measures the named encoder and the bundled one."""
     names = tuple(dict.fromkeys((request.encoder, ENCODER.name)))
     work.start(request, measure_encoders, names, N_TARGETS, N_AUXILIARY)
 

@@ -39,19 +39,19 @@ class TryRequest:
 
 
 def key_of(name: str) -> str:
-    """Return the session key of a control."""
+    """Return the session key of a named control."""
     return f"rep_{name}"
 
 
 def control_value(name: str) -> Any:
-    """Return the current value of a control; a list for encoders and attacks."""
+    """Return the current value of a named control; a list for encoders and attacks."""
     if name in _MANY:
         return list(st.session_state.get(key_of(name)) or [])
     return st.session_state.get(key_of(name), _DEFAULTS.get(name))
 
 
 def encoder_comparison() -> EncoderChoice:
-    """Return the comparison that the controls show."""
+    """Build the comparison (encoders, attacks, domain, view) from the controls."""
     return EncoderChoice(
         encoders=tuple(control_value("encoder")),
         attacks=tuple(control_value("attack")),
@@ -62,12 +62,12 @@ def encoder_comparison() -> EncoderChoice:
 
 
 def encoder_options(found: Representations | None) -> list[str]:
-    """Return the encoders that have results or can be fitted."""
+    """Return the names of encoders that have results or can be fitted."""
     return list(dict.fromkeys([*(found.encoders if found else ()), *preparable()]))
 
 
 def address(found: Representations | None) -> Address:
-    """Return the parameters of the representations page's address.
+    """Build the representations page's address parameters.
 
     `?encoder=tfidf&encoder=minilm&attack=msp&domain=in&view=text&corpus=lee&n=1000&text=…`, or
     `encoder=tfidf,minilm`.
@@ -89,20 +89,20 @@ def address(found: Representations | None) -> Address:
 
 
 def _list_parameter(name: str, default: Sequence[str], options: Sequence[str]) -> Parameter:
-    """Return an address parameter that takes a list."""
+    """Build a named address parameter that takes a list of values."""
     return Parameter(
         name=name, key=key_of(name), default=list(default), options=options, is_many=True
     )
 
 
 def try_request() -> TryRequest:
-    """Return the request that the controls show."""
+    """Build the request to fit encoders from the controls."""
     encoders = tuple(name for name in preparable() if name in control_value("encoder"))
     return TryRequest(encoders=encoders, corpus=control_value("corpus"), n_texts=control_value("n"))
 
 
 def restore_try(request: TryRequest) -> None:
-    """Set the controls to the request of a job, after a reload."""
+    """Set the page's controls to a job's request, after a reload."""
     others = [name for name in control_value("encoder") if name not in preparable()]
     st.session_state[key_of("encoder")] = [*request.encoders, *others]
     st.session_state[key_of("corpus")] = request.corpus

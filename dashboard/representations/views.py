@@ -71,7 +71,7 @@ def show_comparison(
 
 
 def pinned(found: Representations, choice: EncoderChoice, with_names: bool) -> PinnedView:
-    """Return the finding as it is pinned; own encoders are named only if `with_names`."""
+    """Build the comparison's finding for a story; own encoders are named only if `with_names`."""
     finding = encoders_at(found, choice, hides_own=not with_names)
     if not has_own(choice):
         return PinnedView(finding=finding)
@@ -84,7 +84,7 @@ def has_own(choice: EncoderChoice) -> bool:
 
 
 def pinned_own_encoder(found: Sequence[OwnLeak], with_name: bool) -> PinnedView:
-    """Return the own encoder's finding as it is pinned, without its name unless `with_name`."""
+    """Build the own encoder's finding for a story, without its name unless `with_name`."""
     return PinnedView(
         finding=own_encoder(found, hides_own=not with_name),
         opens="not possible: the page measures an encoder only on request",
@@ -93,7 +93,7 @@ def pinned_own_encoder(found: Sequence[OwnLeak], with_name: bool) -> PinnedView:
 
 
 def strongest_scores(found: Representations | None) -> dict[str, AttackScore]:
-    """Return the strongest attack's score on each chosen encoder, over all attacks."""
+    """Return the best attack's score on each selected encoder, over all attacks, by encoder."""
     if found is None:
         return {}
     best = {
@@ -103,7 +103,7 @@ def strongest_scores(found: Representations | None) -> dict[str, AttackScore]:
 
 
 def _captions(finding: Finding, points: Sequence[Point]) -> Iterator[str]:
-    """Yield an explanation of the figure, and the encoders that are not in it."""
+    """Yield captions: how to read the figure, and which encoders the comparison leaves out."""
     if finding.figure is not None:
         yield (
             "Lower points leak less; points further right are more useful. Each encoder's name is "
@@ -129,7 +129,7 @@ def _captions(finding: Finding, points: Sequence[Point]) -> Iterator[str]:
 
 
 def thesis_ordering(points: Sequence[Point]) -> None:
-    """Draw the ordering of Corò (2022), with a verdict on each pair of neighbours."""
+    """Draw a table of the ordering in Corò (2022), with a verdict on each neighbouring pair."""
     st.markdown(
         "Corò (2022), a thesis on Italian news, finds that more complex models leak less. Its "
         "order from most to least leakage is: tf-idf, hashing, LSA, Doc2Vec, Sentence-BERT. The "
@@ -160,14 +160,14 @@ def thesis_ordering(points: Sequence[Point]) -> None:
 
 
 def _count_verdicts(steps: Sequence[Comparison]) -> str:
-    """Return how many comparisons agree with the thesis, contradict it or are undecided."""
+    """Describe how many comparisons agree with the thesis, contradict it or are undecided."""
     found = [step.verdict for step in steps]
     counts = [f"{found.count(v)} {_verdict_verb(v, found.count(v))}" for v in Verdict if v in found]
     return f"of {len(found)} comparison{'s' if len(found) > 1 else ''}, {join_words(counts)}"
 
 
 def _verdict_verb(verdict: Verdict, n: int) -> str:
-    """Return a verdict's verb for n comparisons."""
+    """Return a verdict's verb, in the singular or plural for n comparisons."""
     if verdict is Verdict.OPEN:
         return f"{'are' if n > 1 else 'is'} undecided"
     end = "" if n > 1 else "s"
@@ -175,7 +175,7 @@ def _verdict_verb(verdict: Verdict, n: int) -> str:
 
 
 def _step_row(step: Comparison) -> dict[str, object]:
-    """Return a step of the ordering as a table row."""
+    """Return one comparison of the thesis's ordering as a table row (dict)."""
     more, less = step.more, step.less
     return {
         "leaks more": encoder_title(more.encoder),
@@ -220,7 +220,7 @@ def points_table(points: Sequence[Point]) -> None:
 
 
 def _point_row(point: Point, paper: PaperPoint | None) -> dict[str, object]:
-    """Return a point as a table row, with that of Corò (2022) if there is one."""
+    """Return a point as a table row (dict), beside that of Corò (2022) if there is one."""
     leak, useful = point.leak, point.useful
     return {
         "encoder": encoder_title(leak.encoder),

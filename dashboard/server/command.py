@@ -26,7 +26,7 @@ _BASE = re.compile(r"/*[\w.~-]+(/[\w.~-]+)*/*", re.ASCII)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `serve`."""
+    """Add the arguments of the `serve` command to a parser."""
     parser.add_argument(
         "--host",
         help="address to listen on (default: localhost, which other computers cannot reach)",
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Start the server with the parsed arguments and serve until Ctrl-C.
+    """Start the Streamlit server with parsed arguments; return only after Ctrl-C.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _streamlit_flags(arguments: argparse.Namespace) -> list[str]:
-    """Convert parsed arguments into Streamlit's command-line flags."""
+    """Check parsed arguments and convert them into Streamlit's command-line flags."""
     hosts, origins = arguments.allow_host or [], arguments.allow_origin or []
     _check_form("--allow-host", hosts, _HOST, "a name such as leakscope.example.org")
     _check_form("--allow-origin", origins, _ORIGIN, "an origin such as https://example.org")
@@ -111,7 +111,7 @@ def _streamlit_flags(arguments: argparse.Namespace) -> list[str]:
 
 
 def _with_local_names(hosts: list[str], host: str | None) -> list[str]:
-    """Return the allowed host names with this computer's own; empty if none are listed."""
+    """Return the allowed host names plus this computer's own; [] if no host is listed."""
     if not hosts:
         return []
     own = [] if host is None or host in _EVERYWHERE else [host]
@@ -126,7 +126,7 @@ def _check_form(option: str, values: list[str], form: re.Pattern[str], what: str
 
 
 def _check_free(host: str, port: int | None) -> None:
-    """Raise InvalidInputError if the host and port cannot be listened on."""
+    """Raise InvalidInputError if the server cannot listen on a host and port."""
     if port is not None and not 1 <= port <= 65535:
         raise InvalidInputError(f"--port must lie in [1, 65535], got {port}.")
     try:

@@ -51,7 +51,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 
 @contextmanager
 def opening_encoder(slot: Any, on: EncoderSpec) -> Iterator[None]:
-    """Show a skeleton while a headline is computed, or a spinner while the encoder opens.
+    """Show a skeleton, or a spinner if the encoder is not loaded yet, during the `with` block.
 
     Opening takes seconds, up to a minute on a slow machine, once per server start.
     """

@@ -47,6 +47,7 @@ class Guard:
     """
 
     def __init__(self, app: ASGIApp) -> None:
+        """Wrap an ASGI application, read the policy, and keep uploads in memory."""
         self.app = app
         self.policy = policy.current_policy()
         self.open: Counter[str] = Counter()
@@ -56,24 +57,24 @@ class Guard:
         MultiPartParser.spool_max_size = 2 * self.policy.file_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward a request to the application, or refuse it with a plain message."""
+        """Forward a request to the application, or refuse it with a status and a plain message."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
         refusal = self._host_or_origin_refusal(scope) or self._path_refusal(scope)
         if refusal is not None:
             await _refuse(refusal, scope, receive, send)
-        elif scope["type"] == "http" and _path(scope).strip("/") == DEFAULT_PAGE:
+        elif scope["type"] == "http" and _path_below_base(scope).strip("/") == DEFAULT_PAGE:
             await _redirect_to_root(scope)(scope, receive, send)
         elif scope["type"] == "websocket":
             await self._connect(scope, receive, send)
-        elif (found := _UPLOAD.fullmatch(_path(scope))) is not None:
+        elif (found := _UPLOAD.fullmatch(_path_below_base(scope))) is not None:
             await self._upload(found["session"], scope, receive, send)
         else:
             await self.app(scope, receive, send)
 
     def _host_or_origin_refusal(self, scope: Scope) -> _Refusal | None:
-        """Return the refusal of a request for another host or from another origin, else None."""
+        """Return (status, message) if a request's host or origin is not allowed, else None."""
         headers = Headers(scope=scope)
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or not self.policy.serves(hosts[0]):
@@ -88,11 +89,11 @@ class Guard:
 
     @staticmethod
     def _path_refusal(scope: Scope) -> _Refusal | None:
-        """Return 404 for Streamlit paths that are not served here, else None."""
-        return (404, "This is not served here.") if _CLOSED.match(_path(scope)) else None
+        """Return (404, message) for Streamlit paths that are not served here, else None."""
+        return (404, "This is not served here.") if _CLOSED.match(_path_below_base(scope)) else None
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Open a websocket unless too many are open; the origin becomes this server's own."""
+        """Open a websocket with this server's origin, or refuse it if too many are open."""
         headers = MutableHeaders(raw=list(scope["headers"]))
         share = headers.get(SHARE, "")
         if self.open.total() >= self.policy.sessions or (
@@ -111,7 +112,7 @@ class Guard:
             self.open += Counter()  # drops zero counts
 
     async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward an upload of the session's owner that states its length and fits the limits."""
+        """Forward an upload, or refuse it if it is not the owner's, too large or without length."""
         headers = Headers(scope=scope)
         if not owns_session(headers, session):
             await _refuse((403, _NOT_YOURS), scope, receive, send)
@@ -136,7 +137,7 @@ class Guard:
             self.arriving += Counter()  # drops zero counts
 
     def _size_refusal(self, session: str, n_bytes: int) -> _Refusal | None:
-        """Return the refusal of an upload over a visitor's or the server's limit, else None."""
+        """Return (status, message) if an upload exceeds a visitor's or the server's limit."""
         held = _upload_bytes()
         if held[session] + self.arriving[session] + n_bytes > self.policy.session_bytes:
             limit = self.policy.session_bytes // 2**20
@@ -147,7 +148,7 @@ class Guard:
 
 
 def _upload_bytes() -> Counter[str]:
-    """Return the bytes of uploads that Streamlit holds, by session."""
+    """Count the bytes of uploads that Streamlit holds, by session."""
     manager = runtime.get_instance().uploaded_file_mgr
     if not isinstance(manager, MemoryUploadedFileManager):
         return Counter()
@@ -160,23 +161,23 @@ def _upload_bytes() -> Counter[str]:
 
 
 def base_path() -> str:
-    """Return the URL path of the pages, without outer slashes; empty for the root."""
+    """Return the URL path of the pages, without outer slashes; "" for the root."""
     return str(config.get_option("server.baseUrlPath") or "").strip("/")
 
 
-def _path(scope: Scope) -> str:
-    """Return the request's path below the base path."""
+def _path_below_base(scope: Scope) -> str:
+    """Return a request's path below the base path, without leading slash."""
     return str(scope["path"]).strip("/").removeprefix(base_path()).lstrip("/")
 
 
 def _redirect_to_root(scope: Scope) -> RedirectResponse:
-    """Return a redirect to the root, where Streamlit serves the default page; the query is kept."""
+    """Build a redirect to the root, where Streamlit serves the default page; keep the query."""
     asked = scope.get("query_string", b"").decode("latin-1")
     return RedirectResponse(f"/{base_path()}".rstrip("/") + "/" + f"?{asked}" * bool(asked), 307)
 
 
 async def _refuse(refusal: _Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-    """Send a refusal's status and message, to a websocket too."""
+    """Answer a request or a websocket with a refusal's status and message."""
     status, message = refusal
     answer = PlainTextResponse(f"{message}\n", status)
     if scope["type"] == "http":

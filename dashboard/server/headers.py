@@ -34,7 +34,7 @@ _CONTENT = {
 
 
 def content_policy(document: bytes = b"") -> str:
-    """Return the content security policy, which allows the document's inline scripts by hash.
+    """Build the content security policy; it allows the document's inline scripts by their hash.
 
     Examples
     --------
@@ -68,17 +68,18 @@ class SafeHeaders:
     """Middleware that adds the security headers to every answer, also after an error."""
 
     def __init__(self, app: ASGIApp) -> None:
+        """Wrap an ASGI application."""
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward a request; after an error, log its place without its message and answer 500."""
+        """Forward a request; after an error, log its place but not its message, and answer 500."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
         begun = False
 
         async def send_safely(message: Message) -> None:
-            """Send a message with the security headers added."""
+            """Send a message to the client, with the security headers added."""
             nonlocal begun
             begun = True
             if message["type"] in ("http.response.start", "websocket.http.response.start"):

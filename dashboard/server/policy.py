@@ -57,7 +57,7 @@ class Policy:
 
     @property
     def sessions_of_share(self) -> int:
-        """The most sessions at once from one address or account; leaves room for others."""
+        """The most concurrent sessions from one address or account; leaves room for others."""
         return max(1, self.sessions * 3 // 4)
 
     @property
@@ -71,14 +71,14 @@ class Policy:
         return self.encoders is None and set(self.hosts) <= set(LOOPBACK)
 
     def serves(self, host: str | None) -> bool:
-        """Return whether the server answers requests with this Host header."""
+        """Return whether the server answers requests with this Host header's value."""
         name = _host_name(f"//{host}") if host else None
         return name is not None and matches_host(name, self.hosts)
 
     def trusts(
         self, origin: str, host: str, *, port: int | None = None, is_tls: bool = False
     ) -> bool:
-        """Return whether a page from this origin may talk to the server at this host.
+        """Return whether a page of this origin may connect to the server under this Host header.
 
         A proxy may drop the port that the browser sees, or use another host name: both are
         accepted if the origin's host is listed by name. A pattern such as `*.example.org` says
@@ -108,7 +108,7 @@ class Policy:
         return is_same or (is_listed and (not has_port or host.lower() == name))
 
     def may_load(self, encoder: str) -> bool:
-        """Return whether visitors may load this encoder; bundled encoders (no colon) always."""
+        """Return whether visitors may load the named encoder; bundled ones (no colon) always."""
         return self.encoders is None or ":" not in encoder or encoder in self.encoders
 
 
@@ -153,7 +153,7 @@ def check_environment() -> None:
 
 
 def matches_host(name: str, patterns: Iterable[str]) -> bool:
-    """Return whether a host name matches a list of names and patterns such as `*.example.org`.
+    """Return whether a host name is one of the names, or matches a pattern (`*.example.org`).
 
     Examples
     --------
@@ -187,7 +187,7 @@ def _port(host: str) -> int | None:
 
 
 def _positive_number(variable: str, otherwise: int) -> int:
-    """Return an environment variable as a positive integer; `otherwise` if it is not set."""
+    """Read an environment variable as a positive integer; `otherwise` if it is not set."""
     text = os.environ.get(variable, "").strip()
     if not text:
         return otherwise

@@ -24,18 +24,18 @@ _T = TypeVar("_T")
 
 @st.cache_resource(show_spinner=False)
 def readers() -> Jobs:
-    """Return the queue of files to read, which is separate from that of slow jobs."""
+    """Return the server's queue for reading files, separate from that of slow jobs."""
     return _limited_queue()
 
 
 @st.cache_resource(show_spinner=False)
 def printers() -> Jobs:
-    """Return the queue of reports to print."""
+    """Return the server's queue for rendering reports as PDF or PowerPoint."""
     return _limited_queue()
 
 
 def _limited_queue() -> Jobs:
-    """Return a job queue with LONGEST_SECONDS per job and at most 60 waiting jobs."""
+    """Create a job queue with LONGEST_SECONDS per job and at most 60 waiting jobs."""
     patience = Patience(longest_seconds=LONGEST_SECONDS, crowded_longest_seconds=LONGEST_SECONDS)
     return Jobs(max_waiting=60, patience=patience)
 
@@ -59,7 +59,7 @@ def run_reader(read: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
 
 
 def run_and_wait(jobs: Jobs, whose: tuple[str, str], work: Work, *arguments: Any) -> Any:
-    """Run a visitor's job, wait for its result, and forget the job.
+    """Run a visitor's work in a queue, wait for it, and return its result; raise if it failed.
 
     Raises
     ------

@@ -43,11 +43,12 @@ class IdentifyVisitor:
     """Middleware that sets the visitor cookie and tells Streamlit whose request it is."""
 
     def __init__(self, app: ASGIApp) -> None:
+        """Wrap an ASGI application, and read the server's policy."""
         self.app = app
         self.policy = policy.current_policy()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward a request with the visitor's headers; add the cookie to the first document."""
+        """Forward a request with the visitor's headers; set a cookie for a new visitor's page."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -58,7 +59,7 @@ class IdentifyVisitor:
             return
 
         async def give(message: Message) -> None:
-            """Send a message, with the cookie added to an HTML document."""
+            """Send a message to the client, with the cookie added to an HTML document."""
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=list(message["headers"]))
                 if "text/html" in headers.get("content-type", ""):
@@ -70,7 +71,7 @@ class IdentifyVisitor:
 
 
 def _with_visitor_headers(scope: Scope, owner: str, share: str) -> Scope:
-    """Return the request with headers that hold hashes of the visitor and of their origin."""
+    """Return a request's scope with headers that hash the visitor and their address."""
     trusted = dict(config.get_option(_TRUSTED) or {})
     if _HEADER not in trusted:
         config.set_option(_TRUSTED, {**trusted, _HEADER: COOKIE})
@@ -82,26 +83,28 @@ def _with_visitor_headers(scope: Scope, owner: str, share: str) -> Scope:
 
 
 def _keyed_hash(name: bytes) -> str:
-    """Return the HMAC-SHA-256 of an identifier under this process's key."""
+    """Compute the HMAC-SHA-256 of an identifier under this process's key, in hexadecimal."""
     return hmac.new(_KEY, name, hashlib.sha256).hexdigest()
 
 
 def share_of(scope: Scope, allowed: Policy) -> str:
-    """Return the account or address that a request comes from, for fair queueing; empty if unknown.
+    """Return the account or address that a request comes from, for fair queueing; "" if unknown.
 
     Each cookie, and each browser without one, is a separate visitor, so queues take turns by
     account or address instead. Only listed proxies may state them. An IPv6 /64 counts as one.
     """
     peer = str((scope.get("client") or ("",))[0])
     if peer not in (*policy.LOOPBACK, *allowed.proxies):
-        return _network(peer)
+        return _widen_to_network(peer)
     headers = Headers(scope=scope)
     account = headers.get("x-forwarded-user", "").strip()
-    return account or _network(headers.get("x-forwarded-for", "").rpartition(",")[2].strip())
+    return account or _widen_to_network(
+        headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
+    )
 
 
-def _network(address: str) -> str:
-    """Return an IPv6 address as its /64 network; any other text unchanged."""
+def _widen_to_network(address: str) -> str:
+    """Convert an IPv6 address to its /64 network; return any other text unchanged."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -110,19 +113,19 @@ def _network(address: str) -> str:
 
 
 def owns_session(headers: Headers, session_id: str) -> bool:
-    """Return whether a request comes from the session's visitor; True if no such session exists."""
+    """Return whether a request's headers are of the session's visitor; True without a session."""
     session = runtime.get_instance().get_app_session(session_id)
     return session is None or session.matches_user_info({**gather_user_info(headers)})
 
 
 def _new_cookie(*, is_secure: bool) -> str:
-    """Return a Set-Cookie value with a new random visitor token."""
+    """Build a Set-Cookie value with a new random visitor token."""
     secure = "; Secure" if is_secure else ""
     return f"{COOKIE}={secrets.token_urlsafe(16)}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
 
 def owner_of(header: str) -> str:
-    """Return the visitor token in a Cookie header; empty if it has no valid one."""
+    """Parse a Cookie header and return its visitor token; "" if it has no valid one."""
     try:
         morsel = SimpleCookie(header).get(COOKIE)
     except CookieError:
@@ -132,7 +135,7 @@ def owner_of(header: str) -> str:
 
 
 def visitor() -> str:
-    """Return the identifier of the current visitor; never shown on a page."""
+    """Return the secret identifier of the current visitor; it is never shown on a page."""
     found = str(st.context.cookies.get(COOKIE, ""))
     if _TOKEN.fullmatch(found):
         return found
@@ -140,5 +143,5 @@ def visitor() -> str:
 
 
 def share() -> str:
-    """Return the hash of the current visitor's account or address; empty if unknown."""
+    """Return the hash of the current visitor's account or address; "" if unknown."""
     return str(st.context.headers.get(SHARE, ""))

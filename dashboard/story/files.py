@@ -45,7 +45,7 @@ _KINDS = {
 
 
 def build_deck(story: Story, date: str = "") -> Deck:
-    """Build the slides of a story from the current results."""
+    """Build a story's slides as a Deck; findings not stored in it come from current results."""
     return make_deck(
         story,
         date or today(),
@@ -55,13 +55,13 @@ def build_deck(story: Story, date: str = "") -> Deck:
 
 @lru_cache(maxsize=64)
 def _cached_finding(name: str, asked: tuple[tuple[str, str], ...]) -> Finding:
-    """Return the finding of a view with the given parameters, cached."""
+    """Build the finding of a named view with the given parameters, cached."""
     return build_view(name, dict(asked))
 
 
 @st.cache_resource(show_spinner=False)
 def can_print() -> bool:
-    """Return whether a browser that can print reports is installed; cached."""
+    """Return whether a browser that renders PDF and PowerPoint reports is installed; cached."""
     return has_browser()
 
 
@@ -96,12 +96,12 @@ def save_buttons(story: Story) -> None:
 
 
 def _story_report(story: Story, suffix: str, whose: tuple[str, str]) -> bytes:
-    """Return a story's report as a file, for a download button."""
+    """Render a story's report; return the bytes of a file with this suffix."""
     return report_file(build_deck(story), suffix, whose)
 
 
 def report_file(deck: Deck, suffix: str, whose: tuple[str, str]) -> bytes:
-    """Return a deck as HTML, or as PDF or PowerPoint made in another process."""
+    """Render a deck to bytes: HTML here, PDF or PowerPoint in another process."""
     if suffix == ".html":
         return report_bytes(deck, suffix)
     found: bytes = run_and_wait(printers(), whose, print_job, deck, suffix)
@@ -123,7 +123,7 @@ def story_upload() -> None:
 
 
 def _open_upload() -> None:
-    """Replace the session's story with the uploaded one, from a callback."""
+    """Replace the session's story with the uploaded one, or store the error, as a callback."""
     file = st.session_state.get(_UPLOAD)
     st.session_state.pop(_REFUSED, None)
     if file is None:

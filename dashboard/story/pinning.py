@@ -41,7 +41,7 @@ NOTHING_REPEATS = "none: your own file"
 
 
 def _draw_button(page: str, has_typed: bool) -> None:
-    """Draw the button that pins the view; a menu if the view contains typed text."""
+    """Draw the "Add to story" button; a menu if the view contains typed text."""
     key, place = f"add-to-story-{page}", pin_place()
     n = len(state.numbered_pins())
     about = f"Pins this view as it is now: finding, figure, data and method. {n} pinned so far."
@@ -64,7 +64,7 @@ def _draw_button(page: str, has_typed: bool) -> None:
 
 
 def _request_pin(page: str, menu: str) -> None:
-    """Remember which page to pin and whether to include typed text, from a callback."""
+    """Store which page to pin and whether to include typed text, as a callback."""
     chosen = menu_choice(menu) if menu else None
     if menu and chosen not in (_WITH, _WITHOUT):  # the page closed the menu
         return
@@ -102,7 +102,7 @@ def pin_button(
     *,
     has_typed: bool | None = None,
 ) -> None:
-    """Draw the button that pins a page's finding, and pin the finding if it was clicked.
+    """Draw the button that pins a page's finding; if it was clicked, pin the finding.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def pin_button(
 def _add_pin(
     page: str, query: Query, view: PinnedView, *, has_typed: bool, with_typed: bool
 ) -> None:
-    """Add a finding to the story, without typed text unless the visitor includes it."""
+    """Add a view's finding to the story, without typed text unless the visitor includes it."""
     opens_example = has_typed and not with_typed and view.is_live
     opens = "; ".join(filter(None, (EXAMPLE * opens_example, view.opens)))
     finding = view.finding
@@ -158,13 +158,13 @@ def _add_pin(
 
 
 def _replace_words(slide: Finding, instead: Mapping[str, str]) -> Finding:
-    """Return a slide with each word of `instead` replaced in all of its texts."""
+    """Copy a slide with each word of `instead` replaced in all of its texts."""
     words = {form: new for old, new in instead.items() for form in (old, plain(old))}
     ranked = sorted(filter(None, words), key=len, reverse=True)
     found = re.compile("|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in ranked))
 
     def substitute(value: Any) -> Any:
-        """Return a value with the words replaced in all strings within it."""
+        """Copy a nested value with the words replaced in all of its strings."""
         if isinstance(value, str):
             return found.sub(lambda match: words[match[0]], value) if ranked else value
         if isinstance(value, Mapping):

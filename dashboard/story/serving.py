@@ -37,7 +37,7 @@ _PRESENTATIONS: WeakValueDictionary[str, _Presentation] = WeakValueDictionary()
 
 
 def presentation_address(name: str, make: Callable[[str], tuple[str, str]]) -> str:
-    """Register a presentation and return its address; the document is built on request.
+    """Register a presentation and return its secret URL path; it is built on each request.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def presentation_address(name: str, make: Callable[[str], tuple[str, str]]) -> s
 
 
 def root_path() -> str:
-    """Return the URL path of the pages, without a slash at the end."""
+    """Return the URL path of the pages, without a slash at the end; "" for the root."""
     root = base_path()
     return f"/{root}" if root else ""
 
@@ -66,10 +66,11 @@ class ServePresentations:
     """Middleware that answers requests for presentations and forwards all others."""
 
     def __init__(self, app: ASGIApp) -> None:
+        """Wrap an ASGI application."""
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the presentation's document if the visitor owns it, else 404."""
+        """Answer a presentation's request from its owner, else 404; forward other requests."""
         head = f"{root_path()}/{_PATH}/"
         if scope["type"] != "http" or not str(scope["path"]).startswith(head):
             await self.app(scope, receive, send)

@@ -29,13 +29,13 @@ class NumberedPin:
 
 
 def numbered_pins() -> list[NumberedPin]:
-    """Return the story's pins in order."""
+    """Return the session's pins in the story's order."""
     found: list[NumberedPin] = st.session_state.setdefault(_PINS, [])
     return found
 
 
 def story() -> Story:
-    """Return the visitor's story."""
+    """Build the visitor's story from the session: title, audience and pins."""
     return Story(
         title=str(st.session_state.get(TITLE_KEY, _TITLE)) or _TITLE,
         audience=str(st.session_state.get(AUDIENCE_KEY, "")),
@@ -45,12 +45,12 @@ def story() -> Story:
 
 
 def is_full() -> bool:
-    """Return whether the story has the most pins allowed."""
+    """Return whether the visitor's story has the most pins allowed."""
     return len(numbered_pins()) >= MOST_PINS
 
 
 def add(pin: Pin) -> None:
-    """Append a pin to the story, but before a closing slide at the end."""
+    """Insert a pin at the story's end, but before a closing slide; do nothing if it is full."""
     if is_full():
         return
     number = int(st.session_state.get(_NEXT, 0))
@@ -62,12 +62,12 @@ def add(pin: Pin) -> None:
 
 
 def _closes(pin: Pin) -> bool:
-    """Return whether a pin shows a view that closes a story."""
+    """Return whether a pin shows a view that is meant to close a story."""
     return pin.shows in VIEWS and VIEWS[pin.shows].closes
 
 
 def add_all(found: Story) -> None:
-    """Append the pins of a story; an empty story also takes over its title and audience."""
+    """Append a story's pins to the visitor's; an empty one also takes its title and audience."""
     if not numbered_pins():
         st.session_state[TITLE_KEY] = found.title
         st.session_state[AUDIENCE_KEY] = found.audience
@@ -77,7 +77,7 @@ def add_all(found: Story) -> None:
 
 
 def replace_story(found: Story | None) -> None:
-    """Replace the session's story with another, or with an empty one."""
+    """Replace the session's story with another, or with an empty one for None."""
     for key in (_PINS, TITLE_KEY, AUDIENCE_KEY, _MINUTES, _SHOWN):
         st.session_state.pop(key, None)
     forget_widgets("story-")
@@ -86,7 +86,7 @@ def replace_story(found: Story | None) -> None:
 
 
 def move(number: int, to: int) -> None:
-    """Move a pin to a place, counted from 0 and within the story's ends; show its slide."""
+    """Move a numbered pin to a position from 0, limited to the story's length; show its slide."""
     pins = list(numbered_pins())
     moved = [each for each in pins if each.number == number]
     others = [each for each in pins if each.number != number]
@@ -96,22 +96,22 @@ def move(number: int, to: int) -> None:
 
 
 def show(number: int) -> None:
-    """Show the slide of a pin beside the list of slides."""
+    """Select the numbered pin whose slide is shown beside the list."""
     st.session_state[_SHOWN] = number
 
 
 def shown_place() -> int:
-    """Return the place of the pin whose slide is shown: the first unless one was chosen."""
+    """Return the position of the pin whose slide is shown: 0 unless one was selected."""
     return _place_of(st.session_state.get(_SHOWN))
 
 
 def _place_of(number: int | None) -> int:
-    """Return the place of a pin; 0 if there is none with this number."""
+    """Return the position of a numbered pin in the story; 0 if there is none."""
     return next((i for i, each in enumerate(numbered_pins()) if each.number == number), 0)
 
 
 def remove(number: int) -> None:
-    """Remove a pin from the story; the slide that takes its place is shown."""
+    """Remove a numbered pin from the story; the slide that takes its position is shown."""
     here = _place_of(number)
     left = [each for each in numbered_pins() if each.number != number]
     st.session_state[_PINS] = left
@@ -120,7 +120,7 @@ def remove(number: int) -> None:
 
 
 def edit_pin(number: int, **parts: Any) -> None:
-    """Replace the heading, remark or notes of a pin."""
+    """Replace the given fields (heading, remark, notes) of a numbered pin."""
     st.session_state[_PINS] = [
         NumberedPin(each.number, replace(each.pin, **parts)) if each.number == number else each
         for each in numbered_pins()

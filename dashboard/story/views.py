@@ -41,7 +41,7 @@ _list = component(
 
 
 def slide_list(pins: Sequence[NumberedPin], pages: Sequence[Page], shown: int) -> None:
-    """Draw the list of slides; what the visitor moves, edits or chooses goes to the story.
+    """Draw the list of slides; the visitor's moves, edits and selections change the story.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ def slide_list(pins: Sequence[NumberedPin], pages: Sequence[Page], shown: int) -
     _list(
         key=_KEY,
         data={"slides": slides, "shown": shown, "done": st.session_state.get(_DONE, 0)},
-        on_events_change=_apply,
+        on_events_change=_apply_events,
     )
 
 
-def _apply() -> None:
-    """Apply what the visitor did since the last time, from a callback."""
+def _apply_events() -> None:
+    """Apply the visitor's new events in the slide list to the story, as a callback."""
     for event in st.session_state[_KEY].events or ():
         if event["id"] > st.session_state.get(_DONE, 0):
             st.session_state[_DONE] = event["id"]
@@ -73,7 +73,7 @@ def _apply() -> None:
 
 
 def apply_event(event: Mapping[str, Any]) -> None:
-    """Move a slide, store its heading or show it; an empty heading is the view's finding."""
+    """Move a slide, rename it or show it, as one event of the slide list says."""
     number = int(event["number"])
     if event["kind"] == "moved":
         state.move(number, int(event["to"]))
@@ -85,7 +85,7 @@ def apply_event(event: Mapping[str, Any]) -> None:
 
 
 def headline(slot: Any, found: Story) -> None:
-    """Draw the headline: how many stories ship, or how many slides the visitor's story has."""
+    """Draw the page's headline: how many stories ship, or the visitor's number of slides."""
     n = len(found.pins)
     if not n:
         slot.title(f"{len(shipped_stories())} stories are ready to present", anchor=False)
@@ -133,7 +133,7 @@ def present_button(name: str, story: Story, *, is_primary: bool = False) -> None
     st.link_button(
         # The minutes give each link of a list its own name.
         f"Present ({story.minutes} min)" if story.minutes else "Present",
-        presentation_address(name, partial(_document, story, today())),
+        presentation_address(name, partial(_render_presentation, story, today())),
         key=f"story-present-{name}",
         type="primary" if is_primary else "secondary",
         icon=":material/slideshow:",
@@ -142,14 +142,14 @@ def present_button(name: str, story: Story, *, is_primary: bool = False) -> None
     )
 
 
-def _document(story: Story, date: str, at: str) -> tuple[str, str]:
-    """Return a story's HTML presentation and its content security policy."""
+def _render_presentation(story: Story, date: str, at: str) -> tuple[str, str]:
+    """Render a story's presentation; return the HTML and its content security policy."""
     deck = build_deck(story, date)
     return html_report(deck, base=at), content_policy(deck)
 
 
 def own_story() -> None:
-    """Draw the visitor's story: its title, its audience and each pin."""
+    """Draw the visitor's story: inputs of title and audience, the list and the shown slide."""
     st.session_state.setdefault(state.TITLE_KEY, state.story().title)
     left, right = st.columns(2)
     left.text_input(
@@ -175,18 +175,18 @@ def own_story() -> None:
     with order:
         st.caption("Drag a number to move its slide. Click a heading to edit it.")
         slide_list(pins, deck.pages, each.number)
-        _buttons(each, page.live, at)
+        _slide_buttons(each, page.live, at)
         if page.opens:
             st.caption(plain(f"Live: {page.opens}."))
         _text_inputs(each, at)
     with slide.container(border=True, key="story-slide"):
         st.subheader(f"{at + 1}. {plain(page.heading)}", anchor=False)
-        _prose(page.remark)
+        _draw_prose(page.remark)
         _slide_preview(each, page)
 
 
-def _buttons(each: NumberedPin, live: str, i: int) -> None:
-    """Draw the buttons that open and remove a slide."""
+def _slide_buttons(each: NumberedPin, live: str, i: int) -> None:
+    """Draw the buttons that open a slide's page and remove the slide."""
     number = each.number
     with st.container(horizontal=True, gap="xsmall"):
         if live:
@@ -219,7 +219,7 @@ _PARTS = (
 
 
 def _text_inputs(each: NumberedPin, i: int) -> None:
-    """Draw the inputs of the remark and the notes of a slide."""
+    """Draw the inputs of a slide's remark and speaker notes."""
     for part, label, about, most in _PARTS:
         key = f"story-{part}-{each.number}"
         st.text_area(
@@ -234,7 +234,7 @@ def _text_inputs(each: NumberedPin, i: int) -> None:
 
 
 def _save_text(number: int, part: str, key: str) -> None:
-    """Store an edited text of a pin, from a callback."""
+    """Store an edited text of a numbered pin in the story, as a callback."""
     state.edit_pin(number, **{part: str(st.session_state[key])})
 
 
@@ -242,20 +242,20 @@ def _slide_preview(each: NumberedPin, page: Page) -> None:
     """Draw a slide's content; its texts are never interpreted as markup."""
     if page.finding:
         st.markdown(f"**{plain(page.finding)}**")
-    _prose(page.body)
+    _draw_prose(page.body)
     if page.sentence:
         st.html(markup.marked_pieces(page.sentence))
     if page.figure:
-        _figure(page, f"story-figure-{each.number}")
+        _draw_figure(page, f"story-figure-{each.number}")
     if page.table:
         rows = [dict(zip(page.table.columns, row, strict=True)) for row in page.table.rows]
         st.dataframe(rows, key=f"story-table-{each.number}", hide_index=True)
     if page.facts:
         st.html(markup.description_list(dict(page.facts)))
-    _prose(page.caveat)
+    _draw_prose(page.caveat)
 
 
-def _prose(found: Sequence[Block]) -> None:
+def _draw_prose(found: Sequence[Block]) -> None:
     """Draw blocks of prose as paragraphs and list items."""
     lines = [("- " if block.is_item else "") + _as_markdown(block) for block in found]
     if lines:
@@ -263,7 +263,7 @@ def _prose(found: Sequence[Block]) -> None:
 
 
 def _as_markdown(block: Block) -> str:
-    """Return a block as Markdown, with bold runs and all other characters escaped."""
+    """Convert a block to Markdown, with bold runs and all other characters escaped."""
     markdown = ""
     for run in block.runs:
         text = run.text
@@ -274,7 +274,7 @@ def _as_markdown(block: Block) -> str:
     return markdown
 
 
-def _figure(page: Page, key: str) -> None:
+def _draw_figure(page: Page, key: str) -> None:
     """Draw a slide's figure, or a caption if it cannot be drawn."""
     try:
         figure = go.Figure(dict(page.figure or {}), skip_invalid=True)

@@ -47,7 +47,7 @@ from leakscope.dashboard.ui.guarantee import show_guarantees
 
 
 def noise_button(slot: Any) -> None:
-    """Draw the button that replaces the noise of both settings."""
+    """Draw the button that replaces the random noise of both settings."""
     slot.button(
         "Draw new noise",
         key="draw_again",
@@ -61,7 +61,7 @@ def noise_button(slot: Any) -> None:
 
 
 def compare_settings(found: Tradeoff, task: str, reads: str, text: str | None) -> None:
-    """Draw both settings on the text, and the words recovered; no text if it is invalid."""
+    """Draw sides A and B: setting, defended text and attack; then the words each recovers."""
     st.info(
         "This is a quick attack on one sentence. **A word that it misses is not proven safe**: the "
         "attacks in the figure are stronger. Their F1 on many sentences stands below each result "
@@ -82,7 +82,7 @@ def compare_settings(found: Tradeoff, task: str, reads: str, text: str | None) -
 def _setting_card(
     found: Tradeoff, task: str, reads: str, side: str, text: str | None
 ) -> DefendedReading | None:
-    """Draw the choice of a setting, its measured results, and the defended sentence."""
+    """Draw a side's setting selector and results; attack the text and return the reading."""
     name: str | None = controls.setting_picker(found, side)
     if name == state.OWN:
         name = own_setting(side)
@@ -107,7 +107,7 @@ def _setting_card(
 
 
 def _measured_facts(found: Tradeoff, name: str, task: str, reads: str) -> Mapping[str, str]:
-    """Return a setting's results over many texts by their labels."""
+    """Return a setting's results over many texts as cell texts by label."""
     place = state.point_index(found, name)
     if place is None:
         return {"Measured": "not at this setting"}
@@ -126,7 +126,7 @@ def _measured_facts(found: Tradeoff, name: str, task: str, reads: str) -> Mappin
 
 
 def _describe_measured_leak(found: Tradeoff, name: str) -> str:
-    """Describe how many words the strongest attacker recovers behind a setting, if measured."""
+    """Describe what the strongest attacker recovers from many sentences with a setting."""
     place = state.point_index(found, name)
     point = None if place is None else found.points[place]
     if point is None or not point.read_by("words"):
@@ -142,20 +142,20 @@ def _describe_measured_leak(found: Tradeoff, name: str) -> str:
 
 
 def _describe_listed_attack(found: Tradeoff, point: Point) -> str:
-    """Describe what an attacker with a list of candidates finds, by kind."""
+    """Describe how often an attacker with a candidate list finds each kind of word."""
     own = shipped_listed(str(found.facts.get("encoder", "")))
     shares = "" if own is None else describe_shares(own, point.defence, point.settings)
     return shares or "not tested: no evidence of safety"
 
 
 def _describe_mean(kept: Mapping[str, float]) -> str:
-    """Describe the mean share of utility that is kept over the tasks."""
+    """Describe the mean share of utility that is kept, from the shares by task."""
     mean = sum(kept.values()) / len(kept)
     return f"{format_percent(mean)} of the advantage over guessing, over {len(kept)} tasks"
 
 
 def _attacked_sentence(spec: DefenceSpec, side: str, text: str, measured: str) -> DefendedReading:
-    """Draw what is stored of the sentence, what the attacker recovers, and what was measured."""
+    """Defend and attack a text; draw its release, the recovered words and measured leakage."""
     odds = setting_guarantees(spec, text)
     if odds is not None:
         show_guarantees(odds)
@@ -190,7 +190,7 @@ def _attacked_sentence(spec: DefenceSpec, side: str, text: str, measured: str) -
 
 
 def _describe_decoding(found: DefendedReading) -> str:
-    """Describe how the attacker decoded the released tokens."""
+    """Describe how the attacker decoded the released tokens, in sentences."""
     if not found.how:
         return (
             "This attacker takes each released token as the original. The figure above also "
@@ -210,7 +210,7 @@ def _describe_decoding(found: DefendedReading) -> str:
 
 
 def _show_training_note(spec: DefenceSpec) -> None:
-    """Draw which trained defence protects the sentence, if any."""
+    """Draw on what the shipped trained defence was trained; nothing for an untrained defence."""
     trained: Any = find_shipped(spec, ENCODER.name)
     if trained is None:
         return
@@ -227,14 +227,14 @@ def _show_training_note(spec: DefenceSpec) -> None:
 
 
 def _release_heading(found: DefendedReading) -> str:
-    """Return the heading of the released tokens."""
+    """Return the heading above the released tokens or text."""
     if found.defended.text is None:
         return "Released, one draw: each token's vector, shown as its nearest token"
     return f"{'Encoded' if found.defended.told is None else 'Released'}, one draw"
 
 
 def _attacker_heading(spec: DefenceSpec, found: DefendedReading) -> str:
-    """Return the heading that describes the attacker of the sentence."""
+    """Return the heading above the recovered words: what this attacker knows."""
     if found.defended.told is not None:
         released = "text" if found.defended.text is not None else "vectors of tokens"
         knows = " and knows the mechanism" if found.how else ""
@@ -261,7 +261,7 @@ def _show_unknown_tokens(tokens: tuple[str, ...]) -> None:
 
 
 def _shared_words(read: Mapping[str, Reading]) -> None:
-    """Draw which words the quick attack recovers from both settings, or from only one."""
+    """Draw which words the quick attack recovers from both sides, or from only one."""
     a, b = (dict.fromkeys(word.word for word in reading.hits) for reading in read.values())
     both = [word for word in a if word in b]
     groups = {
@@ -278,7 +278,7 @@ def _shared_words(read: Mapping[str, Reading]) -> None:
 
 
 def text_or_none(text: str) -> str | None:
-    """Return the text if it can be attacked; otherwise draw why not and return None."""
+    """Check a text and return it; if it cannot be attacked, draw why and return None."""
     try:
         return check_text(text)
     except CoreError as error:

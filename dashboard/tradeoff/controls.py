@@ -40,7 +40,7 @@ _ABOUT = {
 
 
 def upload_tradeoff() -> Tradeoff | None:
-    """Draw the upload of the visitor's own study; return its results, None without a file."""
+    """Draw the upload of the visitor's own study; return its results, or None without a file."""
     with st.popover(
         "Your own study",
         icon=":material/upload_file:",
@@ -54,7 +54,7 @@ def upload_tradeoff() -> Tradeoff | None:
 
 
 def use_picker(found: Tradeoff) -> str:
-    """Draw the choice of what the vectors are used for, and return it."""
+    """Draw the selector of what the vectors are used for; return the selected use."""
     if len(found.uses) == 1:
         return found.uses[0]
     return str(
@@ -73,7 +73,7 @@ def use_picker(found: Tradeoff) -> str:
 
 
 def task_picker(found: Tradeoff, use: str) -> str:
-    """Draw the choice of the use's task, and return it."""
+    """Draw the selector of a task of the use; return the task's name."""
     return str(
         st.pills(
             "Measured on",
@@ -88,7 +88,7 @@ def task_picker(found: Tradeoff, use: str) -> str:
 
 
 def reads_picker(found: Tradeoff) -> str:
-    """Draw the choice of the attacker's target (words, attribute, membership), and return it."""
+    """Draw the selector of what the attacker seeks: words, attribute or membership; return it."""
     kinds = attacked_targets(found)
     if len(kinds) == 1:
         return kinds[0]
@@ -106,7 +106,7 @@ def reads_picker(found: Tradeoff) -> str:
 
 
 def share_picker() -> float:
-    """Draw the slider of the utility to keep, and return it as a share."""
+    """Draw the slider of the utility to keep; return it as a share from 0 to 1."""
     return (
         int(
             st.slider(
@@ -124,7 +124,7 @@ def share_picker() -> float:
 
 
 def limit_picker(found: Tradeoff) -> float | None:
-    """Draw the choice of the most milliseconds per text, and return it; None for no limit."""
+    """Draw the selector of the most milliseconds per text; return it, or None for no limit."""
     if len(untimed(found)) == len(found.points):
         return None  # no point was timed
     chosen = st.select_slider(
@@ -149,7 +149,7 @@ _HELP = {
 
 
 def setting_picker(found: Tradeoff, side: str) -> str:
-    """Draw the choice of a side's setting; return its name, or OWN."""
+    """Draw the selector of a side's defence setting; return its name, or OWN."""
     key = state.SIDES[side]
     names = [state.setting_name_of(point) for point in found.points]
     here = st.session_state.get(key)
@@ -173,7 +173,7 @@ def setting_picker(found: Tradeoff, side: str) -> str:
 
 
 def _describe_option(found: Tradeoff, name: str) -> str:
-    """Describe a setting as an option of the menu."""
+    """Return the menu's text for a named setting: its title, strength, and if not measured."""
     if name == state.OWN:
         return "Your own defence or chain"
     place = state.point_index(found, name)
@@ -185,14 +185,14 @@ def _describe_option(found: Tradeoff, name: str) -> str:
 
 
 def describe_setting(name: str) -> str:
-    """Describe a setting by its defence's title and its strength."""
+    """Return the defence's title and the strength of a named setting."""
     spec = read_setting(name)
     title, label = entry_shown(spec.name).title, strength(spec.name, dict(spec.settings))
     return f"{title}, {label}" if label else title
 
 
 def spec_of(found: Tradeoff, name: str) -> DefenceSpec:
-    """Return the defence spec of a setting's name, measured or not."""
+    """Return the defence spec of a named setting, measured or not."""
     place = state.point_index(found, name)
     if place is None:
         return read_setting(name)
@@ -204,14 +204,14 @@ _START = ("text_to_text", "int8")
 
 
 def own_setting(side: str) -> str | None:
-    """Draw the choice of stages and strengths; return the chain's name, None if invalid."""
+    """Draw inputs of a chain's stages and strengths; return the chain's name, None if invalid."""
     state.remember_own(side, None)
     stages = st.multiselect(
         "Stages, in order",
         [*shipped_names(ENCODER.name), *(n for n, e in DEFENCES.items() if not e.is_baseline)],
         default=[name for name in _START if name in DEFENCES],
         key=f"own_{side}_stages",
-        format_func=_title,
+        format_func=_defence_title,
         help="Each stage acts on the output of the previous one: first stages for texts, then for "
         "token vectors, then for the vector of the whole text. A trained stage comes first, and "
         "ships at one strength",
@@ -237,11 +237,11 @@ def own_setting(side: str) -> str | None:
 
 
 def _strength_inputs(side: str, stage: str) -> list[tuple[str, str]]:
-    """Draw an input for each strength of a stage; return the settings' names and typed values."""
+    """Draw an input for each strength of a stage; return (setting's name, typed text) pairs."""
     found = []
     for name, setting in all_defences()[stage].strengths.items():
         typed = st.text_input(
-            f"{_title(stage)}: {setting.title}",
+            f"{_defence_title(stage)}: {setting.title}",
             value=f"{setting.start:g}",
             key=f"own_{side}_{stage}_{name}",
             help="A number; an error message shows the allowed range",
@@ -251,7 +251,7 @@ def _strength_inputs(side: str, stage: str) -> list[tuple[str, str]]:
 
 
 def _chain_name(side: str, stages: list[str], typed: dict[str, str]) -> str:
-    """Check a chain's settings, store the chain's name in the session and return it.
+    """Check a chain's typed strengths; store the chain's name for the side, and return it.
 
     Raises
     ------
@@ -268,7 +268,7 @@ def _chain_name(side: str, stages: list[str], typed: dict[str, str]) -> str:
 
 
 def _parse_strength(key: str, typed: str) -> float | int:
-    """Parse a typed strength as the setting's type."""
+    """Convert a typed strength to the number type of the setting `stage.name`."""
     stage, _, name = key.partition(".")
     kind = typing.get_type_hints(all_defences()[stage].kind)[name]
     try:
@@ -276,19 +276,19 @@ def _parse_strength(key: str, typed: str) -> float | int:
     except ValueError as error:
         whole = "a whole number" if kind is int else "a number"
         raise InvalidInputError(
-            f"{name} of {_title(stage)} must be {whole}, got {typed!r}."
+            f"{name} of {_defence_title(stage)} must be {whole}, got {typed!r}."
         ) from error
     return found
 
 
-def _title(name: str) -> str:
-    """Return the title of a defence."""
+def _defence_title(name: str) -> str:
+    """Return the title of a named defence."""
     return all_defences()[name].title
 
 
 def _show_possible_stages(stages: list[str]) -> None:
-    """Draw which defences can follow the given stages."""
-    titles = [_title(name) for name in can_follow(stages)]
-    after = f"After {', '.join(map(_title, stages))}" if stages else "First"
+    """Draw which defences can follow the given stages of a chain."""
+    titles = [_defence_title(name) for name in can_follow(stages)]
+    after = f"After {', '.join(map(_defence_title, stages))}" if stages else "First"
     possible = f"you can add: {', '.join(titles)}" if titles else "nothing more can be added"
     st.caption(plain(f"{after}, {possible}."))

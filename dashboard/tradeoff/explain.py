@@ -20,7 +20,7 @@ from leakscope.dashboard.ui.provenance import show_provenance
 
 
 def how_it_is_computed(found: Tradeoff) -> None:
-    """Draw how utility and leakage were measured, and the method of each defence."""
+    """Draw explanations of how utility and leakage were measured, and of each defence."""
     facts = found.facts
     near = " Test texts may nearly repeat a training text; attacked texts do not."
     near *= "task_near" not in facts

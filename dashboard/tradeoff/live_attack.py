@@ -72,7 +72,7 @@ _DEFENDED: SessionCache[tuple[DefenceSpec, str, int], DefendedSentence] = Sessio
 
 
 def attack_defended(spec: DefenceSpec, text: str) -> DefendedReading:
-    """Apply a defence to a sentence, and attack what is stored or released.
+    """Apply a defence to a sentence, attack what is stored or released; return both results.
 
     Raises
     ------
@@ -111,7 +111,7 @@ _FITTING = threading.Lock()
 
 
 def _decode_tokens(spec: DefenceSpec, text: str, found: DefendedSentence) -> tuple[str, str]:
-    """Decode released tokens by the mechanism's distribution; return text and decoding."""
+    """Decode released tokens by the mechanism's distribution; return (text, method)."""
     assert found.told is not None
     if not (has_known_distribution(spec) and found.released is not None):
         return found.told, ""
@@ -123,7 +123,7 @@ def _decode_tokens(spec: DefenceSpec, text: str, found: DefendedSentence) -> tup
 
 @st.cache_resource(show_spinner="Counting tokens in sentences", max_entries=1)
 def _attacker_texts() -> AttackerTexts:
-    """Return the attacker's own sentences and their token statistics, cached."""
+    """Return the bundled sentences that the attacker knows, with token statistics; cached."""
     return AttackerTexts.of(cache.encoder(answers.ENCODER), bundled_sentences(), _SEED)
 
 
@@ -132,14 +132,14 @@ _LEARNING = "Learning what this mechanism does to each token, once per setting; 
 
 @st.cache_resource(show_spinner=_LEARNING, max_entries=8)
 def _mechanism_law(spec: DefenceSpec) -> PosteriorAttack:
-    """Learn what a setting's mechanism does to each token, cached; involves no visitor text."""
+    """Fit how a setting's mechanism replaces each token, cached; uses no visitor text."""
     with _FITTING:
         return fit_posterior_attack(_attacker_texts(), spec, _SEED)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)
 def _bundled_vectors() -> Vectors | None:
-    """Return the vectors of the bundled sentences; None if none ship for the encoder."""
+    """Load the shipped vectors of the bundled sentences; None if none fit the encoder."""
     from leakscope.core.projection.points import corpus_points
     from leakscope.core.projection.shipped import CORPUS, N_POINTS, find_vectors
 
@@ -154,7 +154,7 @@ _GUARANTEES: SessionCache[tuple[str, str], Guarantees] = SessionCache("_setting_
 
 
 def setting_guarantees(spec: DefenceSpec, text: str) -> Guarantees | None:
-    """Return the guarantee of a defence, or of a chain's first stage, for a text; None if none.
+    """Return the guarantee that a defence (or a chain's first stage) gives a text, or None.
 
     Raises
     ------

@@ -43,7 +43,7 @@ _MOST_CHARACTERS = 210
 
 
 def adopt_address(found: Tradeoff) -> Address:
-    """Set the session from the URL query, complete the choices, and return the address."""
+    """Copy the URL query to the session, complete the controls, and return the address."""
     asked = address(found)
     adopted = asked.adopt()
     if "point" in adopted:
@@ -64,7 +64,7 @@ def adopt_address(found: Tradeoff) -> Address:
 
 
 def address(found: Tradeoff) -> Address:
-    """Return the page's address parameters for the given results.
+    """Build the page's address parameters from the tasks and settings of the results.
 
     `?text=…&use=classification&task=SST-2&keep=80&ms=10&reads=attribute&point=text_to_text:eta=75`
     A task implies the use of the vectors; a use alone opens one of its tasks.
@@ -94,11 +94,11 @@ def address(found: Tradeoff) -> Address:
 
 
 def _side_parameter(found: Tradeoff, name: str, side: str, default: str | None) -> Parameter:
-    """Return the address parameter of a side's setting."""
+    """Build the address parameter of side A's or B's setting."""
     measured = {setting_name_of(point) for point in found.points}
 
     def read(text: str) -> str:
-        """Return the setting's name in the query, checked unless it was measured."""
+        """Parse a setting's name from the URL; check it unless it was measured."""
         text = text.replace(" ", "+")  # a plus typed into a URL arrives as a space
         if (
             text in measured
@@ -108,7 +108,7 @@ def _side_parameter(found: Tradeoff, name: str, side: str, default: str | None) 
         return setting_name(spec.name, dict(spec.settings))
 
     def write(value: str | None) -> str | None:
-        """Return a setting's name for a link; for OWN, that of the composed chain."""
+        """Return a setting's name for a link; for OWN, the name of the composed chain."""
         return own_name(side) if value == OWN else value
 
     return Parameter(
@@ -122,7 +122,7 @@ def _side_parameter(found: Tradeoff, name: str, side: str, default: str | None) 
 
 
 def _why_invalid(name: str, read: object) -> str:
-    """Return the error message for an invalid setting in the query; empty if it is valid."""
+    """Parse the URL's setting with `read`; return the error message, "" if it is valid."""
     asked = st.query_params.get_all(name)
     try:
         if asked:
@@ -135,29 +135,29 @@ def _why_invalid(name: str, read: object) -> str:
 
 
 def setting_name_of(point: Point) -> str:
-    """Return the setting's name of a measured point."""
+    """Return the name (defence and settings) of a measured point."""
     return setting_name(point.defence, dict(point.settings))
 
 
 def point_index(found: Tradeoff, name: str | None) -> int | None:
-    """Return the index of the measured point of a setting's name; None if not measured."""
+    """Return the index of the measured point with this setting's name; None if not measured."""
     return next((i for i, point in enumerate(found.points) if setting_name_of(point) == name), None)
 
 
 def compared_points(found: Tradeoff) -> dict[str, int]:
-    """Return the indices of the two compared points by side, as far as they were measured."""
+    """Return the indices of the measured points among sides A and B, by side."""
     places = {side: point_index(found, st.session_state.get(key)) for side, key in SIDES.items()}
     return {side: place for side, place in places.items() if place is not None}
 
 
 def own_name(side: str) -> str | None:
-    """Return the name of the chain that the visitor composed on a side; None if invalid."""
+    """Return the name of the chain that the visitor composed on a side; None if none is valid."""
     name: str | None = st.session_state.get(f"_own_{side}")
     return name
 
 
 def remember_own(side: str, name: str | None) -> None:
-    """Store the name of the chain composed on a side."""
+    """Store the name of the chain composed on a side; None for an invalid one."""
     st.session_state[f"_own_{side}"] = name
 
 
@@ -170,18 +170,18 @@ def follow_headline(point: Point) -> None:
 
 
 def has_picked() -> bool:
-    """Return whether the visitor has picked a setting."""
+    """Return whether the visitor has picked side A's setting."""
     return bool(st.session_state.get(_PICKED))
 
 
 def mark_picked() -> None:
-    """Remember that the visitor has picked a setting, so that the headline does not replace it."""
+    """Record that the visitor picked side A's setting, so that the headline leaves it alone."""
     st.session_state[_PICKED] = True
     show_sentence()
 
 
 def show_sentence() -> None:
-    """Open the tab of the sentence, before the tabs are drawn."""
+    """Select the tab of the sentence; to be called before the tabs are drawn."""
     st.session_state[TAB_KEY] = ON_SENTENCE
 
 

@@ -66,7 +66,7 @@ _ODDS_OF = (
 def pinned(
     answer: Callable[[Tradeoff], Finding], found: Tradeoff, *, is_own: bool, with_typed: bool
 ) -> PinnedView:
-    """Return the page's answer as it is pinned; `with_typed=False` hides names in own results."""
+    """Build the page's answer for a story; `with_typed=False` hides names in own results."""
     is_hidden = is_own and not with_typed
     if is_hidden:
         found = replace(found, points=tuple(replace(p, provenances=()) for p in found.points))
@@ -79,7 +79,7 @@ def pinned(
 
 
 def _anonymous_names(found: Tradeoff) -> dict[str, str]:
-    """Return replacements for the names of unknown tasks and attackers: task 1, attacker 1, …."""
+    """Return replacements for names that only the visitor knows: task 1, attacker 1, …."""
     tasks = [name for name in found.tasks if describe_task(name) == name]
     attackers = [name for name in found.attackers if format_attacker(name) == name]
     names = {name: f"task {i}" for i, name in enumerate(tasks, 1)}
@@ -87,13 +87,13 @@ def _anonymous_names(found: Tradeoff) -> dict[str, str]:
 
 
 def figure_name(task: str, reads: str, most: float | None = None) -> str:
-    """Return the key of a figure by its task, attack and time limit."""
+    """Build the key of a figure from its task, the attacker's target and the time limit."""
     parts = [reads] * (reads != "words") + ([] if most is None else [f"{most:g}ms"])
     return "-".join(["tradeoff", task, *parts])
 
 
 def show_guarantee(slot: Any, found: Tradeoff, choice: Choice) -> None:
-    """Draw the guarantee of the best setting that has one."""
+    """Draw the guarantee of the best setting that has one; nothing without one."""
     point = choice.promising
     guarantees = None if point is None else guarantees_after_releases(found, point)
     if not choice.helps or point is None or guarantees is None:
@@ -103,7 +103,7 @@ def show_guarantee(slot: Any, found: Tradeoff, choice: Choice) -> None:
 
 
 def figure_notes(left: Tradeoff, task: str, reads: str) -> None:
-    """Draw how to read the figure of the settings within the time limit."""
+    """Draw a caption on how to read the figure of the settings within the time limit."""
     base = left.undefended
     is_readable = any(
         is_readable_and_worse(p, base, reads) for p in attacked_settings(left, task, reads)
@@ -115,7 +115,7 @@ def figure_notes(left: Tradeoff, task: str, reads: str) -> None:
 
 
 def unmeasured_notes(found: Tradeoff, left: Tradeoff, task: str, reads: str) -> None:
-    """Draw what the figure's line means, and which settings were not measured.
+    """Draw captions: what the figure's line means, and which settings were not measured.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ _WHY_READABLE = (
 
 
 def _describe_unmeasured(found: Tradeoff, task: str, reads: str) -> str:
-    """Describe which settings were not measured for a task; empty if all were."""
+    """Describe which settings were not measured for a task; "" if all were."""
     measured = {id(point) for point in attacked_settings(found, task, reads)}
     left_out = [point for point in found.points if id(point) not in measured]
     if not left_out:
@@ -155,7 +155,7 @@ def _describe_unmeasured(found: Tradeoff, task: str, reads: str) -> str:
 
 
 def _describe_rings(found: Tradeoff) -> str:
-    """Describe which settings are ringed in the figure."""
+    """Describe which settings (A, B) are ringed in the figure; "" if none was measured."""
     places = state.compared_points(found)
     rings = [
         f"**{side}** is “{describe_point(found.points[place])}”" for side, place in places.items()
@@ -166,7 +166,7 @@ def _describe_rings(found: Tradeoff) -> str:
 
 
 def shipped_figure(found: Tradeoff, task: str, reads: str) -> None:
-    """Draw the shipped results below the visitor's own, if both have the task."""
+    """Draw the figure of shipped results below the visitor's own, if they have the task."""
     st.header("Shipped results for comparison", anchor=False)
     if task not in found.tasks:
         st.caption(f"The shipped results do not include {describe_task(task)}.")
@@ -182,7 +182,7 @@ def shipped_figure(found: Tradeoff, task: str, reads: str) -> None:
 
 
 def best_settings_table(found: Tradeoff, share: float, reads: str) -> None:
-    """Draw the table of each task's best setting."""
+    """Choose the best setting for each task, and draw them as a table."""
     columns = st.column_config
     st.dataframe(
         best_by_task(found, share, reads),
@@ -213,7 +213,7 @@ def best_settings_table(found: Tradeoff, share: float, reads: str) -> None:
 
 
 def points_table(found: Tradeoff, task: str, reads: str) -> None:
-    """Draw all measured points as a table, on demand with a column per attacker."""
+    """Draw all measured points as a table; a switch adds a column per attacker."""
     points = attacked_settings(found, task, reads)
     attackers = list(dict.fromkeys(name for point in points for name in point.read_by(reads)))
     shows_each = len(attackers) > 1 and st.toggle(
@@ -306,7 +306,7 @@ def points_table(found: Tradeoff, task: str, reads: str) -> None:
 
 
 def _point_row(found: Tradeoff, point: Point, task: str, reads: str) -> dict[str, Any]:
-    """Return a point's results as a table row."""
+    """Return a point's results for a task and an attacker's target as a table row (dict)."""
     strongest = point.strongest(reads)
     assert strongest is not None  # guaranteed by `attacked_settings`
     by, leak = strongest
@@ -330,7 +330,7 @@ def _point_row(found: Tradeoff, point: Point, task: str, reads: str) -> dict[str
 
 
 def _compare_with_none(point: Point, base: Point, reads: str) -> str:
-    """Describe whether a setting leaks less than no defence, and why if it leaks more."""
+    """Describe whether a setting leaks significantly less than no defence, and why if more."""
     if point is base:
         return ""
     difference = beside_none(leak_of(point, reads), leak_of(base, reads)) or "significantly less"
@@ -339,7 +339,7 @@ def _compare_with_none(point: Point, base: Point, reads: str) -> str:
 
 
 def _attacker_columns(point: Point, attackers: Sequence[str], reads: str) -> dict[str, str]:
-    """Return each attacker's score with its interval, as table columns."""
+    """Return each attacker's score on a point with its interval, by column title."""
     found = point.read_by(reads)
     return {
         f"by: {format_attacker(name)}": found[name].format() if name in found else ""

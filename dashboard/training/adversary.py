@@ -28,7 +28,7 @@ _HIDES = {"words": "Words", "attribute": "An attribute"}
 
 
 def show_adversarial(slot: Any, found: Adversarial) -> Finding:
-    """Draw the part, with its finding in the slot; return the finding."""
+    """Draw the section on adversarial training, its finding in the slot; return the finding."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         encoder = option_picker(
             "encoder",
@@ -49,7 +49,7 @@ def show_adversarial(slot: Any, found: Adversarial) -> Finding:
     settings, basis = found.of(encoder, hides), found.bases.get((encoder, hides))
     answer = adversary_trap(found, encoder, hides)
     show_finding(slot, answer, "adversary", below=st.container(), n_open=1)
-    slot.caption(_legend(settings))
+    slot.caption(_explain_marks(settings))
     _more_tables(found, settings)
     if len(found.verdicts) > 1:
         title = "Was leakage halved at a cost of at most two points of utility?"
@@ -58,8 +58,8 @@ def show_adversarial(slot: Any, found: Adversarial) -> Finding:
     return replace(answer, commands=(command_of("adversary", basis.table),)) if basis else answer
 
 
-def _legend(settings: Sequence[Setting]) -> str:
-    """Explain the figure's marks."""
+def _explain_marks(settings: Sequence[Setting]) -> str:
+    """Explain in sentences the marks of the figure of these settings; "" without settings."""
     if not settings:
         return ""
     has_words = settings[0].hides == "words"
@@ -79,7 +79,7 @@ def _legend(settings: Sequence[Setting]) -> str:
 
 
 def _more_tables(found: Adversarial, settings: Sequence[Setting]) -> None:
-    """Draw the tables of utility by task and of leakage by epoch."""
+    """Draw the tables of settings (utility by task) and of leakage by epoch, with downloads."""
     rows = [_task_row(found, setting) for setting in settings if not setting.stopped]
     with st.expander("By task and by epoch", icon=":material/table:"):
         st.dataframe(rows, key="training-tasks", hide_index=True)
@@ -92,7 +92,7 @@ def _more_tables(found: Adversarial, settings: Sequence[Setting]) -> None:
 
 
 def _task_row(found: Adversarial, setting: Setting) -> dict[str, Any]:
-    """Return a setting's leakage and change in utility by task, as a table row."""
+    """Return a setting's leakage and change in utility by task, as a table row (dict)."""
     row: dict[str, Any] = {"defence": describe_setting(setting)}
     for name, score in setting.after_top5.items():
         row[f"new attacker: {found.families.get(name, name)}, top 5"] = score.format()
@@ -103,7 +103,7 @@ def _task_row(found: Adversarial, setting: Setting) -> dict[str, Any]:
 
 
 def _epoch_rows(settings: Sequence[Setting]) -> list[dict[str, Any]]:
-    """Return each setting's leakage during training, one table row per epoch."""
+    """Return one table row (dict) per epoch, with each setting's leakage during training."""
     trained = [setting for setting in settings if setting.during]
     n = max((len(setting.during) for setting in trained), default=0)
     return [
@@ -116,7 +116,7 @@ def _epoch_rows(settings: Sequence[Setting]) -> list[dict[str, Any]]:
 
 
 def _verdict_table(found: Adversarial) -> None:
-    """Draw the table on whether each encoder met the goal."""
+    """Draw the table that says for each encoder whether its best setting met the goal."""
     rows = [
         {
             "encoder": encoder_title(verdict.plain.encoder),
@@ -141,14 +141,14 @@ def _verdict_table(found: Adversarial) -> None:
 
 
 def _describe_goal(verdict: Verdict) -> str:
-    """Return "met", "not met" or "open: may be met"."""
+    """Return "met", "not met" or "open: may be met" for an encoder's verdict."""
     if verdict.met is not None:
         return "met"
     return "not met" if verdict.unclear is None else "open: may be met"
 
 
 def _best_setting(verdict: Verdict) -> dict[str, str]:
-    """Return the best setting's leakage, whether that is significantly less, and its cost."""
+    """Return the best setting's leakage, whether that is less, and its cost, by column."""
     setting = verdict.met or verdict.unclear or verdict.best
     values = ["none", "–", "–", "–", "–"]
     if setting is not None:

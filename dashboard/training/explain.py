@@ -14,13 +14,13 @@ from leakscope.dashboard.ui.formulas import draw_entries
 
 
 def how_it_is_computed(part: str) -> None:
-    """Draw the methods of a part, each with its source and its formula."""
+    """Draw the methods of a section of the page, each with its source and its formula."""
     with st.expander("How this is computed", icon=":material/function:"):
         _COMPUTED[part]()
 
 
-def _adversary() -> None:
-    """Draw how adversarial training is measured, and its methods."""
+def _explain_adversary() -> None:
+    """Draw an explanation of how adversarial training is measured, and its methods."""
     st.markdown(
         "Encoder and adversary (the attacker used in training) are trained with one loss. The "
         "adversary $A$ learns to invert the "
@@ -34,8 +34,8 @@ def _adversary() -> None:
     draw_entries(TRAINED_DEFENCES.values())
 
 
-def _noise() -> None:
-    """Draw how training under noise is measured, and its methods."""
+def _explain_noise() -> None:
+    """Draw an explanation of how training under noise is measured, and its methods."""
     st.markdown(
         "Users add noise to their texts, and the network is trained and tested on what they send. "
         "The word embeddings stay fixed. The noise of a training text is drawn in one of two ways. "
@@ -45,11 +45,11 @@ def _noise() -> None:
         "seeds."
     )
     draw_entries(READERS.values())
-    _mechanisms()
+    _draw_mechanisms()
 
 
-def _pretraining() -> None:
-    """Draw how pretraining under noise is measured, and its methods."""
+def _explain_pretraining() -> None:
+    """Draw an explanation of how pretraining under noise is measured, and its methods."""
     st.markdown(
         "The network starts from its usual weights and learns to predict masked tokens of noisy "
         "texts. Each η continues from the next one with less noise. Then the network is fine-tuned "
@@ -62,17 +62,17 @@ def _pretraining() -> None:
         r"{\text{acc}_\text{no noise} - \text{acc}_\text{noise}}"
     )
     draw_entries(OBJECTIVES.values())
-    _mechanisms()
+    _draw_mechanisms()
 
 
-def _mechanisms() -> None:
-    """Draw the three mechanisms that add the noise."""
+def _draw_mechanisms() -> None:
+    """Draw the summaries and formulas of the three mechanisms that add the noise."""
     names = ("sequence_representation", "token_representation", "text_to_text")
     draw_entries(DEFENCES[name] for name in names)
 
 
-def _private() -> None:
-    """Draw how differentially private training is measured, and its method."""
+def _explain_private() -> None:
+    """Draw an explanation of how differentially private training is measured, and its method."""
     st.markdown(
         "The gradient $g_i$ of each text is clipped to the norm $C$, and noise is added to the "
         "sum. Adding or removing one training text then changes the odds of any outcome by a "
@@ -84,10 +84,10 @@ def _private() -> None:
 
 
 _COMPUTED: dict[str, Callable[[], None]] = {
-    "adversary": _adversary,
-    "noise": _noise,
-    "pretraining": _pretraining,
-    "private": _private,
+    "adversary": _explain_adversary,
+    "noise": _explain_noise,
+    "pretraining": _explain_pretraining,
+    "private": _explain_private,
 }
 
 _NOT_SHOWN = {
@@ -127,6 +127,6 @@ _NOT_SHOWN = {
 
 
 def caveats(part: str) -> None:
-    """Draw the limitations of a part."""
+    """Draw the limitations of a section of the training page."""
     with st.expander("What this does not show", icon=":material/info:"):
         st.markdown(_NOT_SHOWN[part])

@@ -17,14 +17,14 @@ from leakscope.dashboard.ui.downloads import save_csv
 
 
 def adopt_trial() -> None:
-    """Restore the controls from a job that the URL names, after a reload."""
+    """Restore λ and the page's section from a job that the URL names, after a reload."""
     for request in work.adopt_jobs(TrialRequest):
         st.session_state[state.key_of("weight")] = f"{request.weight:g}"
         st.session_state[state.key_of("part")] = "adversary"
 
 
 def trial_card() -> None:
-    """Draw the choice of λ, the controls of the training job, and its result."""
+    """Draw the selector of λ, the controls of the training job, and its result."""
     weight = state.option_picker(
         "weight",
         "λ",
@@ -56,7 +56,7 @@ def trial_card() -> None:
 
 
 def _start(request: TrialRequest) -> None:
-    """Start the adversarial training of a request as a job."""
+    """Start the background job of a request's adversarial training."""
     from leakscope.core.studies.training.trial import (
         try_adversary,  # imports heavy libraries
     )
@@ -65,7 +65,7 @@ def _start(request: TrialRequest) -> None:
 
 
 def _show(found: Trial) -> None:
-    """Draw what the attacker used in training and the new attacker recovered."""
+    """Draw what two attackers recovered: that used in training, and the new one afterwards."""
     trap, plain = found.trap, found.settings[0].strongest[1]
     st.subheader(describe_effect(trap, found.settings[0]), anchor=False)
     st.markdown(
@@ -107,7 +107,7 @@ def _show(found: Trial) -> None:
 
 
 def _describe_control(found: Trial) -> str:
-    """Describe the training attacker's score with λ = 0; empty if that is the shown setting."""
+    """Describe the control's score (trained with λ = 0); "" if that is the shown setting."""
     control = found.settings[1]
     if control is found.trap.setting:
         return ""

@@ -28,7 +28,7 @@ _PRESETS = {"adaptive": "adaptive-small"}
 
 
 def command_of(part: str, table: str = "") -> str:
-    """Return the command that measures a part, or repeats its shipped measurement.
+    """Return the `leakscope study` command that measures a section's results or one table.
 
     Parameters
     ----------
@@ -60,19 +60,19 @@ _SINCE = {
 
 
 def commands_of(part: str, shown: Summary | None) -> list[str]:
-    """Return the command of each table that a part's figures come from."""
+    """Return the `leakscope study` command of each table behind a section's figures."""
     tables = [] if shown is None else shown.versions
     return [command_of(part, table) for table in tables] or [command_of(part)]
 
 
 def show_commands(part: str) -> None:
-    """Draw the command of each shipped table of a part."""
+    """Draw the `leakscope study` command of each shipped table of a section."""
     for table in training_summary.tables_of(STUDIES[part], training_summary.SHIPPED):
         st.code(command_of(part, table), language="sh", wrap_lines=True)
 
 
 def warn_if_outdated(part: str, versions: Mapping[str, int]) -> None:
-    """Draw a warning if figures come from an earlier version of their study.
+    """Draw a warning with commands if figures come from an earlier version of their study.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def warn_if_outdated(part: str, versions: Mapping[str, int]) -> None:
 
 
 def unmeasured(slot: Any, part: str) -> None:
-    """Draw a note that a part was not measured yet, with the command that measures it."""
+    """Draw a note that a section was not measured yet, with the command that measures it."""
     slot.title(QUESTION, anchor=False)
     st.info(
         f"**{PARTS[part]}**: not measured yet. This part shows {_ASKS[part]}. To measure it, run "

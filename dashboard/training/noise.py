@@ -36,7 +36,7 @@ PAPER = (
 
 
 def show_under_noise(slot: Any, found: UnderNoise) -> Finding:
-    """Draw the part, with its finding in the slot; return the finding."""
+    """Draw the section on training under noise, its finding in the slot; return the finding."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         task = option_picker(
             "task", "Task", found.tasks, describe_task, "What the network predicts from a text"
@@ -56,7 +56,7 @@ def show_under_noise(slot: Any, found: UnderNoise) -> Finding:
 
 
 def legend(has_paper: bool, alike: str) -> str:
-    """Explain the curves, and which of the paper's results are shown."""
+    """Explain in sentences how to read the curves, and which of the paper's results are shown."""
     paper = (
         PAPER if has_paper else plain(f"The paper has no results for this task. {alike}".strip())
     )
@@ -64,7 +64,7 @@ def legend(has_paper: bool, alike: str) -> str:
 
 
 def _recall_by_eta() -> Read:
-    """Return the F1 of recovered words at each η; empty if the file is missing or damaged."""
+    """Load the F1 of recovered words by mechanism and η; {} if missing or damaged."""
     if not training_summary.RECOVERED.exists():
         return {}
     try:
@@ -75,7 +75,7 @@ def _recall_by_eta() -> Read:
 
 
 def show_pretraining(slot: Any, found: Pretrained) -> Finding:
-    """Draw the part, with its finding in the slot; return the finding."""
+    """Draw the section on pretraining, its finding in the slot; return the finding."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         task = option_picker(
             "task", "Task", found.tasks, describe_task, "What the network predicts from a text"
@@ -109,7 +109,7 @@ def show_pretraining(slot: Any, found: Pretrained) -> Finding:
 
 
 def _token_table(points: Sequence[Adapted]) -> None:
-    """Draw the table of tokens seen in each pretraining."""
+    """Draw the table of tokens seen in each pretraining, with a download."""
     rows = [
         {
             "η": f"{point.eta:g}",
@@ -129,7 +129,7 @@ def _token_table(points: Sequence[Adapted]) -> None:
 
 
 def _loss_curves(here: Sequence[Adapted]) -> None:
-    """Draw the loss curves at an η, and their table."""
+    """Draw the loss curves of the pretrainings at one η, and their table."""
     st.plotly_chart(
         loss_figure(here),
         key="training-loss",

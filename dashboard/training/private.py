@@ -22,7 +22,7 @@ from leakscope.dashboard.ui.finding import show_finding
 
 
 def show_private(slot: Any, found: PrivateTraining) -> Finding:
-    """Draw the part, with its finding in the slot; return the finding."""
+    """Draw the section on private training, its finding in the slot; return the finding."""
     task = ""
     if found.heads:
         task = option_picker(
@@ -37,14 +37,14 @@ def show_private(slot: Any, found: PrivateTraining) -> Finding:
         )
     if found.models:
         st.header("What a language model memorises of planted texts", anchor=False)
-        _memorisation(found.models)
+        _draw_exposure(found.models)
     st.header("The privacy budget spent, by two accountants", anchor=False)
     _budget_table(found)
     return answer
 
 
-def _memorisation(models: Sequence[PrivateModel]) -> None:
-    """Draw the exposure of planted canaries by ε, and its table."""
+def _draw_exposure(models: Sequence[PrivateModel]) -> None:
+    """Draw the exposure of planted canaries by ε, with a table and a download."""
     some = models[0]
     st.markdown(
         f"{_describe_memory(models)} {some.n_canaries} canaries were planted {some.insertions} "
@@ -74,7 +74,7 @@ def _memorisation(models: Sequence[PrivateModel]) -> None:
 
 
 def _describe_copies(models: Sequence[PrivateModel]) -> str:
-    """Describe the ε for all copies of a canary."""
+    """Describe each model's ε for all copies of a canary together; "" if none is known."""
     parts = [
         f"ε = {model.of_copies:.1f} instead of {describe_epsilon(model.epsilon)}"
         for model in models
@@ -84,7 +84,7 @@ def _describe_copies(models: Sequence[PrivateModel]) -> str:
 
 
 def _describe_memory(models: Sequence[PrivateModel]) -> str:
-    """Describe the canaries' exposure with and without differential privacy."""
+    """Describe the canaries' exposure in bits, with and without differential privacy."""
     before = next((model for model in models if math.isinf(model.epsilon)), None)
     after = models[0]
     if before is None or after is before:
@@ -98,7 +98,7 @@ def _describe_memory(models: Sequence[PrivateModel]) -> str:
 
 
 def _budget_table(found: PrivateTraining) -> None:
-    """Draw the table of the spent ε by two accountants."""
+    """Draw the table of the ε that each training spent, by two accountants."""
     if math.isnan(found.accountant_gap):
         st.markdown("No model was trained with an ε.")
         return
@@ -131,7 +131,7 @@ def _budget_table(found: PrivateTraining) -> None:
 
 
 def _spent_row(what: str, epsilon: float, spent: PrivacySpent) -> dict[str, Any]:
-    """Return a training's spent ε as a table row."""
+    """Return the ε that a training spent, by each accountant, as a table row (dict)."""
     return {
         "trained": what,
         "requested ε": describe_epsilon(epsilon),

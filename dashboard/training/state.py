@@ -47,17 +47,17 @@ _HIDES = ("words", "attribute")
 
 
 def key_of(name: str) -> str:
-    """Return the session key of a control."""
+    """Return the session key of a named control."""
     return f"training_{name}"
 
 
 def choice(name: str) -> Any:
-    """Return the current value of a control."""
+    """Return the current value of a named control from the session."""
     return st.session_state.get(key_of(name))
 
 
 def address(found: Mapping[str, Summary]) -> Address:
-    """Return the page's address parameters: `?part=adversary&hides=words&encoder=minilm`.
+    """Build the page's address parameters: `?part=adversary&hides=words&encoder=minilm`.
 
     For networks under noise, `?part=noise&task=sst2&network=bilstm`; for pretraining,
     `?part=pretraining&task=sst2&sends=text_to_text&eta=65`.
@@ -113,7 +113,7 @@ def address(found: Mapping[str, Summary]) -> Address:
 def option_picker(
     name: str, label: str, options: Sequence[str], format_option: Callable[[str], str], about: str
 ) -> str:
-    """Draw a choice if there are several options, and return it; hidden in a presentation."""
+    """Draw a selector if there are several options (not in a presentation); return the choice."""
     key = key_of(name)
     keep_choice(key, options)
     if len(options) > 1 and not is_presenting():
@@ -131,7 +131,7 @@ def option_picker(
 
 
 def part_picker() -> str:
-    """Draw the choice of the page's part, and return it."""
+    """Draw the selector of the page's section; return the selected section's name."""
     keep_choice(key_of("part"), list(PARTS))
     if not is_presenting():
         st.pills(

@@ -8,7 +8,7 @@ from typing import Any
 def chart_config(
     name: str = "leakscope", *, is_selectable: bool = False, has_bar: bool = True
 ) -> dict[str, Any]:
-    """Return the Plotly configuration of a chart: its toolbar, and the format of a saved image.
+    """Build a chart's Plotly configuration: its toolbar, and the file name of a saved image.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _CORPORA = {"News (Lee)": "lee", "Wikipedia extract": "wikipedia"}
 def sentence_input(
     placeholder: str = "Type a sentence; the fast attacks answer as you type",
 ) -> None:
-    """Draw the one-line text input, which updates while typing; a text area for long texts.
+    """Draw the text input, which updates while typing; a text area for long texts.
 
     A long text from a link, a corpus or the clipboard gets a text area, as does a visitor who
     chooses one.
@@ -46,7 +46,7 @@ def sentence_input(
 
 
 def uses_text_area() -> bool:
-    """Return whether the text has a text area: by choice, or because a long text was pasted.
+    """Return whether the text is typed in a text area: by choice, or as a long one was pasted.
 
     The control changes only when a text is set or pasted, never while typing.
     """
@@ -58,12 +58,12 @@ def uses_text_area() -> bool:
 
 
 def _use_area(is_long: bool) -> None:
-    """Switch between the text area and the line, from a callback."""
+    """Switch between the text area and the one-line input, as a callback."""
     st.session_state[_LONG] = st.session_state[_ASKED] = is_long
 
 
 def _text_area() -> None:
-    """Draw the text area with the session's text."""
+    """Draw the text area that contains the session's text."""
     st.session_state[state.AREA_KEY] = state.text()
     st.text_area(
         "Your text",
@@ -76,13 +76,13 @@ def _text_area() -> None:
 
 
 def _store_area_text() -> None:
-    """Copy the area's text to the session, from a callback."""
+    """Copy the text area's content to the session, as a callback."""
     state.set_text(str(st.session_state[state.AREA_KEY]))
     st.session_state[state.SEEN_KEY] = state.text()  # so that the area stays open
 
 
 def show_encoded_words(slot: Any, encoder: Encoder, typed: str, by: str = "") -> None:
-    """Draw how many words of a long text the encoder encodes; nothing for a short line.
+    """Draw how many of a text's words the encoder encodes; nothing for a short complete one.
 
     Nothing is drawn for a short text that is encoded completely.
     """
@@ -95,7 +95,7 @@ def show_encoded_words(slot: Any, encoder: Encoder, typed: str, by: str = "") ->
 
 
 def sample_buttons() -> Any:
-    """Draw buttons for each sample sentence, a random sentence, and the text area.
+    """Draw buttons for sample and random sentences and the text area; return their row.
 
     Returns
     -------
@@ -136,14 +136,14 @@ def sample_buttons() -> Any:
 
 
 def _draw_sentence() -> None:
-    """Set the text to a random sentence of the picked corpus, from a callback."""
+    """Replace the session's text by a random sentence of the picked corpus, as a callback."""
     with error_boundary():
         name = _CORPORA[state.menu_choice("random-sentence")]
         state.set_text(random.choice(cache.corpus_sentences(name)))
 
 
 def present_button() -> None:
-    """Draw the button that starts the presentation mode."""
+    """Draw the button that turns the presentation mode on."""
     st.button(
         "Present",
         key="present",
@@ -176,7 +176,7 @@ def presenter_buttons() -> None:
 
 
 def leave_button() -> None:
-    """Draw the button that ends the presentation mode."""
+    """Draw the button that turns the presentation mode off."""
     st.button(
         "Leave presentation",
         key="present-leave",

@@ -11,35 +11,35 @@ _PLACE, _PINS = "_place_of_files", "_place_of_pins"
 
 
 def set_download_place(place: Any) -> None:
-    """Draw the following download buttons in a container, each below its description."""
+    """Set the container in which later download buttons are drawn, each with its description."""
     st.session_state[_PLACE] = place
 
 
 def set_pin_place(place: Any) -> None:
-    """Draw the page's pin button in a container."""
+    """Set the container in which the page's pin button is drawn."""
     st.session_state[_PINS] = place
 
 
 def pin_place() -> Any:
-    """Return the container of the pin button; the page itself by default."""
+    """Return the container for the pin button; the page itself by default."""
     return st.session_state.get(_PINS, st)
 
 
 def reset_places() -> None:
-    """Reset the containers of download and pin buttons; to be called before a page is drawn."""
+    """Forget the containers of download and pin buttons, before a page is drawn."""
     for place in (_PLACE, _PINS):
         st.session_state.pop(place, None)
 
 
 def save_json(make: Callable[[], str], name: str, *, about: str, is_here: bool = False) -> None:
-    """Draw the button that downloads `leakscope-<name>.json`.
+    """Draw the button that downloads the text from `make` as `leakscope-<name>.json`.
 
     Parameters
     ----------
     is_here : bool
         Whether to draw the button here although the page has a container for downloads.
     """
-    _place(about, is_here).download_button(
+    _button_container(about, is_here).download_button(
         "JSON",
         make,
         f"leakscope-{name}.json",
@@ -59,8 +59,8 @@ def save_csv(
     is_disabled: bool = False,
     is_here: bool = False,
 ) -> None:
-    """Draw the button that downloads `leakscope-<name>.csv`; `is_here` as in `save_json`."""
-    _place(about, is_here).download_button(
+    """Draw the button that downloads the text from `make` as `leakscope-<name>.csv`."""
+    _button_container(about, is_here).download_button(
         "CSV",
         # With a byte-order mark, spreadsheets decode the file as UTF-8.
         lambda: make().encode("utf-8-sig"),
@@ -74,8 +74,8 @@ def save_csv(
     )
 
 
-def _place(about: str, is_here: bool) -> Any:
-    """Return the container of a download button, after drawing its description if it is shared."""
+def _button_container(about: str, is_here: bool) -> Any:
+    """Return the container of a download button; in a shared one, draw the description first."""
     place = None if is_here else st.session_state.get(_PLACE)
     if place is None:
         return st

@@ -26,7 +26,7 @@ class _Measuring:
 
 
 def address() -> Address:
-    """Return the address parameter `?encoder=…`, which several pages share.
+    """Build the address parameter `?encoder=…`, which several pages share.
 
     A link opens only encoders that were measured on this computer: it must not download a model.
     """
@@ -50,14 +50,14 @@ def accepts_any_encoder() -> bool:
 
 
 def _check_offered(name: str) -> str:
-    """Return an encoder's name; raise NotOffered if it was not measured on this computer."""
+    """Return an encoder's name unchanged; raise NotOffered if visitors cannot open it by link."""
     if name not in _offered_encoders():
         raise NotOffered
     return name
 
 
 def _offered_encoders() -> list[str]:
-    """Return the names of the bundled, the measured and the listed encoders that visitors may load.
+    """Return the names of encoders to select from: bundled, measured here, and allowed ones.
 
     Other measured encoders are hidden: their names may be paths of folders.
     """
@@ -67,7 +67,7 @@ def _offered_encoders() -> list[str]:
 
 
 def adopt_encoder_link() -> None:
-    """Set the encoder from the URL or from a measuring job that the URL names."""
+    """Set the session's encoder from the URL, or from a measuring job that the URL names."""
     for request in work.adopt_jobs(_Measuring):  # after a reload
         st.session_state[ENCODER_KEY] = request.on.name
     work.drop_done(_Measuring)  # the results are on disk
@@ -75,7 +75,7 @@ def adopt_encoder_link() -> None:
 
 
 def chosen_encoder() -> EncoderSpec:
-    """Return the spec of the chosen encoder.
+    """Return the selected encoder's spec; raise if this server does not allow the encoder.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def is_typed(on: EncoderSpec) -> bool:
 
 
 def encoder_picker() -> None:
-    """Draw the choice of the encoder: bundled, measured, listed or typed."""
+    """Draw the selector of the encoder: bundled, measured, listed or typed."""
     names = _offered_encoders()
     here = chosen_encoder().name
     st.selectbox(
@@ -119,7 +119,7 @@ def encoder_picker() -> None:
 
 
 def measure_card(on: EncoderSpec) -> None:
-    """Draw the button that measures all tokens of an encoder, or the job's progress."""
+    """Draw the button that measures all tokens of an encoder, or the progress of this job."""
     offer = work.Offer(
         label="Measure all tokens",
         key="measure-tokens",

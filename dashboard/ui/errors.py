@@ -16,13 +16,13 @@ _LOG = logging.getLogger("leakscope")
 
 
 def show_error(error: CoreError | str, *, title: str = "That did not work") -> None:
-    """Draw an error message on the page."""
+    """Draw an error's message on the page, below a title."""
     st.error(plain(str(error)), title=title, icon=":material/error:")
 
 
 @contextmanager
 def error_boundary() -> Iterator[None]:
-    """Show the message of a CoreError; for any other error, log its place and show an apology."""
+    """Show errors of the `with` block on the page; log unexpected ones and show an apology."""
     try:
         yield
     except CoreError as error:
@@ -32,7 +32,7 @@ def error_boundary() -> Iterator[None]:
 
 
 def apologise(fault: Exception) -> None:
-    """Log where an unexpected error happened, and show an apology on the page."""
+    """Log where an unexpected error happened (not its message), and show an apology."""
     # Neither the page nor the log gets the message: it may hold what the user typed.
     frames = "".join(traceback.format_tb(fault.__traceback__))
     _LOG.error("%s, at\n%s", type(fault).__name__, frames)

@@ -24,7 +24,7 @@ def show_finding(
     below: Any = None,
     n_open: int | None = None,
 ) -> None:
-    """Draw a finding: its sentence, its figure and its numbers.
+    """Draw a finding: its title, body, figure, table and facts.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def show_answer(
     below: Any = None,
     n_open: int | None = None,
 ) -> Any:
-    """Draw a finding's title and body.
+    """Draw a finding's title and body; return the container of the last paragraph.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def show_answer(
 
 
 def limits_expander(slot: Any) -> Any:
-    """Draw a closed expander for the limits of a result, and return it."""
+    """Draw a closed expander for the limits of a result; return it for the caller to fill."""
     return slot.expander("How far this holds", icon=":material/rule:")
 
 
@@ -96,7 +96,7 @@ def show_figure(slot: Any, finding: Finding, name: str, **options: Any) -> None:
 
 
 def show_numbers(slot: Any, finding: Finding, name: str) -> None:
-    """Draw a finding's table and its facts in two closed expanders."""
+    """Draw a finding's table (with a download) and its facts in two closed expanders."""
     if finding.table is not None and finding.table.rows:
         rows = [dict(zip(finding.table.columns, row, strict=True)) for row in finding.table.rows]
         with slot.expander("The numbers as a table", icon=":material/table:"):

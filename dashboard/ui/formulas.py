@@ -10,7 +10,7 @@ from leakscope.core.registry import Entry
 
 
 def draw_entries(entries: Iterable[Entry]) -> None:
-    """Draw the title, reference, summary and formula of registry entries."""
+    """Draw the title, reference, summary and formula of each registry entry."""
     for entry in entries:
         st.markdown(f"**{entry.title}** ({entry.reference}). {entry.summary}")
         if entry.formula:

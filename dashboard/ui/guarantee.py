@@ -21,7 +21,7 @@ _DISTANCES: SessionCache[tuple[str, str, EncoderSpec], TokenDistances] = Session
 
 
 def guarantees_of(mechanism: str, eta: float, text: str, on: EncoderSpec) -> Guarantees:
-    """Return a mechanism's guarantees at η; token distances of a text are cached in the session.
+    """Compute a mechanism's guarantees at η for a text; the text's distances are cached.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def _text_distances(on: EncoderSpec) -> TextDistances:
 
 
 def show_guarantees(guarantees: Guarantees, slot: Any = st, *, lead: str = "") -> None:
-    """Draw all odds of a guarantee and what it does not cover; the comparison on hover.
+    """Draw the odds of a guarantee and what it does not cover; explanations on hover.
 
     Parameters
     ----------

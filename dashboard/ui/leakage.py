@@ -30,18 +30,18 @@ _SELDOM = (
 
 @st.cache_data(show_spinner=False, max_entries=1)
 def _cached_figures() -> dict[str, LeakFigure]:
-    """Return the leakage figures of all pages, cached."""
+    """Read the leakage figure of each page from the shipped results, by page; cached."""
     return leak_figures()
 
 
 @st.cache_data(show_spinner=False, max_entries=1)
 def _cached_recalls() -> dict[str, float]:
-    """Return the recall of names, numbers and rare words, cached."""
+    """Read the recall of names, numbers and rare words from shipped results, by kind; cached."""
     return recalls()
 
 
 def command_button(page: str, *commands: str, about: str = "") -> None:
-    """Draw the popover with the commands that reproduce a page's figures.
+    """Draw the popover with commands that reproduce a page's figures; nothing without any.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def why_pages_differ() -> None:
 
 
 def _explain_differences(figures: Mapping[str, LeakFigure]) -> None:
-    """Draw each page's leakage figure with its texts, its attacker and the reason."""
+    """Draw a list of each page's leakage figure with its texts, attacker and reason."""
     lines = [
         f"- **{TITLES[figure.page]}, {figure.leak}**: {figure.texts}; "
         f"by the {figure.attacker}: {figure.why}."
@@ -95,12 +95,12 @@ def _explain_differences(figures: Mapping[str, LeakFigure]) -> None:
 
 
 def describe_recalls(by_kind: Mapping[str, float]) -> str:
-    """Describe the recall of names, numbers and rare words as a clause."""
+    """List recalls by kind of word in a clause, such as "40 % of names, 10 % of numbers"."""
     return ", ".join(f"{value:.0f} % of {title}" for title, value in by_kind.items())
 
 
 def _show_commands(commands: Sequence[str], about: str) -> None:
-    """Draw what commands do, and the commands."""
+    """Draw what commands do, and each command; a table's name becomes its command."""
     needs_data = any(is_table(command) or "DATA" in command for command in commands)
     st.markdown(
         about
@@ -115,29 +115,29 @@ def _show_commands(commands: Sequence[str], about: str) -> None:
         st.code(command_of(command), language="sh", wrap_lines=True)
 
 
-def _command(words: str, *more: object) -> str:
-    """Return a command line of plain words, and further ones in quotes where they need them."""
+def _join_command(words: str, *more: object) -> str:
+    """Join words and further arguments to a command line, quoted where needed."""
     return shlex.join([*words.split(), *map(str, more)])
 
 
 def invert_command(text: str, attack: str, settings: Mapping[str, Any]) -> str:
-    """Return the `leakscope invert` command that reproduces an answer on the inversion page."""
+    """Return the `leakscope invert` command that attacks a text with the given settings."""
     words = "leakscope invert --encoder minilm --attack"
-    return _command(words, attack, *_set_options(settings), "--text", text)
+    return _join_command(words, attack, *_set_options(settings), "--text", text)
 
 
 def deniability_command(text: str, eta: float, encoder: str) -> str:
     """Return the `leakscope deniability` command for a text, an η and an encoder."""
     words = "leakscope deniability --encoder"
-    return _command(words, encoder, "--eta", f"{eta:g}", "--text", text)
+    return _join_command(words, encoder, "--eta", f"{eta:g}", "--text", text)
 
 
 def memorise_command(corpus: str, canary: str, settings: Mapping[str, Any], n_seeds: int) -> str:
-    """Return the `leakscope memorise` command that plants the page's canary."""
+    """Return the `leakscope memorise` command that plants a canary with the given settings."""
     options = (
         word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", value)
     )
-    return _command(
+    return _join_command(
         "leakscope memorise --corpus",
         corpus,
         f"--canary={canary}",
@@ -152,7 +152,7 @@ def train_command(attack: str, record: Mapping[str, Any]) -> str:
     sources = ("wikipedia", "novels_other_books", "tatoeba_tanaka")
     where = " ".join(f"--where source={source}" for source in sources)
     held_out = record.get("n_held_out")
-    return _command(
+    return _join_command(
         "leakscope train --encoder minilm --precision bfloat16 --attack",
         attack,
         *f"--corpus DATA/sentences.parquet {where} --min-words 3 --max-words 60 --seed".split(),
@@ -165,7 +165,7 @@ def train_command(attack: str, record: Mapping[str, Any]) -> str:
 
 
 def describe_training(records: Mapping[str, Mapping[str, Any]]) -> str:
-    """Describe how long training the shipped attacks took, as a sentence after another."""
+    """Describe how long the longest training of the shipped attacks took; "" if not recorded."""
     timed = [record for record in records.values() if {"seconds", "hardware"} <= record.keys()]
     if not timed:
         return ""
@@ -177,7 +177,7 @@ def describe_training(records: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _set_options(settings: Mapping[str, Any]) -> list[str]:
-    """Return settings as `--set name=value` arguments, as the command line accepts them."""
+    """Convert settings to `--set name=value` command-line arguments."""
     values = {
         key: str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in settings.items()

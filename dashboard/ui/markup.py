@@ -29,49 +29,49 @@ _CLASSES = {
 
 
 def marked_sentence(reading: Reading) -> str:
-    """Return the text as HTML, with each word marked as recovered, missed or not scored."""
+    """Return a reading's text as HTML, each word marked as recovered, missed or not scored."""
     words = "".join(_piece(piece, mark) for piece, mark in reading.pieces)
     hidden = _describe_marks(reading)
     return f'<p class="ls-sentence" dir="auto">{words}</p><p class="ls-hidden">{hidden}</p>'
 
 
 def _describe_marks(reading: Reading) -> str:
-    """Describe in words, for screen readers, which words were recovered, missed or not scored."""
+    """List for screen readers which words were recovered, missed or not scored, escaped."""
     read, missed, unknown = (
         reading.marked(mark) for mark in (Mark.RECOVERED, Mark.MISSED, Mark.UNKNOWN)
     )
-    sentences = f"Recovered: {_listed(read)}. Missed: {_listed(missed)}."
+    sentences = f"Recovered: {_join_words(read)}. Missed: {_join_words(missed)}."
     if unknown:
         sentences = sentences if read or missed else "None of its words can be scored."
-        sentences += f" Outside the attack's vocabulary: {_listed(unknown)}."
+        sentences += f" Outside the attack's vocabulary: {_join_words(unknown)}."
     if reading.unread:
         sentences += " The rest of the text exceeds the encoder's input limit."
     return sentences
 
 
 def _piece(piece: str, mark: Mark) -> str:
-    """Return a piece of text as HTML with its mark."""
+    """Return a piece of text, escaped, as HTML in the style of its mark."""
     if mark is Mark.BETWEEN:
         return escape(piece)
     tag = "mark" if mark is Mark.RECOVERED else "span"
     return f'<{tag} class="{_CLASSES[mark]}" title="{escape(mark.value)}">{escape(piece)}</{tag}>'
 
 
-def _listed(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     """Return words joined by commas and escaped; "none" if there are none."""
     return escape(", ".join(words)) or "none"
 
 
 def privatised_sentence(tokens: Sequence[str], changed: Sequence[str]) -> str:
-    """Return a privatised text as HTML, with each token marked as unchanged or changed."""
+    """Return a privatised text as HTML, its tokens marked as changed or unchanged."""
     words = "".join(_token(old, new) for old, new in zip(tokens, changed, strict=True))
     kept = [new for old, new in zip(tokens, changed, strict=True) if old == new]
-    hidden = f"{len(kept)} of {len(tokens)} tokens came back unchanged: {_listed(kept)}."
+    hidden = f"{len(kept)} of {len(tokens)} tokens came back unchanged: {_join_words(kept)}."
     return f'<p class="ls-sentence" dir="auto">{words.strip()}</p><p class="ls-hidden">{hidden}</p>'
 
 
 def _token(old: str, new: str) -> str:
-    """Return a token as HTML; a changed one shows the original on hover."""
+    """Return a released token as HTML; a changed one shows the original on hover."""
     joins = new.startswith("##")
     shown = escape(new.removeprefix("##"))
     space = "" if joins else " "
@@ -82,7 +82,7 @@ def _token(old: str, new: str) -> str:
 
 
 def token_legend() -> str:
-    """Return the legend of a privatised text as HTML."""
+    """Return the legend (unchanged, changed) of a privatised text as HTML."""
     return _legend({"came back unchanged": "ls-hit", "changed": "ls-miss"})
 
 
@@ -93,7 +93,7 @@ def legend(readings: Iterable[Reading]) -> str:
 
 
 def _legend(marks: Mapping[str, str]) -> str:
-    """Return the legend of marks, from their meaning to their style class, as HTML."""
+    """Return a legend as HTML, from a mapping of each mark's meaning to its style class."""
     items = "".join(
         f'<li><span class="{kind}">{escape(meaning)}</span></li>' for meaning, kind in marks.items()
     )
@@ -101,7 +101,7 @@ def _legend(marks: Mapping[str, str]) -> str:
 
 
 def wrong_words(reading: Reading) -> str:
-    """Return the wrong guesses as HTML; those that share a stem with a true word are marked."""
+    """Return a reading's wrong words as an HTML list; those with a true word's stem are marked."""
     if not reading.wrong:
         return '<p class="ls-label">The attacker gave no wrong word.</p>'
     items = ""
@@ -116,7 +116,7 @@ def wrong_words(reading: Reading) -> str:
 
 
 def counted_words(title: str, counts: Iterable[tuple[str, int]]) -> str:
-    """Return words with the number of texts of each, as an HTML list below a title."""
+    """Return (word, number of texts) pairs as an HTML list below a title."""
     items = "".join(
         f'<li class="ls-chip ls-read" dir="auto">{escape(word)} <small>{n:,}</small></li>'
         for word, n in counts
@@ -125,7 +125,7 @@ def counted_words(title: str, counts: Iterable[tuple[str, int]]) -> str:
 
 
 def ordered_words(reading: Reading) -> str:
-    """Return the answered words as a numbered HTML list, in the order of the attack."""
+    """Return a reading's answered words as a numbered HTML list, in the attack's order."""
     hits = {w.word for w in reading.hits}
     items = ""
     for word in (found.word for found in reading.recovery.words):
@@ -139,7 +139,7 @@ def ordered_words(reading: Reading) -> str:
 
 
 def scored_sentence(answer: str, true: str) -> str:
-    """Return a sentence written by an attack as HTML: right words marked, with their count.
+    """Return an attack's sentence as HTML, words of the true text marked, with their count.
 
     A word is right if the true text contains it at least as often. Right words that also begin the
     text or follow the same word as there are underlined and counted separately.
@@ -166,7 +166,7 @@ def scored_sentence(answer: str, true: str) -> str:
 
 
 def reconstructed_sentence(reading: Reading) -> str:
-    """Return a reading's reconstructed sentence as HTML, with its cosine and its calibration."""
+    """Return a reading's reconstructed sentence as HTML, with cosine and calibration."""
     found = reading.recovery.sentence
     if found is None:
         return ""
@@ -175,7 +175,7 @@ def reconstructed_sentence(reading: Reading) -> str:
 
 
 def sentence_with_cosine(found: Sentence, true: str, head: str) -> str:
-    """Return a reconstructed sentence as HTML, with its cosine to the vector in the heading."""
+    """Return a reconstructed sentence as HTML, its cosine to the vector in the heading."""
     near = "" if math.isnan(found.cosine) else f", cosine {found.cosine:.3f} to the vector"
     return label(
         f"{head}{near}; underlined words are first, or follow the same word, as in the text"
@@ -183,7 +183,7 @@ def sentence_with_cosine(found: Sentence, true: str, head: str) -> str:
 
 
 def _calibration(found: Sentence, text: str) -> str:
-    """Return how often such sentences and words are right, as HTML, or why that is unknown."""
+    """Return as HTML how often such sentences and words are right, or why that is unknown."""
     if not found.words:
         return ""
     from leakscope.core.attacks.inversion.reconstruct.confidence import (
@@ -210,7 +210,7 @@ def _calibration(found: Sentence, text: str) -> str:
 
 
 def sentence_steps(steps: Sequence[SentenceStep], true: str) -> str:
-    """Return the sentences of a search's steps as an HTML list, with cosines and marked words."""
+    """Return the sentence at each search step as an HTML list, with cosines and marked words."""
     items = ""
     for step in steps:
         when = (
@@ -223,7 +223,7 @@ def sentence_steps(steps: Sequence[SentenceStep], true: str) -> str:
 
 
 def recovered_words(title: str, words: Sequence[str], none: str) -> str:
-    """Return recovered words as an HTML list under a heading; the text `none` if there are none."""
+    """Return words as an HTML list under a heading; for no words, the text `none`."""
     if not words:
         return f'{label(title)}<p class="ls-label">{escape(none)}</p>'
     items = "".join(f'<li class="ls-chip ls-read" dir="auto">{escape(w)}</li>' for w in words)
@@ -232,12 +232,12 @@ def recovered_words(title: str, words: Sequence[str], none: str) -> str:
 
 
 def plain_paragraph(text: str) -> str:
-    """Return a text as an HTML paragraph without marks."""
+    """Return a text, escaped, as an HTML paragraph without marks."""
     return f'<p class="ls-sentence" dir="auto">{escape(text)}</p>'
 
 
 def description_list(rows: Mapping[str, str], kind: str = "ls-facts") -> str:
-    """Return a mapping as an HTML description list; `kind` is its style class."""
+    """Return a mapping of labels to texts as an HTML description list of a style class."""
     items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows.items())
     return f'<dl class="{kind}">{items}</dl>'
 
@@ -253,7 +253,7 @@ def explained_terms(terms: Mapping[str, str]) -> str:
 
 
 def glossary(rows: Mapping[str, str]) -> str:
-    """Return terms and their explanations as an HTML list."""
+    """Return a mapping of terms to explanations as an HTML list."""
     return description_list(rows, "ls-glossary")
 
 
@@ -270,7 +270,7 @@ def marked_passage(text: str, spans: Sequence[tuple[int, int]], meaning: str) ->
 
 
 def marked_pieces(pieces: Sequence[tuple[str, str]]) -> str:
-    """Return (piece, mark) pairs of a story file as HTML; unknown marks are ignored."""
+    """Return (text, mark) pairs of a story file as HTML; unknown marks are ignored."""
     known = {mark.value: kind for mark, kind in _CLASSES.items()}
     known |= {"came back unchanged": "ls-hit", "changed": "ls-miss"}
     body = "".join(
@@ -282,10 +282,10 @@ def marked_pieces(pieces: Sequence[tuple[str, str]]) -> str:
     read = [piece for piece, mark in pieces if known.get(mark) == "ls-hit"]
     return (
         f'<p class="ls-sentence" dir="auto">{body}</p>'
-        f'<p class="ls-hidden">Recovered: {_listed(read)}.</p>'
+        f'<p class="ls-hidden">Recovered: {_join_words(read)}.</p>'
     )
 
 
 def label(text: str) -> str:
-    """Return a small heading as HTML."""
+    """Return a text, escaped, as a small HTML heading."""
     return f'<p class="ls-label">{escape(text)}</p>'

@@ -63,7 +63,7 @@ ROLES = (
 
 
 def show_menu(pages: Mapping[str, Sequence[StreamlitPage]], here: StreamlitPage) -> None:
-    """Draw the page menu of narrow screens, which replaces Streamlit's inaccessible one.
+    """Draw the page menu for narrow screens, which replaces Streamlit's inaccessible one.
 
     Parameters
     ----------
@@ -90,11 +90,13 @@ def show_roles() -> None:
             st.subheader(role.title, anchor=False)
             st.markdown(role.task)
             for name, answers in role.pages:
-                st.page_link(_path(name), label=answers, icon=f":material/{PAGES[name].icon}:")
+                st.page_link(
+                    _script_path(name), label=answers, icon=f":material/{PAGES[name].icon}:"
+                )
 
 
 def show_next(page: str) -> None:
-    """Draw a page's terms, explained on hover and focus, and the link to the next page."""
+    """Draw a page's terms, explained on hover and focus, and the link to the following page."""
     here = PAGES.get(page)
     if here is None or is_presenting():
         return
@@ -104,17 +106,20 @@ def show_next(page: str) -> None:
         st.html(markup.label("Terms on this page") + markup.explained_terms(terms))
     with st.container(horizontal=True, gap="small", key="way"):
         st.page_link(
-            _path(here.following),
+            _script_path(here.following),
             label=f"Next: **{here.question}**",
             icon=":material/arrow_forward:",
             width="content",
         )
         if page != "glossary":
             st.page_link(
-                _path("glossary"), label="All terms", icon=":material/menu_book:", width="content"
+                _script_path("glossary"),
+                label="All terms",
+                icon=":material/menu_book:",
+                width="content",
             )
 
 
-def _path(page: str) -> str:
-    """Return the path of a page's script."""
+def _script_path(page: str) -> str:
+    """Return the file path of a named page's script."""
     return str(ROOT / "pages" / f"{page}.py")

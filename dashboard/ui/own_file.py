@@ -16,7 +16,7 @@ _FACTS: SessionCache[tuple[str, str], FileFacts] = SessionCache("_own_facts", 3)
 
 
 def upload_facts(file: MemoryFile, digest: str) -> FileFacts:
-    """Return an upload's columns and other properties, inspected once per file."""
+    """Inspect an upload's columns and properties in another process, cached per file."""
     from leakscope.core.corpora.uploads import inspect_upload
 
     return _FACTS.once((file.name, digest), partial(run_reader, inspect_upload, file))

@@ -11,5 +11,5 @@ from leakscope.core.results.provenance import NOT_RECORDED, Provenance, describe
 
 
 def show_provenance(found: Sequence[Provenance | None]) -> None:
-    """Draw the date, version and machine of the page's figures."""
+    """Draw the merged date, version and machine of the given measurements."""
     st.caption(f"These figures were {plain(describe_measured(found, otherwise=NOT_RECORDED))}.")

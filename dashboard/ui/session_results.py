@@ -21,11 +21,11 @@ class SessionCache(Generic[_K, _V]):
     most: int
 
     def get(self, key: _K) -> _V | None:
-        """Return the cached value, or None."""
+        """Return the cached value of a key, or None."""
         return self._store().get(key)
 
     def add(self, key: _K, value: _V) -> _V:
-        """Cache a value and return it."""
+        """Cache a value under a key and return the value."""
         store = self._store()
         store[key] = value
         while len(store) > self.most:
@@ -33,11 +33,11 @@ class SessionCache(Generic[_K, _V]):
         return value
 
     def once(self, key: _K, make: Callable[[], _V]) -> _V:
-        """Return the cached value, or compute and cache it."""
+        """Return a key's cached value, or compute it by `make` and cache it."""
         found = self.get(key)
         return self.add(key, make()) if found is None else found
 
     def _store(self) -> OrderedDict[_K, _V]:
-        """Return the cache's dictionary in the session."""
+        """Return the ordered dictionary in the session that holds this cache."""
         found: OrderedDict[_K, _V] = st.session_state.setdefault(self.name, OrderedDict())
         return found

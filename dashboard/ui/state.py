@@ -18,25 +18,25 @@ SEEN_KEY = "_seen_text"
 
 
 def text_parameter() -> Parameter:
-    """Return the address parameter of the sentence; its default is the first sample."""
+    """Build the address parameter of the sentence; its default is the first sample."""
     return Parameter(
         name="text", key=TEXT_KEY, default=cache.samples()[0]["text"], typed_in=(AREA_KEY,)
     )
 
 
 def text() -> str:
-    """Return the sentence in the session."""
+    """Return the visitor's current sentence from the session."""
     return str(st.session_state.get(TEXT_KEY, ""))
 
 
 def set_text(value: str) -> None:
-    """Replace the sentence, from a callback or before its control is drawn."""
+    """Replace the session's sentence, as a callback or before its control is drawn."""
     st.session_state[TEXT_KEY] = value
     st.session_state.pop(SEEN_KEY, None)
 
 
 def open_page(name: str) -> None:
-    """Store the name of the page that is being drawn."""
+    """Store the name of the page that is being drawn in the session."""
     st.session_state[_PAGE] = name
 
 
@@ -53,22 +53,22 @@ def is_presenting() -> bool:
 
 
 def present(value: bool) -> None:
-    """Turn the presentation mode on or off."""
+    """Turn the presentation mode on (True) or off (False)."""
     st.session_state["_presenting"] = value
 
 
 def menu_choice(key: str) -> Any:
-    """Return the entry picked from a menu, within its callback."""
+    """Return the entry picked from a menu; to be called within the menu's callback."""
     return st.session_state[key]
 
 
 def forget_widgets(prefix: str) -> None:
-    """Reset the controls whose key starts with a prefix."""
+    """Delete the session values of controls whose key starts with a prefix."""
     for key in [k for k in st.session_state if str(k).startswith(prefix)]:
         del st.session_state[key]
 
 
 def keep_choice(key: str, options: Sequence[object], at: int = 0) -> None:
-    """Reset a choice to the option at `at` if its value is not among the options."""
+    """Set a control to the option at `at` if its session value is not among the options."""
     if st.session_state.get(key) not in options:
         st.session_state[key] = options[at]

@@ -13,8 +13,8 @@ _EXPLAINED = "_explained_terms"
 """Session key of the terms that this run of the page has explained."""
 
 
-def _pattern(term: str) -> re.Pattern[str]:
-    """Return the pattern that finds a term, its plural and its symbol."""
+def _compile_pattern(term: str) -> re.Pattern[str]:
+    """Compile the pattern that finds a glossary term, its plural and its symbol."""
     word, _, sign = term.partition(" (")
     is_short = not word.islower()  # F1, AUC: case-sensitive
     # Not within another word or term: "macro-F1" contains no F1, and "access control" no control.
@@ -24,7 +24,7 @@ def _pattern(term: str) -> re.Pattern[str]:
     return re.compile(found, re.NOFLAG if is_short else re.IGNORECASE)
 
 
-_PATTERNS = {term: _pattern(term) for term in GLOSSARY}
+_PATTERNS = {term: _compile_pattern(term) for term in GLOSSARY}
 
 
 def terms_in(text: str) -> list[str]:
@@ -42,12 +42,12 @@ def terms_in(text: str) -> list[str]:
 
 
 def reset_explained_terms() -> None:
-    """Reset which terms the page has explained; to be called before a page is drawn."""
+    """Forget which terms were explained on the page, before a page is drawn."""
     st.session_state[_EXPLAINED] = set()
 
 
 def new_term_help(text: str) -> str | None:
-    """Return the explanations of a text's terms that the page has not explained yet, or None.
+    """Explain a text's glossary terms that the page has not explained yet; None if none.
 
     For `help=` of Streamlit's texts, whose mark is reachable by pointer and keyboard. None if there
     is nothing to explain, and in presentation mode.

@@ -14,7 +14,7 @@ from leakscope.dashboard.ui.state import current_page, is_presenting
 
 
 def toolbar(show_link: Callable[[], None], advice: str | None = None) -> None:
-    """Draw the page's advice, Present, Link, Save and the place of the pin button.
+    """Draw the page's advice, the buttons Present, Link and Save, and the pin button's place.
 
     Later downloads go under Save.
 
@@ -43,6 +43,6 @@ def toolbar(show_link: Callable[[], None], advice: str | None = None) -> None:
 
 
 def link_popover(show_link: Callable[[], None]) -> None:
-    """Draw the Link popover, whose content `show_link` draws."""
+    """Draw the Link popover; `show_link` draws its content."""
     with st.popover("Link", icon=":material/link:", help="An address that opens this view"):
         show_link()

@@ -77,7 +77,7 @@ class Offer:
 
 
 def start(request: Hashable, work: Work, *arguments: Any) -> None:
-    """Queue a job for a request; if the queue refuses, `draw_job` shows the error."""
+    """Queue a background job for a request; if the queue refuses, `draw_job` shows the error."""
     try:
         job_id = cache.jobs().start(
             work,
@@ -96,7 +96,7 @@ def start(request: Hashable, work: Work, *arguments: Any) -> None:
 
 
 def draw_job(request: Hashable, offer: Offer) -> Job | None:
-    """Draw a job's start button or its progress; return the job once it is done, else None.
+    """Draw a job's start button or progress; return the job once it is done, else None.
 
     A stopped job is returned too, below its restart button, if the offer accepts its best result
     so far.
@@ -126,12 +126,12 @@ def draw_job(request: Hashable, offer: Offer) -> Job | None:
 
 
 def _has_best(job: Job, offer: Offer) -> bool:
-    """Return whether a stopped job has a best result so far and the offer accepts it."""
+    """Return whether a job was stopped with a best result so far, and the offer accepts it."""
     return offer.accepts_best and job.state is JobState.STOPPED and job.result is not None
 
 
 def _start_button(request: Hashable, job: Job | None, offer: Offer) -> None:
-    """Draw the button that starts, or restarts, a job."""
+    """Draw the button that starts, or restarts, the job of a request."""
     st.button(
         offer.restart_label if job is not None and offer.restart_label else offer.label,
         key=offer.key,
@@ -144,13 +144,13 @@ def _start_button(request: Hashable, job: Job | None, offer: Offer) -> None:
 
 
 def is_known(request: Hashable) -> bool:
-    """Return whether there is a job for a request, in any state."""
+    """Return whether this session has a job for a request, in any state."""
     job_id = _job_ids().get(request)
     return job_id is not None and cache.jobs().view(job_id) is not None
 
 
 def drop(request: Hashable) -> None:
-    """Stop and forget the job of a request."""
+    """Stop the job of a request and forget it; do nothing without one."""
     job_id = _job_ids().pop(request, None)
     if job_id is not None:
         cache.jobs().forget(job_id)
@@ -158,13 +158,13 @@ def drop(request: Hashable) -> None:
 
 
 def drop_others(kind: type[_T], is_wanted: Callable[[_T], bool]) -> None:
-    """Stop and forget the jobs of a request type that are not wanted any more."""
+    """Stop and forget the session's jobs of a request type that `is_wanted` rejects."""
     for request in [r for r in _job_ids() if isinstance(r, kind) and not is_wanted(r)]:
         drop(request)
 
 
 def drop_done(kind: type[Hashable]) -> None:
-    """Forget the finished jobs of a request type."""
+    """Forget the session's finished jobs of a request type."""
     for request, job_id in list(_job_ids().items()):
         job = cache.jobs().view(job_id) if isinstance(request, kind) else None
         if job is not None and job.state is JobState.DONE:
@@ -172,7 +172,7 @@ def drop_done(kind: type[Hashable]) -> None:
 
 
 def adopt_jobs(kind: type[_T]) -> list[_T]:
-    """Take over the visitor's jobs that the URL names; return the requests new to this session.
+    """Take over the visitor's jobs that the URL names; return requests new to the session.
 
     After a reload, the page must set its controls to the requests. Other visitors' jobs are
     ignored, without a message.
@@ -219,7 +219,7 @@ def _describe_progress(job: Job) -> str:
 
 
 def _describe_time_left(job: Job, word: str) -> str:
-    """Describe the time left as a clause; empty if unknown."""
+    """Describe a job's remaining time as a clause; "" if unknown."""
     seconds = job.seconds_left
     if seconds is None:
         return ""
@@ -228,13 +228,13 @@ def _describe_time_left(job: Job, word: str) -> str:
 
 
 def _job_ids() -> dict[Hashable, str]:
-    """Return the session's job ids by request."""
+    """Return the session's dictionary of job ids by request, which callers change."""
     found: dict[Hashable, str] = st.session_state.setdefault("_jobs", {})
     return found
 
 
 def _update_query(request: Hashable) -> None:
-    """Set the URL's job ids to those of this request's type."""
+    """Set the URL's job ids to those of all jobs with this request's type."""
     ids = [job_id for other, job_id in _job_ids().items() if type(other) is type(request)]
     if ids:
         st.query_params["job"] = ids

@@ -25,7 +25,7 @@ CODE = (ROOT / "core", Path(__file__).parent)
 
 
 def main() -> int:
-    """Run the fault injections and write JSON and Markdown; exit status 1 if anything was lost."""
+    """Inject all faults; write the counts as JSON and Markdown; exit status 1 if any was lost."""
     parser = argparse.ArgumentParser(prog="python -m tools.faults", description=__doc__)
     parser.add_argument(
         "--only",

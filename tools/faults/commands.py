@@ -52,21 +52,21 @@ def write_inputs(folder: Path) -> None:
 
 
 def _sentence(rng: np.random.Generator) -> str:
-    """Return a random sentence of known words."""
+    """Draw a random sentence of known words."""
     words = rng.choice(_WORDS, size=6, replace=False)
     pairs = zip(rng.choice(_BETWEEN, size=6), words, strict=True)
     return " ".join(f"{between} {word}" for between, word in pairs).capitalize() + "."
 
 
 def _write_parquet(folder: Path) -> None:
-    """Write news.csv as Parquet."""
+    """Convert the folder's news.csv to news.parquet."""
     import pandas as pd
 
     pd.read_csv(folder / "news.csv").to_parquet(folder / "news.parquet", index=False)
 
 
 def _write_bert(folder: Path) -> None:
-    """Write a BERT model of two layers with random weights."""
+    """Write a BERT model of two layers with random weights to a folder."""
     import torch
     import transformers
     from transformers import BertConfig, BertModel, BertTokenizer

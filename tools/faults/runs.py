@@ -26,7 +26,7 @@ def measure(
     jobs: int = 1,
     program: str = "",
 ) -> Iterator[Outcome]:
-    """Yield the outcome of each fault injection as it finishes.
+    """Run commands with injected faults in processes; yield each try's outcome as it finishes.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def measure(
     ended: SimpleQueue[Outcome | None] = SimpleQueue()
 
     def work(part: int) -> None:
-        """Put the outcomes of one process's share into the queue, then None."""
+        """Run one process's share; put its outcomes into the queue, then None."""
         try:
-            for outcome in _share_outcomes(Share(tuple(names), most, part, jobs, before), program):
+            for outcome in _run_share(Share(tuple(names), most, part, jobs, before), program):
                 ended.put(outcome)
         finally:
             ended.put(None)
@@ -66,8 +66,8 @@ def measure(
             done.result()
 
 
-def _share_outcomes(share: Share, program: str) -> Iterator[Outcome]:
-    """Yield the outcomes of one process's share of the injections."""
+def _run_share(share: Share, program: str) -> Iterator[Outcome]:
+    """Start a process that makes a share of the tries; yield their outcomes."""
     # In memory where there is such a place: forcing to disk is counted, but takes no time there.
     memory = Path("/dev/shm")
     near = memory if os.access(memory, os.W_OK) else None

@@ -28,7 +28,7 @@ class Operation:
     path: str
 
     def can(self, kind: str) -> bool:
-        """Return whether the operation can fail in this way."""
+        """Return whether this operation can fail by a kind of fault."""
         if kind in _OF_WRITES:
             return self.what == "write"
         return kind != "full disk" or self.what not in _TAKES_NO_SPACE
@@ -53,17 +53,17 @@ class Shim:
         self._log.restype = ctypes.c_char_p
 
     def arm(self, folder: Path, kind: str = "", at: int = 0) -> None:
-        """Start counting operations below a folder; make operation `at` (from 1) fail."""
+        """Start counting file operations below a folder; make operation `at` (from 1) fail."""
         self._arm(f"{folder}".encode(), KINDS.get(kind, 0), at)
 
     def log(self) -> list[Operation]:
-        """Return the operations counted so far."""
+        """Return the file operations counted since `arm`."""
         lines = self._log().decode(errors="replace").splitlines()
         return [Operation(*line.split(" ", 1)) for line in lines]
 
 
 def why_not() -> str:
-    """Return why faults cannot be injected on this machine, or ""."""
+    """Return why faults cannot be injected on this machine; "" if they can."""
     if not sys.platform.startswith("linux"):
         return "faults of the disk are made on Linux alone"
     if shutil.which("cc") is None:
@@ -72,7 +72,7 @@ def why_not() -> str:
 
 
 def build(folder: Path) -> Path:
-    """Compile the library into a folder and return its path."""
+    """Compile the fault-injection library into a folder and return its path."""
     built = folder / "faults.so"
     source = Path(__file__).with_name("shim.c")
     subprocess.run(

@@ -32,36 +32,36 @@ _NO_RESULT = (".sqlite", "lock")
 
 
 def results_of(folder: Path) -> dict[str, Any]:
-    """Return the normalised content of every file below a folder, by relative path."""
+    """Read every file below a folder; return its normalised content by relative path."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): _content(path) for path in files}
+    return {str(path.relative_to(folder)): _read_content(path) for path in files}
 
 
-def _content(path: Path) -> Any:
-    """Return one file's normalised content."""
+def _read_content(path: Path) -> Any:
+    """Read one file; return its content without times, or a digest of it."""
     if path.name.endswith(_NO_RESULT):
         return ""
     if path.suffix == ".json":
         try:
-            return _timeless(json.loads(path.read_text(encoding="utf-8")))
+            return _without_times(json.loads(path.read_text(encoding="utf-8")))
         except ValueError:
             return "no JSON"
     if path.suffix == ".md":
         return _SECONDS_IN_TABLE.sub("|", path.read_text(encoding="utf-8"))
     if path.suffix == ".parquet":
-        return _rows(path)
+        return _read_parquet(path)
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _timeless(data: Any) -> Any:
-    """Remove times from nested JSON data."""
+def _without_times(data: Any) -> Any:
+    """Return nested JSON data without the entries that are times."""
     if isinstance(data, dict):
-        return {name: _timeless(value) for name, value in data.items() if name not in _TIMES}
-    return [_timeless(value) for value in data] if isinstance(data, list) else data
+        return {name: _without_times(value) for name, value in data.items() if name not in _TIMES}
+    return [_without_times(value) for value in data] if isinstance(data, list) else data
 
 
-def _rows(path: Path) -> Any:
-    """Return a Parquet file's rows without times."""
+def _read_parquet(path: Path) -> Any:
+    """Read a Parquet file; return its columns without times, as text."""
     import pandas as pd
 
     try:
@@ -116,7 +116,7 @@ class _Run:
 
     @property
     def how(self) -> str:
-        """How it ended: killed, hanging, done, refused or faulty."""
+        """How the run ended: killed, hanging, done, refused or faulty."""
         if self.status == -signal.SIGKILL:
             return "killed"
         if self.status in (-signal.SIGPROF, -signal.SIGALRM):
@@ -136,12 +136,12 @@ class _Bench:
         self.log = folder / "log.json"
 
     def reset(self) -> None:
-        """Reset the working folder."""
+        """Empty the working folder."""
         shutil.rmtree(self.work, ignore_errors=True)
         (self.work / "out").mkdir(parents=True)
 
     def run(self, kind: str = "", at: int = 0) -> _Run:
-        """Run the command in a forked process, making operation `at` fail."""
+        """Run the command in a forked process with a fault at operation `at`, or none."""
         child = os.fork()
         if child == 0:
             try:
@@ -153,7 +153,7 @@ class _Bench:
         return _Run(os.waitstatus_to_exitcode(status), said)
 
     def _run_and_exit(self, kind: str, at: int) -> None:
-        """Run the command in the forked child and exit."""
+        """Run the command in the forked child with the fault, log its operations and exit."""
         from leakscope.core.cli import main
 
         # By its own computing: a machine that is busy with other work makes no command hang.
@@ -181,7 +181,7 @@ class _Bench:
             os._exit(status)
 
     def reference(self) -> tuple[list[Operation], dict[str, Any]]:
-        """Run without faults; return its file operations and the files it wrote.
+        """Run the command without faults; return its file operations and the files it wrote.
 
         Twice: the first run imports what the later ones find imported.
         """
@@ -197,7 +197,7 @@ class _Bench:
         return [Operation(**each) for each in known["log"]], results_of(self.work)
 
     def rerun_problem(self, first: _Run, wanted: dict[str, Any]) -> str:
-        """Rerun the command after a fault; return what is wrong, or ""."""
+        """Rerun the command after a fault; return what went wrong in either run, or ""."""
         if first.how in ("faulty", "hanging"):
             return f"the fault is not told ({first.how}): {first.said[-300:]}"
         found = results_of(self.work)
@@ -213,7 +213,7 @@ class _Bench:
 
 
 def _compare_results(found: dict[str, Any], wanted: dict[str, Any]) -> str:
-    """Return which files are missing, left over or different."""
+    """Compare files by path; return which are missing, left over or different, or ""."""
     missing, more = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
     other = sorted(name for name in wanted.keys() & found.keys() if wanted[name] != found[name])
     told = [("is missing", missing), ("is left over", more), ("is another", other)]
@@ -221,7 +221,7 @@ def _compare_results(found: dict[str, Any], wanted: dict[str, Any]) -> str:
 
 
 def spread(operations: Sequence[Operation], most: int | None) -> Iterator[tuple[int, str]]:
-    """Yield (operation, kind of fault) pairs: all, or `most` spread evenly.
+    """Yield the tries to make, (operation number, kind of fault): all, or `most` spread evenly.
 
     Each kind of fault has its turn, and begins at another place. Operations of a kind follow as
     i·φ beyond whole numbers grows (φ the golden ratio): the first so many, however many, lie far
@@ -254,13 +254,13 @@ class Share:
     """Command, operation and kind of the tries that were made before."""
 
     def of_command(self, name: str, operations: Sequence[Operation]) -> Iterator[tuple[int, str]]:
-        """Yield this share's (operation, kind of fault) pairs of a command."""
+        """Yield this share's tries of a command: (operation number, kind of fault)."""
         for at, kind in itertools.islice(spread(operations, self.most), self.part, None, self.of):
             if (name, at, kind) not in self.known:
                 yield at, kind
 
     def to_json(self) -> str:
-        """Return the share as JSON, for a process."""
+        """Return the share as JSON, to hand to a process."""
         return json.dumps(asdict(self) | {"known": sorted(self.known)})
 
     @classmethod
@@ -272,7 +272,7 @@ class Share:
 
 
 def tried(shim: Shim, folder: Path, name: str, share: Share) -> Iterator[Outcome]:
-    """Yield the outcome of each injection into a command."""
+    """Make a share's tries of one command, with faults injected; yield each try's outcome."""
     bench = _Bench(shim, folder, COMMANDS[name])
     operations, wanted = bench.reference()
     for at, kind in share.of_command(name, operations):
@@ -284,7 +284,7 @@ def tried(shim: Shim, folder: Path, name: str, share: Share) -> Iterator[Outcome
 
 
 def main(folder: Path, share: Share) -> None:
-    """Inject faults into commands, printing each outcome as a JSON line."""
+    """Make a share's tries, with faults injected; print each outcome as a JSON line."""
     shim = Shim()
     write_inputs(folder / "inputs")
     for name in share.names:

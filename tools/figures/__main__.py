@@ -16,13 +16,13 @@ from tools.figures.templates import render, templates, typed
 
 
 def documents() -> list[Path]:
-    """Return the documents that are rendered from a template or plain, not whole tables."""
+    """Return the paths of documents that are written by hand or by template, not whole tables."""
     found = [ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")]
     return sorted({*found, *templates()} - whole().keys())
 
 
 def outcome(path: Path) -> tuple[str, list[str]]:
-    """Return a document's correct text, and the faults of its figures."""
+    """Generate or check a document by its path; return its correct text and its figures' faults."""
     make = whole().get(path)
     if make is not None:
         try:

@@ -42,8 +42,8 @@ _NUMBER = re.compile(r"[+−-]?\d+(?:,\d{3})*(?:\.\d+)?")
 
 
 @lru_cache(maxsize=64)
-def _read(path: str) -> Any:
-    """Read a JSON file of the repository, cached."""
+def _read_json(path: str) -> Any:
+    """Read a JSON file of the repository by its path, cached."""
     try:
         return json.loads((ROOT / path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -51,13 +51,13 @@ def _read(path: str) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _table(path: str) -> ResultTable:
-    """Return the rows of a result file, cached: most figures are means of the same rows."""
-    return rows_from_json(_read(path))
+def _read_table(path: str) -> ResultTable:
+    """Read a result file's rows by its path, cached: most figures are means of the same rows."""
+    return rows_from_json(_read_json(path))
 
 
 def score_of(source: str) -> Score:
-    """Evaluate a source expression to a number, with its interval if it has one.
+    """Evaluate a figure's source expression to a score, with its interval if it has one.
 
     Raises
     ------
@@ -79,18 +79,18 @@ def score_of(source: str) -> Score:
     if kind == "size":
         return Score(abs(score_of(rest.removeprefix("of ")).value))
     if kind in ("greatest", "least"):
-        found = [_score(*each) for each in _rows(rest.removeprefix("of "))]
+        found = [_score(*each) for each in _matching_rows(rest.removeprefix("of "))]
         return (max if kind == "greatest" else min)(found, key=lambda score: score.value)
     if kind == "mean":
-        return _mean(rest.removeprefix("of "))
+        return _mean_over_seeds(rest.removeprefix("of "))
     if kind == "pooled":
-        return _pooled(rest.removeprefix("up to "))
+        return _pooled_over_lengths(rest.removeprefix("up to "))
     if kind == "file":
         path, _, entry = rest.partition(" ")
-        return Score(float(_entry(_read(path), entry)))
+        return Score(float(_entry_at(_read_json(path), entry)))
     if kind == "bench":
-        return Score(_benchmark(*shlex.split(rest)))
-    found = list(dict.fromkeys(_score(*each) for each in _rows(source)))
+        return Score(_benchmark_number(*shlex.split(rest)))
+    found = list(dict.fromkeys(_score(*each) for each in _matching_rows(source)))
     if len(found) != 1:
         raise LookupError(f"{len(found)} different rows fit")
     return found[0]
@@ -105,49 +105,49 @@ def _independent_difference(first: Score, second: Score) -> Score:
     return Score(value, Interval(value - down, value + up))
 
 
-def _entry(data: Any, path: str) -> Any:
+def _entry_at(data: Any, path: str) -> Any:
     """Return the entry of nested JSON data at a dotted path."""
     for step in path.split("."):
         data = data[int(step)] if isinstance(data, list) else data[step]
     return data
 
 
-def _rows(source: str) -> Iterable[tuple[Mapping[str, Any], str]]:
-    """Yield the rows that match a source, with the measure to read."""
+def _matching_rows(source: str) -> Iterable[tuple[Mapping[str, Any], str]]:
+    """Read the rows that a source expression matches; yield each with the measure to read."""
     path, asked, measure = _parse_source(source)
-    for row in _read(path)["rows"]:
+    for row in _read_json(path)["rows"]:
         if _fits(row, asked):
             yield row, measure
 
 
 def _fits(row: Mapping[str, Any], asked: Mapping[str, str]) -> bool:
-    """Return whether a row has all the requested values."""
+    """Return whether a row has all the requested values, by name."""
     return all(str(_value_at(row, key)) == value for key, value in asked.items())
 
 
 def _parse_source(source: str) -> tuple[str, dict[str, str], str]:
-    """Parse a source into its file, the row's conditions and the measure."""
+    """Split a source expression into its file, the row's conditions and the measure."""
     name, *words = shlex.split(source)
     asked = dict(word.split("=", 1) for word in words if "=" in word)
     measure = next((word for word in words if "=" not in word), "token_set_f1")
     return name if name.endswith(".json") else f"results/{name}.json", asked, measure
 
 
-def _mean(source: str) -> Score:
-    """Return the mean over seeds of the matching rows."""
+def _mean_over_seeds(source: str) -> Score:
+    """Return the mean over seeds of the rows that a source expression matches."""
     is_same = source.startswith(_SAME)
     path, asked, measure = _parse_source(source.removeprefix(_SAME))
-    rows = _table(path).where(lambda row: _fits(row, asked))
+    rows = _read_table(path).where(lambda row: _fits(row, asked))
     if len(rows) < 2:
         raise LookupError(f"{len(rows)} rows fit, which is none to take a mean of")
     return rows.mean(measure, is_same_sample=is_same)
 
 
-def _pooled(source: str) -> Score:
-    """Return the pooled score of all sentence lengths up to a limit."""
+def _pooled_over_lengths(source: str) -> Score:
+    """Pool the scores of all sentence lengths up to a limit that a source expression names."""
     most, _, rest = source.partition(" of ")
     path, asked, measure = _parse_source(rest)
-    rows = [row for row in _table(path) if _fits(row, asked)]
+    rows = [row for row in _read_table(path) if _fits(row, asked)]
     short = [row for row in rows if parse_length(row["length"])[1] <= int(most)]
     if len(short) < 2 or len({row["length"] for row in short}) < len(short):
         raise LookupError(f"{len(short)} rows fit, which are not one of each length")
@@ -155,7 +155,7 @@ def _pooled(source: str) -> Score:
 
 
 def _value_at(row: Mapping[str, Any], path: str) -> Any:
-    """Return a row's value at a dotted path, or None."""
+    """Return a row's value at a dotted path; None if there is none."""
     found: Any = row
     for step in path.split("."):
         found = found.get(step) if isinstance(found, Mapping) else None
@@ -163,7 +163,7 @@ def _value_at(row: Mapping[str, Any], path: str) -> Any:
 
 
 def _score(row: Mapping[str, Any], measure: str) -> Score:
-    """Return a row's measure as a Score."""
+    """Return a row's measure as a Score, with its interval if it has one."""
     found = _value_at(row, measure)
     if isinstance(found, Mapping):
         return Score.from_dict(found)
@@ -173,9 +173,11 @@ def _score(row: Mapping[str, Any], measure: str) -> Score:
     return Score(float(found), Interval(*ends)) if ends else Score(float(found))
 
 
-def _benchmark(section: str, name: str, what: str = "value", nth: str = "") -> float:
-    """Return a benchmark's value, goal or a number of its note."""
-    rows = [row for row in _read("benchmarks/results.json")[section]["rows"] if row["name"] == name]
+def _benchmark_number(section: str, name: str, what: str = "value", nth: str = "") -> float:
+    """Return a benchmark's value or goal, or the number `nth` in its note."""
+    rows = [
+        row for row in _read_json("benchmarks/results.json")[section]["rows"] if row["name"] == name
+    ]
     if len(rows) != 1:
         raise LookupError(f"{len(rows)} benchmarks are called {name!r}")
     if what != "note":

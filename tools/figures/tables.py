@@ -27,7 +27,7 @@ _OF_TOOLS: dict[str, Callable[[Any], str]] = {
 
 
 def whole() -> dict[Path, Callable[[], str]]:
-    """Return the wholly generated documents, each with the function that makes its text."""
+    """Return a dict from each wholly generated document to the function that makes its text."""
     results = ROOT / "results"
     tables = [
         path.with_name(path.name.replace(".spec.json", ".md"))
@@ -41,13 +41,13 @@ def whole() -> dict[Path, Callable[[], str]]:
 
 
 def _tool_table(name: str) -> str:
-    """Render a tool's table from its JSON."""
+    """Render the Markdown table of a tool from its JSON results."""
     path = ROOT / "results" / f"{name}.json"
     return _OF_TOOLS[name](json.loads(path.read_text(encoding="utf-8")))
 
 
 def table_of(path: Path) -> str:
-    """Render a study's table from its rows.
+    """Render a study's Markdown table from its rows, given the table's path.
 
     Raises
     ------

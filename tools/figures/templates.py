@@ -57,7 +57,7 @@ class Spot:
 
 
 def spots(text: str) -> list[Spot]:
-    """Return the numbers of a paragraph that have decimals, a unit or an interval.
+    """Find the numbers of a paragraph that have decimals, a unit or an interval.
 
     Names (`Table 5.2`), code, links and formulas are no figures. Whole numbers without a unit
     are counts.
@@ -75,7 +75,7 @@ def spots(text: str) -> list[Spot]:
 
 
 def lines_with_figures(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each measured number outside code blocks, with its line."""
+    """Yield each measured number of a text outside code blocks, with its line."""
     plain = _FENCED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
     edges = [0, *(m.end() for m in re.finditer(r"\n[ \t]*\n", plain)), len(plain)]
     for start, end in pairwise(edges):
@@ -100,7 +100,7 @@ class Rendered:
 
 
 def templates() -> dict[Path, Path]:
-    """Return the documents that have a template, mapped to it."""
+    """Return a dict from each document that has a template to that template's path."""
     return {
         ROOT / path.relative_to(TEMPLATES).with_suffix(""): path
         for path in sorted(TEMPLATES.rglob("*.md.j2"))
@@ -108,7 +108,7 @@ def templates() -> dict[Path, Path]:
 
 
 def render(path: Path) -> Rendered:
-    """Render a template, with a first line that names it."""
+    """Render a template by its path, with a first line that names it."""
     name = path.relative_to(ROOT).as_posix()
     made = render_text(path.read_text(encoding="utf-8"))
     first = f"<!-- Written from {name} by `python -m tools.figures`. -->\n"
@@ -116,7 +116,7 @@ def render(path: Path) -> Rendered:
 
 
 def render_text(template: str) -> Rendered:
-    """Render a template's text."""
+    """Render a template's text; the faults are returned with it, not raised."""
     figures = _Figures()
     jinja = Environment(
         undefined=StrictUndefined,
@@ -138,7 +138,7 @@ def render_text(template: str) -> Rendered:
 
 
 def typed(text: str) -> list[str]:
-    """Return a fault for each number of a document that no expression wrote."""
+    """Return a message for each number of a document that no template expression wrote."""
     plain = re.sub(
         f"{_BEGIN}[^{_END}]*{_END}", lambda found: _BEGIN * len(found[0]), text, flags=re.DOTALL
     )
@@ -156,24 +156,24 @@ class _Figures:
     faults: list[str] = field(default_factory=list)
 
     def functions(self) -> dict[str, Callable[..., str]]:
-        """Return the template functions by name."""
-        stated = {kind: self._stated(kind) for kind in ("paper", "setting", "recorded")}
+        """Return the functions that templates call, by name."""
+        stated = {kind: self._make_stated(kind) for kind in ("paper", "setting", "recorded")}
         return {"fig": self.fig, "bold": self.bold, "num": self.num, **stated}
 
     def fig(self, source: str, decimals: int = 1, unit: str = "") -> str:
-        """Return a value with its interval."""
+        """Look up a source expression; return its value with its interval, formatted."""
         return self._measured(source, lambda score: _with_interval(score, decimals, unit))
 
     def bold(self, source: str, decimals: int = 1) -> str:
-        """Return a value in bold with its interval."""
+        """Look up a source expression; return its value in bold with its interval, formatted."""
         return self._measured(source, lambda score: _with_interval(score, decimals, "", "**"))
 
     def num(self, source: str, decimals: int = 1, *, sign: bool = False) -> str:
-        """Return a value without its interval."""
+        """Look up a source expression; return its value alone, formatted."""
         return self._measured(source, lambda score: describe(score.value, decimals, sign=sign))
 
     def _measured(self, source: str, write: Callable[[Score], str]) -> str:
-        """Look up a source and format it, recording faults."""
+        """Look up a source expression and format it; if that fails, record it and return "?"."""
         self.sources.append(source)
         try:
             return f"{_BEGIN}{write(score_of(source))}{_END}"
@@ -183,11 +183,11 @@ class _Figures:
             self.faults.append(f"{source}: it names no number, or has too few words: {error}")
         return "?"
 
-    def _stated(self, kind: str) -> Callable[[str, str], str]:
-        """Return the template function for stated numbers of one kind."""
+    def _make_stated(self, kind: str) -> Callable[[str, str], str]:
+        """Return the template function that prints stated (not measured) numbers of one kind."""
 
         def stated(value: str, source: Any) -> str:
-            """Return a stated number for the template, and record its source."""
+            """Return a number as stated, and record its source; record a fault if it has none."""
             self.sources.append(f"{kind} {source}")
             if not re.fullmatch(rf"{NUMBER}(?: \[{NUMBER}, {NUMBER}\])?", value) or not source:
                 self.faults.append(f"{kind} {value} of {source}: it is no figure with a source")
@@ -197,7 +197,7 @@ class _Figures:
 
 
 def _with_interval(score: Score, decimals: int, unit: str, bold: str = "") -> str:
-    """Format a score with its interval."""
+    """Format a score with its interval; raise LookupError if it has none."""
     if not score.has_interval:
         raise LookupError("it has no interval")
     value, low, high = (

@@ -24,7 +24,7 @@ _KIT = "the kit"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the fuzzing cases and write JSON and Markdown; exit status 1 if one failed."""
+    """Run the fuzzing cases; write the counts as JSON and Markdown; exit status 1 if one failed."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = parser().parse_args(given)
     if options.worker:
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command's argument parser."""
+    """Build the command's argument parser."""
     made = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
     cases = f"shared out, one a target at least (default: {N_CASES})"
     made.add_argument("--cases", type=int, default=N_CASES, help=cases)
@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _run_cases(given: Sequence[str], out: Path) -> int:
-    """Run the cases in worker processes and write the results; return the exit status."""
+    """Run the cases in worker processes and write the counts; return the exit status."""
     from tools.fuzz.table import write
 
     verdicts = []
@@ -67,7 +67,7 @@ def _run_cases(given: Sequence[str], out: Path) -> int:
 
 
 def _verdicts(given: Sequence[str]) -> Iterator[Verdict]:
-    """Yield verdicts from worker processes; if one dies, the next continues after it.
+    """Run worker processes and yield their verdicts; if one dies, the next continues after it.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def _verdicts(given: Sequence[str]) -> Iterator[Verdict]:
 
 
 def _worker_verdicts(given: Sequence[str]) -> Iterator[Verdict]:
-    """Yield the verdicts of one worker process."""
+    """Start one worker process and yield its verdicts; one that dies yields a last, "died"."""
     command = [sys.executable, "-m", "tools.fuzz", *given, "--worker"]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(machine_code_folder())}
     with subprocess.Popen(
@@ -113,7 +113,7 @@ def _worker_verdicts(given: Sequence[str]) -> Iterator[Verdict]:
 
 
 def _work(options: argparse.Namespace) -> int:
-    """Run the cases in this worker, printing each as JSON before and after."""
+    """Run the cases in this worker process, printing each as JSON before and after."""
     from tools.fuzz.kit import make_kit
     from tools.fuzz.targets import chosen, run_target, shares, targets
 
@@ -121,11 +121,11 @@ def _work(options: argparse.Namespace) -> int:
     os.dup2(2, 1)  # whatever a library prints is no verdict
 
     def tell(told: dict[str, str]) -> None:
-        """Write a message to the parent process as one JSON line."""
+        """Write a dict to the parent process as one JSON line."""
         print(json.dumps(told), file=out, flush=True)
 
     def judge(case: Case) -> Verdict:
-        """Announce a case, run it, and report its verdict."""
+        """Announce a case to the parent process, run it, report its verdict and return it."""
         tell({"begun": f"{case.target}: {case.words} {sorted(case.files)}"})
         verdict = play(case, PATIENCE)
         tell(asdict(verdict))

@@ -23,7 +23,7 @@ _SENTENCE = "The minister met the doctor near the market."
 
 
 def lines_of(kit: Kit) -> dict[str, list[str]]:
-    """Return one valid command line for each command and study."""
+    """Return a valid command line, as words, for each command and study by name."""
     bert, weights = shlex.join(kit.encoder), shlex.join(kit.weights)
     encoder, text = shlex.join(kit.encoder[:2]), shlex.quote(_SENTENCE)
     news = "--texts news.csv --label-column label"
@@ -56,7 +56,7 @@ def lines_of(kit: Kit) -> dict[str, list[str]]:
 
 
 def _line_of_study(name: str) -> list[str]:
-    """Return a valid command line for a study."""
+    """Return a valid command line, as words, for a study."""
     settings = STUDIES[name].kind.__dataclass_fields__
     given = [f"--{file} news.csv" for file in ("target", "other") if file in settings]
     if name == "membership-classifiers":
@@ -77,13 +77,13 @@ _Options = dict[str, tuple[str, ...] | None]
 
 
 def options() -> dict[str, _Options]:
-    """Return the options of each command with plausible values, except those that use a network."""
+    """Return the plausible values of each command's options, by command and option name."""
     parser = build_parser(commands={**COMMANDS, "serve": command_of_server})
     return dict(_leaf_parsers(parser, ""))
 
 
 def _leaf_parsers(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, _Options]]:
-    """Yield the name and options of each leaf command of a parser."""
+    """Yield the name and the options, with plausible values, of each leaf command of a parser."""
     if hasattr(parser, "declare"):
         parser.declare()
     below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
@@ -93,12 +93,17 @@ def _leaf_parsers(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[
     if not below:
         yield (
             name,
-            {o: _values(a) for a in parser._actions for o in a.option_strings if o != "--ray"},
+            {
+                o: _plausible_values(a)
+                for a in parser._actions
+                for o in a.option_strings
+                if o != "--ray"
+            },
         )
 
 
-def _values(action: argparse.Action) -> tuple[str, ...] | None:
-    """Return plausible values of an option; None for a flag."""
+def _plausible_values(action: argparse.Action) -> tuple[str, ...] | None:
+    """Return plausible values of a command-line option; None for a flag, which takes none."""
     if action.nargs == 0:
         return None
     if action.choices:
@@ -109,10 +114,12 @@ def _values(action: argparse.Action) -> tuple[str, ...] | None:
 
 
 def command_lines(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
-    """Return, per command, a strategy for its valid line with some words changed."""
+    """Return, per command, a Hypothesis strategy for its valid line with some words changed."""
     known = options()
     return {
-        name: st.one_of(_mutated_line(name, line, known[name], kit), _other_texts(name, line, kit))
+        name: st.one_of(
+            _mutated_line(name, line, known[name], kit), _replaced_texts(name, line, kit)
+        )
         for name, line in lines_of(kit).items()
     }
 
@@ -121,7 +128,7 @@ def command_lines(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
 def _mutated_line(
     draw: Callable[..., Any], name: str, line: list[str], known: _Options, kit: Kit
 ) -> Case:
-    """Draw a command line with up to three words changed."""
+    """Draw a case: a valid command line with up to three words changed."""
     words, first = list(line), len(name.split())
     n_changes = draw(st.sampled_from([0, 1, 1, 1, 2, 3]))
     for _ in range(n_changes):
@@ -145,8 +152,8 @@ def _mutated_line(
 
 
 @st.composite
-def _other_texts(draw: Callable[..., Any], name: str, line: list[str], kit: Kit) -> Case:
-    """Draw a command line with its text and numbers replaced."""
+def _replaced_texts(draw: Callable[..., Any], name: str, line: list[str], kit: Kit) -> Case:
+    """Draw a case: a valid command line whose text and numbers are replaced."""
     words = list(line)
     for i, word in enumerate(line):
         if word == _SENTENCE:
@@ -170,7 +177,7 @@ _READ_BY = {
 
 @st.composite
 def given_files(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
-    """Draw a damaged file and a command that reads it."""
+    """Draw a case: one of the kit's files damaged, and a command that reads it."""
     command = draw(st.sampled_from(_READ_BY[name]))
     content = draw(bytes_from(kit.files[name]))
     ending = name.partition(".")[2]
@@ -183,7 +190,7 @@ def given_files(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
 
 @st.composite
 def classifiers(draw: Callable[..., Any], kit: Kit) -> Case:
-    """Draw a damaged ONNX model, vectors or labels file."""
+    """Draw a case: a command on an ONNX model, vectors and labels, one of the files damaged."""
     name = draw(st.sampled_from(CLASSIFIER))
     content = draw(bytes_from(kit.files[name]))
     model, vectors, labels = CLASSIFIER
@@ -215,7 +222,7 @@ _FIT_SPEC = {"encoder": "tfidf", "corpus": "texts.txt", "out": "out", "limit": 1
 
 @st.composite
 def specifications(draw: Callable[..., Any], kit: Kit) -> Case:
-    """Draw a damaged specification of a study or of `fit`."""
+    """Draw a case: a command on a damaged specification of a study or of `fit`."""
     of_study = draw(st.booleans())
     spec, words = (_SPEC, ["study"]) if of_study else (_FIT_SPEC, ["fit"])
     told = draw(json_from(spec))
@@ -258,7 +265,7 @@ _OPTIONS: Mapping[str, str] = {
 
 @st.composite
 def defence_chains(draw: Callable[..., Any]) -> str:
-    """Draw a chain of one to four stages, some of them no defence, with settings."""
+    """Draw the text of a chain of one to four stages, some of them no defence, with settings."""
     known = all_defences()
     by_name, others = sorted(DEFENCES), sorted(known.keys() - DEFENCES.keys())
     names = st.one_of(
@@ -271,13 +278,13 @@ def defence_chains(draw: Callable[..., Any]) -> str:
     for i in range(draw(st.integers(1, 4))):
         name = draw(names)
         kind = known[name].kind if name in known else None
-        told += (draw(st.sampled_from(_JOINTS)) if i else "") + name + draw(_settings(kind))
+        told += (draw(st.sampled_from(_JOINTS)) if i else "") + name + draw(_draw_settings(kind))
     return told
 
 
 @st.composite
-def _settings(draw: Callable[..., Any], kind: type[Any] | None) -> str:
-    """Draw settings of a defence, mostly its own."""
+def _draw_settings(draw: Callable[..., Any], kind: type[Any] | None) -> str:
+    """Draw the text of settings after a defence's name, mostly its own; or ""."""
     if draw(st.integers(0, 2)) == 0:
         return ""
     own = sorted(settings_of(kind)) if kind is not None else []
@@ -294,7 +301,7 @@ def _settings(draw: Callable[..., Any], kind: type[Any] | None) -> str:
 
 @st.composite
 def chains(draw: Callable[..., Any], kit: Kit, lines: Mapping[str, list[str]]) -> Case:
-    """Draw a case: a command with a valid or random defence chain.
+    """Draw a case: a command with a chain of defences, valid in a quarter of the cases.
 
     Parameters
     ----------

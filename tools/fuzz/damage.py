@@ -52,7 +52,7 @@ WORDS = (
 
 @st.composite
 def bytes_from(draw: Callable[..., Any], content: bytes) -> bytes:
-    """Draw damaged content, or unrelated bytes."""
+    """Draw a damaged copy of a file's content, or unrelated bytes."""
     if draw(st.integers(0, 7)) == 0:
         return bytes(draw(st.binary(max_size=200)))
     for _ in range(draw(st.integers(1, 3))):
@@ -97,7 +97,7 @@ _JSON = st.recursive(
 
 @st.composite
 def json_from(draw: Callable[..., Any], value: Any) -> Any:
-    """Draw JSON that differs from a value in one place: replaced, dropped or added."""
+    """Draw a copy of JSON data with one place changed: replaced, dropped or added."""
     whole: Any = [json.loads(json.dumps(value))]
     holder, place = whole, 0
     while isinstance(holder[place], dict | list) and holder[place] and draw(st.integers(0, 3)):
@@ -118,7 +118,7 @@ def json_from(draw: Callable[..., Any], value: Any) -> Any:
 
 @st.composite
 def damaged_artefact(draw: Callable[..., Any], whole: Artefact) -> Artefact:
-    """Draw an artifact with changed arrays or metadata, under a valid checksum."""
+    """Draw a copy of an artifact with changed arrays or metadata, to be sealed validly."""
     arrays, meta = dict(whole.arrays), whole.meta
     if draw(st.booleans()):
         meta = draw(json_from(meta))
@@ -133,15 +133,15 @@ def damaged_artefact(draw: Callable[..., Any], whole: Artefact) -> Artefact:
 
 @st.composite
 def _array_from(draw: Callable[..., Any], array: NDArray[Any]) -> NDArray[Any] | None:
-    """Draw a changed array; None drops it."""
+    """Draw a damaged copy of an array: another shape, type or values; None to drop it."""
     how = draw(st.sampled_from(sorted(_CHANGES)))
     with np.errstate(all="ignore"):
         changed = _CHANGES[how](array)
     return None if changed is None else np.ascontiguousarray(changed)
 
 
-def _filled(value: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Return a function that puts a value into the middle of an array."""
+def _make_filler(value: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return a function that copies an array and puts a value into its middle."""
 
     def fill(array: NDArray[Any]) -> NDArray[Any]:
         """Return a copy of an array with the value in its middle."""
@@ -162,9 +162,9 @@ _CHANGES: dict[str, Callable[[NDArray[Any]], NDArray[Any] | None]] = {
     "one more axis": lambda array: array[None],
     "flat": lambda array: array.reshape(-1),
     "turned": lambda array: array.T,
-    "NaN": _filled(np.nan),
-    "infinite": _filled(np.inf),
-    "huge": _filled(3e38),
+    "NaN": _make_filler(np.nan),
+    "infinite": _make_filler(np.inf),
+    "huge": _make_filler(3e38),
     "negative": lambda array: -array if array.dtype.kind == "f" else array[::-1],
     "whole numbers": lambda array: array.astype(np.int64),
     "double": lambda array: array.astype(np.float64),

@@ -36,6 +36,7 @@ class Shelf(Mapping[str, Artefact]):
         self._made: dict[str, Artefact] = {}
 
     def __getitem__(self, name: str) -> Artefact:
+        """Return an artifact by its kind, making it on first access."""
         if name not in self._made:
             place = self.place(name)
             making = Making(place, load_kit_encoder(self._folder), self._texts)
@@ -43,13 +44,15 @@ class Shelf(Mapping[str, Artefact]):
         return self._made[name]
 
     def place(self, name: str) -> Path:
-        """Return the folder in which an artifact is made."""
+        """Return the folder in which an artifact of a kind is made."""
         return self._folder / name.replace(" ", "-")
 
     def __iter__(self) -> Iterator[str]:
+        """Yield the kinds of artifact, made or not."""
         return iter(MAKERS)
 
     def __len__(self) -> int:
+        """Return the number of kinds of artifact."""
         return len(MAKERS)
 
 
@@ -76,51 +79,51 @@ class Kit:
 
     @property
     def encoder(self) -> list[str]:
-        """Command-line arguments that choose the kit's language model."""
+        """The command-line arguments that choose the kit's language model."""
         return ["--encoder", f"mlm:{self.folder / 'bert'}", "--backend", "torch"]
 
     @property
     def weights(self) -> list[str]:
-        """Command-line arguments that choose an attack trained on the kit's model."""
+        """The command-line arguments that choose an attack trained on the kit's model."""
         assert self.artefacts["attack prior"].meta, "made, so that it has a place"
         return ["--attack", "prior", "--weights", str(self.artefacts.place("attack prior"))]
 
     @property
     def making(self) -> Making:
-        """Inputs from which artifacts are made, without a place."""
+        """The encoder and texts to make artifacts of; `place` is the kit's own folder."""
         return Making(self.folder, load_kit_encoder(self.folder), self.texts)
 
 
 def make_kit(folder: Path) -> Kit:
-    """Make the kit's files and its language model; artifacts are made on demand."""
+    """Write the kit's files and language model to a folder; artifacts are made on demand."""
     write_inputs(folder)
     known = (folder / "texts.txt").read_text(encoding="utf-8").splitlines()[:N_LEARNED]
     texts = known[:N_TEXTS]
     files = {
         "texts.txt": "\n".join(texts).encode(),
         "absent.txt": "\n".join(known[N_TEXTS:]).encode(),
-        **_tables(texts),
-        **_classifier(),
-        "rows.jsonl": _rows(texts, load_kit_encoder(folder).encode(texts)),
+        **_make_tables(texts),
+        **_make_classifier(),
+        "rows.jsonl": _vector_rows(texts, load_kit_encoder(folder).encode(texts)),
     }
     return Kit(folder, files, Shelf(folder, known), known)
 
 
-def _rows(texts: list[str], vectors: Any) -> bytes:
-    """Return texts with vectors as JSON lines."""
+def _vector_rows(texts: list[str], vectors: Any) -> bytes:
+    """Convert texts and their vectors to JSON Lines, as bytes."""
     rows = zip(texts, vectors.tolist(), strict=True)
     return "\n".join(json.dumps({"text": t, "vector": v}) for t, v in rows).encode()
 
 
-def _tables(texts: list[str]) -> dict[str, bytes]:
-    """Return the kit's tables by file name."""
+def _make_tables(texts: list[str]) -> dict[str, bytes]:
+    """Build the kit's valid tables from texts; return the bytes by file name."""
     rows = [
         {
             "title": f"Report {i}",
             "text": text,
             "label": "ab"[i % 2],
             "label_name": "ab"[i % 2],
-            "split": _split(i),
+            "split": _split_of_row(i),
         }
         for i, text in enumerate(texts)
     ]
@@ -130,7 +133,7 @@ def _tables(texts: list[str]) -> dict[str, bytes]:
             "sentence2": texts[-1 - i],
             "score": str(i % 6),
             "lang": "en",
-            "split": _split(i),
+            "split": _split_of_row(i),
         }
         for i, text in enumerate(texts)
     ]
@@ -140,13 +143,13 @@ def _tables(texts: list[str]) -> dict[str, bytes]:
     ]
     lines = "\n".join(json.dumps(row) for row in rows).encode()
     return {
-        "news.csv": _csv(rows, ","),
-        "news.tsv": _csv(rows, "\t"),
+        "news.csv": _to_csv(rows, ","),
+        "news.tsv": _to_csv(rows, "\t"),
         "news.jsonl": lines,
-        "news.parquet": _parquet(rows),
-        "pairs.csv": _csv(pairs, ","),
-        "searches.csv": _csv(searches, ","),
-        "answers.csv": _csv(_answers(), ","),
+        "news.parquet": _to_parquet(rows),
+        "pairs.csv": _to_csv(pairs, ","),
+        "searches.csv": _to_csv(searches, ","),
+        "answers.csv": _to_csv(_make_answers(), ","),
         "story.json": json.dumps(_STORY).encode(),
     }
 
@@ -159,8 +162,8 @@ _STORY = {
 }
 
 
-def _answers() -> list[dict[str, str]]:
-    """Return a target's and two shadow models' answers on twelve samples of six users."""
+def _make_answers() -> list[dict[str, str]]:
+    """Build rows of answers: a target's and two shadow models' on twelve samples of six users."""
     return [
         {
             "member": str(int((i // 2 + model) % 2 == 0)),
@@ -175,8 +178,8 @@ def _answers() -> list[dict[str, str]]:
     ]
 
 
-def _classifier() -> dict[str, bytes]:
-    """Return an ONNX model, vectors and labels; nothing if onnx is not installed."""
+def _make_classifier() -> dict[str, bytes]:
+    """Build an ONNX model, vectors and labels; return bytes by file name, {} without onnx."""
     if find_spec("onnx") is None or find_spec("onnxruntime") is None:
         return {}
     from onnx import TensorProto, helper, numpy_helper
@@ -199,17 +202,17 @@ def _classifier() -> dict[str, bytes]:
     return {
         "model.onnx": model.SerializeToString(),
         "vectors.npy": vectors.getvalue(),
-        "labels.csv": _csv(labels, ","),
+        "labels.csv": _to_csv(labels, ","),
     }
 
 
-def _split(i: int) -> str:
-    """Return the split of row i."""
+def _split_of_row(i: int) -> str:
+    """Return the split of the row with number i: "train", "dev" or "test"."""
     return ("train", "dev", "test")[i % 3]
 
 
-def _csv(rows: list[dict[str, str]], delimiter: str) -> bytes:
-    """Return rows as CSV."""
+def _to_csv(rows: list[dict[str, str]], delimiter: str) -> bytes:
+    """Convert rows to CSV bytes with a delimiter."""
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, list(rows[0]), delimiter=delimiter)
     writer.writeheader()
@@ -217,8 +220,8 @@ def _csv(rows: list[dict[str, str]], delimiter: str) -> bytes:
     return out.getvalue().encode()
 
 
-def _parquet(rows: list[dict[str, str]]) -> bytes:
-    """Return rows as Parquet."""
+def _to_parquet(rows: list[dict[str, str]]) -> bytes:
+    """Convert rows to Parquet bytes."""
     import pandas as pd
 
     out = io.BytesIO()
@@ -228,7 +231,7 @@ def _parquet(rows: list[dict[str, str]]) -> bytes:
 
 @cache
 def load_kit_encoder(folder: Path) -> Any:
-    """Return the kit's language model, loaded once."""
+    """Load the language model in the kit's folder, once."""
     from leakscope.core.encoders import load_encoder
     from leakscope.core.specs import EncoderSpec
 

@@ -30,8 +30,8 @@ class Run:
     tells: str
 
 
-def _resumable_attack(making: Making, on_progress: Any) -> object:
-    """Train an MLC attack with checkpoints."""
+def _train_attack(making: Making, on_progress: Any) -> object:
+    """Train an MLC attack with checkpoints, resuming from one in `making.place`."""
     from leakscope.core.attacks.inversion.classifiers.mlc import MLCAttack
 
     attack = MLCAttack(vocabulary_size=30, epochs=2, batch_size=16)
@@ -44,8 +44,8 @@ def _resumable_attack(making: Making, on_progress: Any) -> object:
     )
 
 
-def _resumable_defence(making: Making, on_progress: Any) -> object:
-    """Train an adversarial adapter with checkpoints."""
+def _train_defence(making: Making, on_progress: Any) -> object:
+    """Train an adversarial adapter with checkpoints, resuming from one in `making.place`."""
     from leakscope.core.defences.trained.adversarial import AdversarialAdapter
 
     adapter = AdversarialAdapter(epochs=2, hidden=8, n_words=10, batch_size=16, device="cpu")
@@ -58,13 +58,13 @@ def _resumable_defence(making: Making, on_progress: Any) -> object:
     )
 
 
-def _resumable_head(making: Making, on_progress: Any) -> object:
-    """Train a private head with checkpoints."""
+def _train_head(making: Making, on_progress: Any) -> object:
+    """Train a private head with checkpoints, resuming from one in `making.place`."""
     from leakscope.core.training.private_heads import HeadSettings, fit_head
 
     labels = np.arange(len(making.texts), dtype=np.int64) % 2
     settings = HeadSettings(delta=1e-3, batch_size=16, steps=6)
-    with _cached_noise():
+    with _patch_noise_multiplier():
         return fit_head(
             making.vectors,
             labels,
@@ -77,22 +77,22 @@ def _resumable_head(making: Making, on_progress: Any) -> object:
 
 
 @contextmanager
-def _cached_noise() -> Iterator[None]:
-    """Patch the noise multiplier's computation, which takes seconds, by a cached one."""
-    with patch("leakscope.core.training.private.noise_multiplier_for", _noise_for):
+def _patch_noise_multiplier() -> Iterator[None]:
+    """Within the block, compute each noise multiplier only once, since it takes seconds."""
+    with patch("leakscope.core.training.private.noise_multiplier_for", _cached_noise_multiplier):
         yield
 
 
 @cache
-def _noise_for(*given: Any) -> float:
-    """Return the cached noise multiplier."""
+def _cached_noise_multiplier(*given: Any) -> float:
+    """Compute the noise multiplier for these arguments, once."""
     from leakscope.core.training.accounting import noise_multiplier_for
 
     return noise_multiplier_for(*given)
 
 
-def _resumable_layer(making: Making, on_progress: Any) -> object:
-    """Fit a linear map to a layer with checkpoints."""
+def _fit_layer_map(making: Making, on_progress: Any) -> object:
+    """Fit a linear map to a layer with checkpoints, resuming from one in `making.place`."""
     from leakscope.core.attacks.inversion.linear_map import LinearMap
 
     return LinearMap.fit(
@@ -107,16 +107,16 @@ def _resumable_layer(making: Making, on_progress: Any) -> object:
 
 
 RUNS: dict[str, Run] = {
-    "an attack": Run(_resumable_attack, "Epoch"),
-    "a defence": Run(_resumable_defence, "Epoch"),
-    "a private head": Run(_resumable_head, "Epoch"),
-    "a map to a layer": Run(_resumable_layer, "Fitted"),
+    "an attack": Run(_train_attack, "Epoch"),
+    "a defence": Run(_train_defence, "Epoch"),
+    "a private head": Run(_train_head, "Epoch"),
+    "a map to a layer": Run(_fit_layer_map, "Fitted"),
 }
 """By what is trained."""
 
 
 def training_batch(texts: list[str]) -> Any:
-    """Return a training batch: one classifier trained on the first half of the texts."""
+    """Build a batch of one classifier that trains on the first half of the texts."""
     from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
 
     n = len(texts)
@@ -125,27 +125,30 @@ def training_batch(texts: list[str]) -> Any:
     return TrainingBatch(tuple(texts), np.arange(n, dtype=np.int64) % 2, 2, trained, validated, 0)
 
 
-def _networks(making: Making) -> Any:
-    """Train LSTM targets and return their answers."""
+def _train_lstm_targets(making: Making) -> Any:
+    """Train LSTM classifiers to attack, unless they are stored; return their answers."""
     from leakscope.core.attacks.membership.classifiers.targets.lstm import LSTMs
 
     made = LSTMs(vocabulary_size=20, max_length=6, dimension=4, hidden=4, epochs=1)
     return made.fit(training_batch(making.texts), checkpoint_dir=str(making.place)).answers_
 
 
-def _heads(making: Making) -> Any:
-    """Train private heads and return their answers."""
+def _train_private_heads(making: Making) -> Any:
+    """Train private classifiers to attack, unless they are stored; return their answers."""
     from leakscope.core.attacks.membership.classifiers.targets.private import PrivateHeads
 
     made = PrivateHeads(delta=1e-3, batch_size=16, steps=3)
-    with _cached_noise():
+    with _patch_noise_multiplier():
         made.fit_vectors(
             training_batch(making.texts), making.vectors, checkpoint_dir=str(making.place)
         )
     return made.answers_
 
 
-ANSWERING: dict[str, Callable[[Making], Any]] = {"networks": _networks, "heads": _heads}
+ANSWERING: dict[str, Callable[[Making], Any]] = {
+    "networks": _train_lstm_targets,
+    "heads": _train_private_heads,
+}
 """What answers for the texts of a lesson: read back where it was trained before."""
 
 
@@ -183,12 +186,12 @@ class _TrainsAgainError(Exception):
 
 
 def _refuse_training(*_: Any, **__: Any) -> Any:
-    """Raise _TrainsAgainError."""
+    """Raise _TrainsAgainError; stands in for a study's training."""
     raise _TrainsAgainError
 
 
 def load_without_training(kind: str, folder: Path, texts: list[str]) -> Any:
-    """Return what a study loads from a saved artifact; None if it would train again."""
+    """Load what a study has saved in a folder; return None if the study would train again."""
     from leakscope.core.studies.membership import trained_classifiers
     from leakscope.core.studies.training import tuned_networks
 
@@ -245,7 +248,7 @@ class Making:
 
     @property
     def vectors(self) -> NDArray[np.float32]:
-        """Vectors of the texts."""
+        """The encoder's vectors of the texts."""
         found: NDArray[np.float32] = self.encoder.encode(self.texts)
         return found
 
@@ -256,11 +259,11 @@ class Making:
 
 
 def stopping(beginning: str) -> Callable[[float, str], None]:
-    """Return a progress callback that stops the work at the first message with this prefix."""
+    """Return a progress callback that raises StoppedError at the first message with a prefix."""
     from leakscope.core.errors import StoppedError
 
     def report(_: float, told: str) -> None:
-        """Raise StoppedError once a message has the prefix."""
+        """Raise StoppedError if the message has the prefix."""
         if told.startswith(beginning):
             raise StoppedError("stopped")
 
@@ -320,15 +323,15 @@ _DEFENCES: dict[str, dict[str, Any]] = {
 }
 
 
-def _loaded(folder: Path) -> Artefact:
-    """Load a saved artifact."""
+def _load_artefact(folder: Path) -> Artefact:
+    """Load the arrays and metadata of a saved artifact."""
     from leakscope.core.storage.artifacts import load_artifact
 
     return Artefact(*load_artifact(folder))
 
 
-def _attack(making: Making, name: str) -> Artefact:
-    """Train and save an inversion attack."""
+def _make_attack(making: Making, name: str) -> Artefact:
+    """Train and save an inversion attack of a name; return its artifact."""
     from leakscope.core.attacks.inversion.registry import make_attack
     from leakscope.core.attacks.inversion.shipped import save_attack
     from leakscope.core.specs import AttackSpec
@@ -338,22 +341,22 @@ def _attack(making: Making, name: str) -> Artefact:
     if name == "reconstruct":
         attack.calibrate(making.encoder, making.texts[:4])
     save_attack(attack, making.place)
-    return _loaded(making.place)
+    return _load_artefact(making.place)
 
 
-def _borrower(making: Making) -> Artefact:
-    """Train and save a search attack that borrows another's arrays."""
+def _make_borrower(making: Making) -> Artefact:
+    """Train and save a search attack that borrows another's arrays; return its artifact."""
     from leakscope.core.attacks.inversion.search.attack import SearchAttack
     from leakscope.core.attacks.inversion.shipped import save_attack
 
     attack = SearchAttack(**_ATTACKS["search"]).fit(making.encoder, making.texts)
     save_attack(attack.base_, making.place.with_name(LENDER))
     save_attack(attack, making.place, borrow=("base.", LENDER))
-    return _loaded(making.place)
+    return _load_artefact(making.place)
 
 
-def _encoder(making: Making, name: str) -> Artefact:
-    """Fit and save an encoder."""
+def _make_encoder(making: Making, name: str) -> Artefact:
+    """Fit and save an encoder of a name; return its artifact."""
     from leakscope.core.encoders.fitted import make_encoder, save_encoder
     from leakscope.core.specs import FittedEncoderSpec
 
@@ -365,11 +368,11 @@ def _encoder(making: Making, name: str) -> Artefact:
     else:
         encoder.fit(making.texts)
     save_encoder(encoder, making.place, training={"corpus": "texts.txt"})
-    return _loaded(making.place)
+    return _load_artefact(making.place)
 
 
-def _defence(making: Making, name: str) -> Artefact:
-    """Fit and save a trained defence."""
+def _make_defence(making: Making, name: str) -> Artefact:
+    """Fit and save a trained defence of a name; return its artifact."""
     from leakscope.core.defences.stored import save_defence
     from leakscope.core.defences.trained.registry import make_trained_defence
     from leakscope.core.specs import DefenceSpec
@@ -377,59 +380,59 @@ def _defence(making: Making, name: str) -> Artefact:
     defence: Any = make_trained_defence(DefenceSpec.of(name, _DEFENCES[name]))
     defence.fit(making.encoder, making.texts, labels=making.labels)
     save_defence(defence, making.place, training={"encoder": making.encoder.name})
-    return _loaded(making.place)
+    return _load_artefact(making.place)
 
 
-def _private(making: Making) -> Artefact:
-    """Train and save a private classifier."""
+def _make_private_classifier(making: Making) -> Artefact:
+    """Train and save a private classifier; return its artifact."""
     from leakscope.core.defences.trained.private import PrivateTraining, save_training
 
     made = PrivateTraining(delta=1e-3, hidden=4, batch_size=16, steps=3, seed=0)
     save_training(made.fit(making.encoder, making.texts, making.labels), making.place)
-    return _loaded(making.place)
+    return _load_artefact(making.place)
 
 
 def map_vectors() -> NDArray[np.float32]:
-    """Return the vectors of the kit's map."""
+    """Draw the vectors that the kit's map is drawn from, the same each time."""
     return np.random.default_rng(0).standard_normal((N_VECTORS, 6)).astype(np.float32)
 
 
-def _map(making: Making) -> Artefact:
-    """Draw and save a map."""
+def _make_map(making: Making) -> Artefact:
+    """Draw and save a map; return its artifact."""
     from leakscope.core.projection.layout import project
     from leakscope.core.projection.layout_cache import save_layout
     from leakscope.core.projection.spec import ProjectionSpec
 
     save_layout(making.place, project(map_vectors(), ProjectionSpec(method="pca")))
-    return _loaded(making.place)
+    return _load_artefact(making.place)
 
 
-def _statistics(making: Making) -> Artefact:
-    """Measure and save deniability statistics."""
+def _make_statistics(making: Making) -> Artefact:
+    """Measure and save deniability statistics; return their artifact."""
     from leakscope.core.defences.deniability.vocabulary import measure_vocabulary, save_vocabulary
 
     found = measure_vocabulary(making.encoder, etas=np.array([10.0, 40.0]), n_draws=20)
     save_vocabulary(making.place, found)
-    return _loaded(making.place)
+    return _load_artefact(making.place)
 
 
-def _shipped_vectors(making: Making) -> Artefact:
-    """Make an artifact of vectors as they ship."""
+def _make_shipped_vectors(making: Making) -> Artefact:
+    """Build an artifact of vectors in the form in which they ship, without saving it."""
     vectors = making.vectors[:N_VECTORS].astype(np.float16)
     return Artefact({"vectors": vectors}, {"kind": "vectors"})
 
 
-def _shape(making: Making) -> Artefact:
-    """Measure and save the shape of a known embedding space."""
+def _make_shape(making: Making) -> Artefact:
+    """Measure and save the shape of a known embedding space; return its artifact."""
     from leakscope.core.audit.identification import KnownSpace
 
     space = KnownSpace.measure("bert", making.encoder.fingerprint, making.vectors)
     space.save(making.place)
-    return _loaded(making.place)
+    return _load_artefact(making.place)
 
 
-def _names(making: Making) -> Artefact:
-    """Run and pack a names experiment."""
+def _make_names(making: Making) -> Artefact:
+    """Run a names experiment and convert it to an artifact, without saving it."""
     from leakscope.core.attacks.inversion.prior import PriorAttack
     from leakscope.core.names.experiment import run_experiment
     from leakscope.core.names.person import parse_names
@@ -444,37 +447,37 @@ def _names(making: Making) -> Artefact:
     return Artefact(*packed(run_experiment(attack, making.encoder, sentences, listed)))
 
 
-def _resumed(making: Making, run: str) -> Artefact:
-    """Return the checkpoint of a run that was stopped soon after it began."""
+def _make_checkpoint(making: Making, run: str) -> Artefact:
+    """Start a run, stop it early and return the artifact of its checkpoint."""
     from leakscope.core.errors import StoppedError
 
     try:
         RUNS[run].go(making, stopping(RUNS[run].tells))
     except StoppedError:
-        return _loaded(making.place)
+        return _load_artefact(making.place)
     raise AssertionError(f"{run} told nothing that begins with {RUNS[run].tells!r}")
 
 
-def _answers(making: Making, kind: str) -> Artefact:
-    """Train a classifier target and return its saved answers."""
+def _make_target_answers(making: Making, kind: str) -> Artefact:
+    """Train a classifier target and return the artifact of its saved answers."""
     ANSWERING[kind](making)
-    return _loaded(making.place / "model-0")
+    return _load_artefact(making.place / "model-0")
 
 
-def _answers_of_a_cell(making: Making) -> Artefact:
-    """Make an artifact of a study cell's answers."""
+def _make_study_answers(making: Making) -> Artefact:
+    """Build an artifact of a study cell's answers, without training."""
     answers = np.full((1, len(making.texts), 2), 0.5, np.float32)
     return Artefact({"answers": answers}, {"lesson": training_batch(making.texts).digest})
 
 
-def _tuned(making: Making) -> Artefact:
-    """Make an artifact of a tuned network."""
+def _make_tuned_network(making: Making) -> Artefact:
+    """Build an artifact of a tuned network's results, without training."""
     told = {"cell": CELL, "chance": 50.0, "n_train": 20, "minutes": 0.5, "n_classes": 2}
     return Artefact({"right": np.arange(10) % 2 == 0}, told)
 
 
-def _adapted(making: Making) -> Artefact:
-    """Make an artifact of an adapted network."""
+def _make_adapted_network(making: Making) -> Artefact:
+    """Build an artifact of an adapted network, without training."""
     told = {
         "cell": ADAPTED_CELL,
         "tokens_seen": 100,
@@ -487,20 +490,20 @@ def _adapted(making: Making) -> Artefact:
 
 
 MAKERS: dict[str, Callable[[Making], Artefact]] = {
-    **{f"attack {name}": partial(_attack, name=name) for name in _ATTACKS},
-    "attack that borrows": _borrower,
-    **{f"encoder {name}": partial(_encoder, name=name) for name in _ENCODERS},
-    **{f"defence {name}": partial(_defence, name=name) for name in _DEFENCES},
-    "private classifier": _private,
-    "map": _map,
-    "vectors of the map": _shipped_vectors,
-    "statistics of tokens": _statistics,
-    "example of names": _names,
-    "shape of an encoder's vectors": _shape,
-    **{f"checkpoint of {run}": partial(_resumed, run=run) for run in RUNS},
-    **{f"answers of {kind}": partial(_answers, kind=kind) for kind in ANSWERING},
-    "answers of a study": _answers_of_a_cell,
-    "tuned network": _tuned,
-    "adapted network": _adapted,
+    **{f"attack {name}": partial(_make_attack, name=name) for name in _ATTACKS},
+    "attack that borrows": _make_borrower,
+    **{f"encoder {name}": partial(_make_encoder, name=name) for name in _ENCODERS},
+    **{f"defence {name}": partial(_make_defence, name=name) for name in _DEFENCES},
+    "private classifier": _make_private_classifier,
+    "map": _make_map,
+    "vectors of the map": _make_shipped_vectors,
+    "statistics of tokens": _make_statistics,
+    "example of names": _make_names,
+    "shape of an encoder's vectors": _make_shape,
+    **{f"checkpoint of {run}": partial(_make_checkpoint, run=run) for run in RUNS},
+    **{f"answers of {kind}": partial(_make_target_answers, kind=kind) for kind in ANSWERING},
+    "answers of a study": _make_study_answers,
+    "tuned network": _make_tuned_network,
+    "adapted network": _make_adapted_network,
 }
 """By what the report calls them."""

@@ -30,29 +30,29 @@ _TEXTS = ["The minister met the doctor.", "A letter from the river."]
 
 @st.composite
 def artefacts(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
-    """Draw a case: an artifact with changed content under a valid checksum, or torn bytes."""
+    """Draw a case: an artifact with changed content or torn bytes, and the reader that loads it."""
     whole = kit.artefacts[name]
     changed = draw(damaged_artefact(whole))
     is_torn = draw(st.integers(0, 3)) == 0
     edit = draw(st.integers(0, 10_000))
 
     def read(folder: Path) -> object:
-        """Write the damaged artifact into the folder and load it."""
-        _save(folder / "a", changed)
+        """Write the damaged artifact into the folder, load it and use it."""
+        _save_artefact(folder / "a", changed)
         if is_torn:
-            _tear(folder / "a", edit)
+            _damage_file(folder / "a", edit)
         return read_artefact(name, folder / "a", kit)
 
     return Case(name, read=read)
 
 
 def read_artefact(name: str, folder: Path, kit: Kit) -> object:
-    """Load an artifact with the reader of its kind, and use it."""
+    """Load an artifact by the reader of its kind, use it and return what that gives."""
     return _OPENED[name if name in _OPENED else name.partition(" ")[0]](name, folder, kit)
 
 
-def _save(folder: Path, artefact: Artefact) -> None:
-    """Save an artifact, valid or not."""
+def _save_artefact(folder: Path, artefact: Artefact) -> None:
+    """Write an artifact to a folder, whether valid or not."""
     from leakscope.core.storage.artifacts import save_artifact, write_json
 
     meta = artefact.meta
@@ -62,8 +62,8 @@ def _save(folder: Path, artefact: Artefact) -> None:
         write_json(folder / "model.json", meta)
 
 
-def _tear(folder: Path, edit: int) -> None:
-    """Change a byte of one of the folder's files, or truncate it."""
+def _damage_file(folder: Path, edit: int) -> None:
+    """Change a byte of one of the folder's files, or truncate the file."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     path = files[edit % len(files)]
     content = bytearray(path.read_bytes())
@@ -75,16 +75,16 @@ def _tear(folder: Path, edit: int) -> None:
     path.write_bytes(content)
 
 
-def _attack(name: str, folder: Path, kit: Kit) -> object:
-    """Load an inversion attack and run it."""
+def _invert_with_attack(name: str, folder: Path, kit: Kit) -> object:
+    """Load an inversion attack and invert two vectors by it."""
     from leakscope.core.attacks.inversion.shipped import load_attack
 
     attack, encoder = load_attack(folder), load_kit_encoder(kit.folder)
     return attack.invert(encoder, encoder.encode(_TEXTS))
 
 
-def _encoder(name: str, folder: Path, kit: Kit) -> object:
-    """Load an encoder and encode; retry with a patched fingerprint if that refuses it."""
+def _encode_with_encoder(name: str, folder: Path, kit: Kit) -> object:
+    """Load an encoder and encode two texts, with a patched fingerprint if it is refused."""
     from leakscope.core.encoders import fitted
     from leakscope.core.errors import ArtifactError
     from leakscope.core.storage.artifacts import META, read_json
@@ -98,30 +98,30 @@ def _encoder(name: str, folder: Path, kit: Kit) -> object:
         return fitted.load_fitted(folder).encode(_TEXTS)
 
 
-def _layout(name: str, folder: Path, kit: Kit) -> object:
-    """Load a map."""
+def _load_map(name: str, folder: Path, kit: Kit) -> object:
+    """Load a map and return its layout."""
     from leakscope.core.projection.layout_cache import load_layout
     from leakscope.core.projection.spec import ProjectionSpec
 
     return load_layout(folder, map_vectors(), ProjectionSpec(method="pca"))
 
 
-def _statistics(name: str, folder: Path, kit: Kit) -> object:
-    """Load deniability statistics and use them."""
+def _use_statistics(name: str, folder: Path, kit: Kit) -> object:
+    """Load deniability statistics and look up a value of η."""
     from leakscope.core.defences.deniability.vocabulary import load_vocabulary
 
     found = load_vocabulary(folder)
     return found.at(20.0)
 
 
-def _borrower(name: str, folder: Path, kit: Kit) -> object:
-    """Load an attack that borrows another's arrays, and run it."""
+def _invert_with_borrower(name: str, folder: Path, kit: Kit) -> object:
+    """Load an attack that borrows another's arrays, and invert two vectors by it."""
     shutil.copytree(kit.artefacts.place(name).with_name(LENDER), folder.with_name(LENDER))
-    return _attack(name, folder, kit)
+    return _invert_with_attack(name, folder, kit)
 
 
-def _defence(name: str, folder: Path, kit: Kit) -> object:
-    """Load a trained defence and encode."""
+def _encode_with_defence(name: str, folder: Path, kit: Kit) -> object:
+    """Load a trained defence and encode two texts by it."""
     from leakscope.core.defences.stored import open_defended
     from leakscope.core.specs import EncoderSpec
 
@@ -129,22 +129,22 @@ def _defence(name: str, folder: Path, kit: Kit) -> object:
     return open_defended(spec, str(folder)).encode(_TEXTS)
 
 
-def _private(name: str, folder: Path, kit: Kit) -> object:
-    """Load a private classifier and use it."""
+def _answer_with_private_classifier(name: str, folder: Path, kit: Kit) -> object:
+    """Load a private classifier and classify two texts by it."""
     from leakscope.core.defences.trained.private import load_training
 
     return load_training(folder).answer(load_kit_encoder(kit.folder), _TEXTS)
 
 
-def _shape(name: str, folder: Path, kit: Kit) -> object:
-    """Load a known space's shape and identify vectors with it."""
+def _identify_with_shape(name: str, folder: Path, kit: Kit) -> object:
+    """Load the shape of a known space and identify vectors with it."""
     from leakscope.core.audit.identification import KnownSpace, identify
 
     return identify(kit.making.vectors, [KnownSpace.load(folder)], n_rotations=2)
 
 
-def _vectors(name: str, folder: Path, kit: Kit) -> object:
-    """Load shipped vectors and draw a map of them."""
+def _draw_map_of_vectors(name: str, folder: Path, kit: Kit) -> object:
+    """Load vectors as they ship and draw a map of them."""
     from leakscope.core.projection import shipped
     from leakscope.core.projection.layout import project
     from leakscope.core.projection.spec import ProjectionSpec
@@ -153,7 +153,7 @@ def _vectors(name: str, folder: Path, kit: Kit) -> object:
     place = folder.with_name("shipped") / "minilm"
     place.mkdir(parents=True)
     folder.rename(place / "vectors")
-    points: Any = _Points()
+    points: Any = _StandInPoints()
     told = {"texts": points.content_hash, "fingerprint": "f"}
     (place / "layout").mkdir()
     write_json(place / "layout" / "model.json", told)
@@ -163,16 +163,17 @@ def _vectors(name: str, folder: Path, kit: Kit) -> object:
     return project(found, ProjectionSpec(method="pca"))
 
 
-class _Points:
+class _StandInPoints:
     """Stands in for Points, with as many texts as there are vectors."""
 
     content_hash = "h"
 
     def __len__(self) -> int:
+        """Return the number of shipped vectors."""
         return N_VECTORS
 
 
-def _names(name: str, folder: Path, kit: Kit) -> object:
+def _tabulate_names(name: str, folder: Path, kit: Kit) -> object:
     """Load a names experiment and compute its tables."""
     from leakscope.core.names.shipped import restore_experiment
     from leakscope.core.storage.artifacts import load_artifact
@@ -183,16 +184,16 @@ def _names(name: str, folder: Path, kit: Kit) -> object:
     return found.table(), told, [probing.hits(1) for probing in found.probes.values()]
 
 
-def _checkpoint(name: str, folder: Path, kit: Kit) -> object:
-    """Resume a run from its checkpoint."""
+def _resume_from_checkpoint(name: str, folder: Path, kit: Kit) -> object:
+    """Resume a run from its damaged checkpoint and finish it."""
     from leakscope.core.protocols import no_progress
 
     making = replace(kit.making, place=folder)
     return RUNS[name.removeprefix("checkpoint of ")].go(making, no_progress)
 
 
-def _answers(name: str, folder: Path, kit: Kit) -> object:
-    """Load a classifier target's answers."""
+def _load_target_answers(name: str, folder: Path, kit: Kit) -> object:
+    """Load a classifier target's answers, or train again; check their shape."""
     place = folder.with_name("answers")
     place.mkdir()
     folder.rename(place / "model-0")
@@ -201,39 +202,39 @@ def _answers(name: str, folder: Path, kit: Kit) -> object:
 
 
 def _check_answers(answers: Any, kit: Kit) -> object:
-    """Return answers; raise AssertionError if they are not of the kit's texts and classes."""
+    """Return answers unchanged; raise AssertionError if not of the kit's texts and classes."""
     wanted = (1, len(kit.texts), len(LABELS))
     if answers is not None and (answers.shape, answers.dtype.kind) != (wanted, "f"):
         raise AssertionError(f"answers have the shape {answers.shape}, not {wanted}")
     return answers
 
 
-def _study_answers(name: str, folder: Path, kit: Kit) -> object:
-    """Load a study cell's saved answers."""
+def _load_study_answers(name: str, folder: Path, kit: Kit) -> object:
+    """Load a study cell's saved answers, and check their shape."""
     return _check_answers(load_without_training(name, folder, kit.texts), kit)
 
 
-def _network(name: str, folder: Path, kit: Kit) -> object:
-    """Load a tuned or adapted network."""
+def _use_network(name: str, folder: Path, kit: Kit) -> object:
+    """Load a tuned or adapted network and return its score or its weights."""
     found: Any = load_without_training(name, folder, kit.texts)
     return found and (found.hits.score() if name == "tuned network" else found.service)
 
 
 _OPENED: dict[str, Callable[[str, Path, Kit], object]] = {
-    "attack": _attack,
-    "attack that borrows": _borrower,
-    "encoder": _encoder,
-    "defence": _defence,
-    "private classifier": _private,
-    "map": _layout,
-    "vectors of the map": _vectors,
-    "statistics of tokens": _statistics,
-    "example of names": _names,
-    "shape of an encoder's vectors": _shape,
-    "checkpoint": _checkpoint,
-    "answers": _answers,
-    "answers of a study": _study_answers,
-    "tuned network": _network,
-    "adapted network": _network,
+    "attack": _invert_with_attack,
+    "attack that borrows": _invert_with_borrower,
+    "encoder": _encode_with_encoder,
+    "defence": _encode_with_defence,
+    "private classifier": _answer_with_private_classifier,
+    "map": _load_map,
+    "vectors of the map": _draw_map_of_vectors,
+    "statistics of tokens": _use_statistics,
+    "example of names": _tabulate_names,
+    "shape of an encoder's vectors": _identify_with_shape,
+    "checkpoint": _resume_from_checkpoint,
+    "answers": _load_target_answers,
+    "answers of a study": _load_study_answers,
+    "tuned network": _use_network,
+    "adapted network": _use_network,
 }
 """By what the report calls it, or by the first word of that."""

@@ -77,30 +77,32 @@ class Verdict:
 
 
 def play(case: Case, patience: float = PATIENCE) -> Verdict:
-    """Run a case and return its verdict."""
-    with _folder() as folder:
+    """Run a case in a fresh folder under limits; return the verdict on how it ended."""
+    with _working_folder() as folder:
         for name, content in case.files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
         os.mkfifo(folder / "pipe")
-        before = _peak(is_new=True)
+        before = _peak_memory(is_new=True)
         try:
             with watched(patience):
-                end, problem = _command(case) if case.words is not None else _reader(case, folder)
+                end, problem = (
+                    _play_command(case) if case.words is not None else _play_reader(case, folder)
+                )
         except Hang:
             end, problem = "hung", f"it took more than {patience:g} s"
         if not problem and case.is_whole and end == "refused":
             problem = "it is refused, and nothing of it is damaged"
-        if not problem and (grown := _peak() - before) > MOST_MEMORY:
+        if not problem and (grown := _peak_memory() - before) > MOST_MEMORY:
             problem = f"it took {grown / 2**20:,.0f} MB"
         if not problem and (left := _leftovers(folder)):
             problem = f"it left {', '.join(left)}"
-    told = f"{problem}\n{_repeatable(case)}" if problem else ""
+    told = f"{problem}\n{_describe_case(case)}" if problem else ""
     return Verdict(case.target, end, told)
 
 
-def _peak(*, is_new: bool = False) -> int:
-    """Return the process's peak memory, after resetting it if `is_new` (Linux)."""
+def _peak_memory(*, is_new: bool = False) -> int:
+    """Return this process's peak memory in bytes, after resetting it if `is_new` (Linux)."""
     if is_new:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
@@ -116,8 +118,8 @@ def bound_memory() -> None:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
-    """Yield a fresh working folder with its own cache."""
+def _working_folder() -> Iterator[Path]:
+    """Yield a fresh folder, which is the working directory and holds its own cache."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as place:
         folder = Path(place) / "work"  # not the outermost: a case may write to ".."
@@ -131,20 +133,20 @@ def _folder() -> Iterator[Path]:
 
 
 def _leftovers(folder: Path) -> list[str]:
-    """Return unfinished temporary files left in a folder."""
+    """Return the paths of unfinished temporary files left in a folder."""
     return [str(path.relative_to(folder)) for path in folder.rglob("*.unfinished")]
 
 
 @contextmanager
 def watched(seconds: float) -> Iterator[None]:
-    """Raise `Hang` after some seconds, repeatedly; if that is ignored, end the process.
+    """Within the block, raise `Hang` every so many seconds; if it is ignored, end the process.
 
     It is raised again each time that as long has passed: where garbage is collected, or a callback
     runs, Python passes over what is raised.
     """
 
     def bite(*_: Any) -> None:
-        """Raise Hang."""
+        """Raise Hang, as the handler of a signal."""
         raise Hang
 
     before = signal.signal(signal.SIGALRM, bite)
@@ -158,12 +160,12 @@ def watched(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _command(case: Case) -> tuple[str, str]:
-    """Run a case's command line; return how it ended and the problem."""
+def _play_command(case: Case) -> tuple[str, str]:
+    """Run a case's command line; return how it ended, and what is wrong with that, or ""."""
     out, err = _Stream(), _Stream()
     with patch.object(sys, "stdout", out), redirect_stderr(err):
         try:
-            status: Any = _run(list(case.words or ()))
+            status: Any = _run_program(list(case.words or ()))
         except SystemExit as stop:
             status = stop.code
         except Exception:
@@ -181,8 +183,8 @@ def _wants_json(words: Sequence[str]) -> bool:
     return "--json" in words
 
 
-def _run(words: Sequence[str]) -> int:
-    """Run the command-line program."""
+def _run_program(words: Sequence[str]) -> int:
+    """Run Leakscope's command line in this process; return the exit status."""
     if "serve" in words[:1]:
         from leakscope.dashboard.server import command
 
@@ -207,21 +209,21 @@ def _judge_command(status: Any, out: str, err: str, is_json: bool) -> tuple[str,
 
 
 def _is_json(text: str) -> bool:
-    """Return whether a text is strict JSON."""
+    """Return whether a text is strict JSON, or the help that --help prints."""
     try:
-        json.loads(text, parse_constant=_no_json)
+        json.loads(text, parse_constant=_refuse_constant)
     except ValueError:
         return text.startswith("usage: ")  # --help has gone before
     return True
 
 
-def _no_json(constant: str) -> None:
-    """Raise ValueError for NaN and Infinity, which are not JSON."""
+def _refuse_constant(constant: str) -> None:
+    """Raise ValueError for a constant such as NaN or Infinity, which is not JSON."""
     raise ValueError(f"{constant} is no JSON")
 
 
-def _reader(case: Case, folder: Path) -> tuple[str, str]:
-    """Run a case's reader; return how it ended and the problem."""
+def _play_reader(case: Case, folder: Path) -> tuple[str, str]:
+    """Run a case's reader in a folder; return how it ended, and what is wrong with that, or ""."""
     assert case.read is not None
     try:
         with redirect_stderr(_Stream()):
@@ -241,20 +243,20 @@ class _Stream(io.TextIOWrapper):
         super().__init__(self._bytes, encoding="utf-8", errors="backslashreplace")
 
     def text(self) -> str:
-        """Return the text written so far."""
+        """Return all text written so far."""
         self.flush()
         return self._bytes.getvalue().decode(errors="replace")
 
 
-def _repeatable(case: Case) -> str:
-    """Return a case as text that allows it to be repeated."""
+def _describe_case(case: Case) -> str:
+    """Format a case with its small files, so that it can be repeated."""
     files = {name: content for name, content in case.files.items() if len(content) < 3_000}
     return f"{case.target}: {case.words} {files}"
 
 
 @contextmanager
 def no_long_work() -> Iterator[None]:
-    """Patch commands to stop where hours of work, a server or network access would start."""
+    """Within the block, stop commands where hours of work, a server or a network would begin."""
     with ExitStack() as stack:
         for path, stand_in in _stand_ins().items():
             stack.enter_context(patch(path, stand_in))
@@ -262,34 +264,40 @@ def no_long_work() -> Iterator[None]:
         yield
 
 
-def _stop(*_: Any, **__: Any) -> Any:
-    """Raise StoppedError."""
+def _raise_stopped(*_: Any, **__: Any) -> Any:
+    """Raise StoppedError; stands in for long work."""
     raise StoppedError("reached the work")
 
 
 def _stand_ins() -> dict[str, Any]:
-    """Return stand-ins for functions that take long, by dotted name."""
+    """Return stand-ins for functions that take long, by the dotted name to patch."""
     from leakscope.core.attacks.inversion.train import train_attack
     from leakscope.core.cli import fit
 
-    finished = fit._finished
+    finished = fit._load_earlier_fit
 
     def quick_training(plan: Any, *rest: Any, **more: Any) -> Any:
-        """Train an attack only if that takes no time."""
-        return train_attack(plan, *rest, **more) if plan.attack.name == "prior" else _stop()
+        """Train the prior attack; raise StoppedError for any other."""
+        return (
+            train_attack(plan, *rest, **more) if plan.attack.name == "prior" else _raise_stopped()
+        )
 
     def quick_fit(encoder: Any, *rest: Any, **more: Any) -> Any:
-        """Return the finished encoder only if fitting takes no time."""
-        return finished(encoder, *rest, **more) if encoder.name in ("tfidf", "hashing") else _stop()
+        """Fit and return a tfidf or hashing encoder; raise StoppedError for any other."""
+        return (
+            finished(encoder, *rest, **more)
+            if encoder.name in ("tfidf", "hashing")
+            else _raise_stopped()
+        )
 
     return {
         "leakscope.core.cli.train.train_attack": quick_training,
-        "leakscope.core.cli.fit._finished": quick_fit,
-        "leakscope.core.attacks.membership.memorisation.memorise.run_planted": _stop,
-        "leakscope.core.cli.audit_mechanism._audit": _stop,
+        "leakscope.core.cli.fit._load_earlier_fit": quick_fit,
+        "leakscope.core.attacks.membership.memorisation.memorise.run_planted": _raise_stopped,
+        "leakscope.core.cli.audit_mechanism._audit": _raise_stopped,
         "leakscope.core.encoders.backends.times_faster": lambda *_, **__: 0.0,
-        "leakscope.core.studies.registry.run_study": _stop,
-        "leakscope.core.studies.cluster.ray_workers": _stop,
-        "leakscope.core.studies.inversion.tuning.run": _stop,
-        "streamlit.web.cli.main": _stop,
+        "leakscope.core.studies.registry.run_study": _raise_stopped,
+        "leakscope.core.studies.cluster.ray_workers": _raise_stopped,
+        "leakscope.core.studies.inversion.tuning.run": _raise_stopped,
+        "streamlit.web.cli.main": _raise_stopped,
     }

@@ -22,20 +22,20 @@ _PHRASE = "a phrase for the tests"
 _TEXTS = ["The minister met the doctor.", "A letter from the river."]
 
 
-def _pick(case: Case, read: Callable[[Path], object]) -> Case:
-    """Return a case with another reader."""
+def _with_reader(case: Case, read: Callable[[Path], object]) -> Case:
+    """Return a copy of a case with another reader."""
     return replace(case, read=read)
 
 
 @st.composite
 def corpora(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
-    """Draw a damaged text file, read from disk or as an upload."""
+    """Draw a case: a damaged file of texts, read from disk or as an upload."""
     content = draw(bytes_from(kit.files[name]))
     column = draw(st.sampled_from([None, None, "text", "label", "nope"]))
     as_upload = draw(st.booleans())
 
     def read(folder: Path) -> object:
-        """Read the damaged file in the folder."""
+        """Read the texts of the damaged file."""
         from leakscope.core.corpora import Columns
         from leakscope.core.corpora.files import load_file
         from leakscope.core.corpora.readers.memory_file import MemoryFile
@@ -51,11 +51,11 @@ def corpora(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
 
 @st.composite
 def tables(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
-    """Draw a damaged table of pairs, labels or searches."""
+    """Draw a case: a damaged table of pairs, searches or labels, and its reader."""
     content = draw(bytes_from(kit.files[name]))
 
     def read(folder: Path) -> object:
-        """Read the damaged file in the folder."""
+        """Read the damaged table by the reader of its kind."""
         from leakscope.core.tasks.labelled import read_labelled
         from leakscope.core.tasks.pairs import read_pairs
         from leakscope.core.tasks.searches import read_searches
@@ -70,28 +70,28 @@ def tables(draw: Callable[..., Any], kit: Kit, name: str) -> Case:
 
 
 def stored(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
-    """Return strategies for damaged stored data: cells, rows, vectors, trials."""
+    """Return a strategy for damaged stored data of each kind: cells, rows, vectors, trials."""
     return {
-        "cell": _jsons("cell", _cell, _ROWS),
-        "rows of a study": _jsons("rows of a study", _rows, _ROWS),
-        "distances of tokens": _jsons("distances of tokens", _geometry, _GEOMETRY),
-        "clock of a training": _jsons("clock of a training", _clock, _CLOCK),
-        "story": _jsons("story", _story, STORY),
-        "vectors": _torn("vectors", _shard, "name"),
-        "encrypted vectors": _torn("encrypted vectors", _locked, "key"),
-        "search for settings": _torn("search for settings", _search, "none"),
+        "cell": _damaged_json("cell", _rerun_cell, _ROWS),
+        "rows of a study": _damaged_json("rows of a study", _read_rows, _ROWS),
+        "distances of tokens": _damaged_json("distances of tokens", _read_geometry, _GEOMETRY),
+        "clock of a training": _damaged_json("clock of a training", _read_clock, _CLOCK),
+        "story": _damaged_json("story", _read_story, STORY),
+        "vectors": _damaged_file("vectors", _write_shard, "name"),
+        "encrypted vectors": _damaged_file("encrypted vectors", _write_encrypted_shard, "key"),
+        "search for settings": _damaged_file("search for settings", _create_trials, "none"),
         "key file": st.builds(
-            lambda content: Case("key file", read=_key, files={"key": content}),
+            lambda content: Case("key file", read=_read_key, files={"key": content}),
             bytes_from(_PHRASE.encode()),
         ),
     }
 
 
 @st.composite
-def _jsons(
+def _damaged_json(
     draw: Callable[..., Any], target: str, read: Callable[[Path, Any], object], right: Any
 ) -> Case:
-    """Draw damaged JSON and a reader for it."""
+    """Draw a case: a damaged copy of valid JSON, and a reader for it."""
     edit = draw(st.integers(0, 10_000))
     value = draw(json_from(right))
     whole = draw(st.sampled_from([True, True, False]))
@@ -159,35 +159,35 @@ STORY = {
 _CLOCK = {"identity": {"attack": "mlc"}, "seconds": 3.5}
 
 
-def _geometry(folder: Path, given: Any) -> object:
-    """Load token distances."""
+def _read_geometry(folder: Path, given: Any) -> object:
+    """Write damaged token distances, load them and look up neighbours."""
     from leakscope.core.defences.deniability.geometry import load_geometry
 
     (folder / "a.json").write_bytes(given[0])
     return load_geometry(folder / "a.json").neighbours_within(20.0)
 
 
-def _story(folder: Path, given: Any) -> object:
-    """Load a story, save and reload it, and render it as HTML."""
+def _read_story(folder: Path, given: Any) -> object:
+    """Write a damaged story, load it, save and reload it, and render it as HTML."""
     from leakscope.core.story.deck import make_deck
     from leakscope.core.story.html import html_report
     from leakscope.core.story.reading import read_story
 
     (folder / "a.json").write_bytes(given[0])
     story = read_story(folder / "a.json")
-    again = read_story(_written(folder / "b.json", story.to_dict()))
+    again = read_story(_write_json(folder / "b.json", story.to_dict()))
     html_report(make_deck(story, "2026-03-01"))
-    return _same(again, story)
+    return _check_unchanged(again, story)
 
 
-def _written(path: Path, data: Any) -> Path:
-    """Write JSON to a path and return the path."""
+def _write_json(path: Path, data: Any) -> Path:
+    """Write data as JSON to a path and return the path."""
     path.write_text(json.dumps(data), encoding="utf-8")
     return path
 
 
-def _clock(folder: Path, given: Any) -> object:
-    """Load a training clock."""
+def _read_clock(folder: Path, given: Any) -> object:
+    """Write a damaged training clock, load it and return its seconds."""
     from leakscope.core.protocols import no_progress
     from leakscope.core.training.record import WorkClock
 
@@ -195,19 +195,19 @@ def _clock(folder: Path, given: Any) -> object:
     return WorkClock(folder / "a.json", {"attack": "mlc"}, no_progress).seconds
 
 
-def _measured(cell: Any, folder: Path) -> Any:
-    """Return a fixed row for a cell."""
+def _measure_cell(cell: Any, folder: Path) -> Any:
+    """Return a fixed row for a study cell; stands in for its measurement."""
     from leakscope.core.results import Interval, Score
     from leakscope.core.results.rows import Row
 
     return [Row(cell, {"token_set_f1": Score(3.0, Interval(2.0, 4.0), 10)})]
 
 
-def _cell(folder: Path, given: Any) -> object:
-    """Damage a finished study cell, and check that rerunning restores it."""
+def _rerun_cell(folder: Path, given: Any) -> object:
+    """Damage a finished study cell, rerun the study and check that the cell is restored."""
     from leakscope.core.studies.runner import run_cells
 
-    before = run_cells([{"a": 1}], _measured, folder)
+    before = run_cells([{"a": 1}], _measure_cell, folder)
     (path,) = (folder / "cells").glob("*.json")
     content, edit = given
     if edit % 2:  # the cell's own, of which a word is another
@@ -215,27 +215,29 @@ def _cell(folder: Path, given: Any) -> object:
         told[sorted(told)[edit % len(told)]] = json.loads(json.dumps(edit))
         content = json.dumps(told).encode()
     path.write_bytes(content)
-    return _same(run_cells([{"a": 1}], _measured, folder), before)
+    return _check_unchanged(run_cells([{"a": 1}], _measure_cell, folder), before)
 
 
-def _rows(folder: Path, given: Any) -> object:
-    """Load a study's rows."""
+def _read_rows(folder: Path, given: Any) -> object:
+    """Write a study's damaged rows, load them and return them as dicts."""
     from leakscope.core.results.tables import read_rows
 
     (folder / "a.json").write_bytes(given[0])
     return [row.to_dict() for row in read_rows(folder / "a.json", "encoders")]
 
 
-def _same(found: Any, before: Any) -> Any:
-    """Return a value; raise AssertionError if it differs from the one before damage."""
+def _check_unchanged(found: Any, before: Any) -> Any:
+    """Return a value unchanged; raise AssertionError if it differs from the one before damage."""
     if repr(found) != repr(before):
         raise AssertionError(f"it gave {found!r:.300}, and kept was {before!r:.300}")
     return found
 
 
 @st.composite
-def _torn(draw: Callable[..., Any], target: str, make: Callable[[Path], Any], seal: str) -> Case:
-    """Draw random damage to a file that `make` writes, and reread it.
+def _damaged_file(
+    draw: Callable[..., Any], target: str, make: Callable[[Path], Any], seal: str
+) -> Case:
+    """Draw a case: random damage to a file that `make` writes, which is then reread.
 
     What is read must be as before or refused, if the file has a seal: its name, unless it is given
     a new one, or a key, without which nobody seals it again.
@@ -244,7 +246,7 @@ def _torn(draw: Callable[..., Any], target: str, make: Callable[[Path], Any], se
     is_sealed = draw(st.booleans())
 
     def read(folder: Path) -> object:
-        """Read the damaged file in the folder."""
+        """Write the file, damage it and read it again; what a seal protects must be unchanged."""
         path, reader = make(folder / "kept")
         before = reader()
         content = bytearray(path.read_bytes())
@@ -255,16 +257,18 @@ def _torn(draw: Callable[..., Any], target: str, make: Callable[[Path], Any], se
             del content[at:]
         path.write_bytes(content)
         if is_sealed:
-            _seal_again(path, bytes(content))
+            _rename_to_content(path, bytes(content))
         found = reader()
         return (
-            _same(found, before) if seal == "key" or (seal == "name" and not is_sealed) else found
+            _check_unchanged(found, before)
+            if seal == "key" or (seal == "name" and not is_sealed)
+            else found
         )
 
     return Case(target, read=read)
 
 
-def _seal_again(path: Path, content: bytes) -> None:
+def _rename_to_content(path: Path, content: bytes) -> None:
     """Rename a shard to the name of its new content, so that the content itself is checked."""
     from leakscope.core.encoders.shards import shard_name
 
@@ -272,47 +276,47 @@ def _seal_again(path: Path, content: bytes) -> None:
         path.rename(path.with_name(shard_name(content, path.suffix)))
 
 
-class _Lengths:
+class _LengthEncoder:
     """An encoder that returns text lengths."""
 
     name, dimension, fingerprint, precision = "lengths", 2, "e" * 64, "float32"
 
     def encode(self, texts: Any, on_progress: Any = None) -> Any:
-        """Return the length of each text, and 1."""
+        """Encode each text as its length and 1, float32 (n, 2)."""
         return np.array([[len(text), 1] for text in texts], np.float32).reshape(-1, 2)
 
 
-def _shard(folder: Path) -> Any:
-    """Write an embedding shard; return its path and a reader."""
+def _write_shard(folder: Path) -> Any:
+    """Write a shard of embeddings; return its path and a function that reads it."""
     from leakscope.core.encoders.cache import CachedEncoder
 
-    cached = CachedEncoder(_Lengths(), folder)
+    cached = CachedEncoder(_LengthEncoder(), folder)
     cached.encode(_TEXTS)
     (path,) = cached.folder.glob("shard-*")
-    return path, lambda: CachedEncoder(_Lengths(), folder).encode(_TEXTS)
+    return path, lambda: CachedEncoder(_LengthEncoder(), folder).encode(_TEXTS)
 
 
-def _locked(folder: Path) -> Any:
-    """Write an encrypted shard; return its path and a reader."""
+def _write_encrypted_shard(folder: Path) -> Any:
+    """Write an encrypted shard of embeddings; return its path and a function that reads it."""
     from leakscope.core.encoders.encrypted_shards import EncryptedShards
     from leakscope.core.storage.encryption import Lock
 
     shelf = EncryptedShards(folder, "a", 2, "lengths", Lock(b"a" * 32, b"b" * 32))
-    path = shelf.write([shelf.key(text) for text in _TEXTS], _Lengths().encode(_TEXTS))
+    path = shelf.write([shelf.key(text) for text in _TEXTS], _LengthEncoder().encode(_TEXTS))
 
     def read() -> Any:
-        """Read the damaged file in the folder."""
+        """Read the keys and vectors of all shards."""
         return [(shelf.keys(each), shelf.vectors(each)) for each in shelf.shards()]
 
     return path, read
 
 
-def _search(folder: Path) -> Any:
-    """Create a trials database; return its path and a reader."""
+def _create_trials(folder: Path) -> Any:
+    """Create a database of trials; return its path and a function that reads it."""
     from leakscope.core.studies.inversion.tuning import open_trials
 
     def read() -> Any:
-        """Read the damaged file in the folder."""
+        """Open the database and return its trials."""
         with open_trials(folder, {}, 0) as trials:
             return trials
 
@@ -320,8 +324,8 @@ def _search(folder: Path) -> Any:
     return folder / "trials.sqlite", read
 
 
-def _key(folder: Path) -> object:
-    """Derive the cache's lock from a damaged key file."""
+def _read_key(folder: Path) -> object:
+    """Derive the cache's encryption keys from a damaged key file."""
     import os
     from unittest.mock import patch
 
@@ -338,13 +342,15 @@ def _key(folder: Path) -> object:
 
 
 def sources(vectors: NDArray[np.float32]) -> dict[str, st.SearchStrategy[Case]]:
-    """Return strategies for damaged vector files, by name."""
-    files = _files(vectors)
-    return {f"source {Path(name).suffix[1:]}": _damaged(name, files[name]) for name in files}
+    """Return a strategy for damaged vector files of each kind, by target name."""
+    files = _make_vector_files(vectors)
+    return {
+        f"source {Path(name).suffix[1:]}": _damaged_vectors(name, files[name]) for name in files
+    }
 
 
-def _files(vectors: NDArray[np.float32]) -> dict[str, bytes]:
-    """Return valid vector files by name."""
+def _make_vector_files(vectors: NDArray[np.float32]) -> dict[str, bytes]:
+    """Write the vectors in every format; return the bytes by file name."""
     import pandas as pd
     from safetensors.numpy import save
 
@@ -373,12 +379,12 @@ def _files(vectors: NDArray[np.float32]) -> dict[str, bytes]:
 
 
 @st.composite
-def _damaged(draw: Callable[..., Any], name: str, whole: bytes) -> Case:
-    """Draw a damaged vector file and read a sample of it."""
+def _damaged_vectors(draw: Callable[..., Any], name: str, whole: bytes) -> Case:
+    """Draw a case: a damaged vector file, of which a sample is read."""
     content = draw(bytes_from(whole))
 
     def read(folder: Path) -> object:
-        """Read the damaged file in the folder."""
+        """Read a sample of five rows of the damaged file."""
         from leakscope.core.audit.sources import open_source, read_sample
 
         return read_sample(open_source(str(folder / name)), 5)
@@ -399,27 +405,32 @@ _COUNTS = st.sampled_from([0, 1, 30, 1_500, 4_000])
 
 
 def hostile_uploads() -> dict[str, st.SearchStrategy[Case]]:
-    """Return strategies for hostile uploads, by target name."""
+    """Return a strategy for hostile uploads (small files of much data) of each kind, by target."""
     made = {
-        "parquet": _parquet(),
-        "jsonl": _lines(),
-        "json": _document(),
-        "csv": _table(","),
-        "tsv": _table("\t"),
-        "txt": _texts(),
+        "parquet": _extreme_parquet(),
+        "jsonl": _extreme_json_lines(),
+        "json": _extreme_json(),
+        "csv": _extreme_table(","),
+        "tsv": _extreme_table("\t"),
+        "txt": _extreme_text_file(),
     }
     cases = {
-        f"upload {kind}": st.builds(_case, st.just(kind), content, st.booleans())
+        f"upload {kind}": st.builds(_table_upload, st.just(kind), content, st.booleans())
         for kind, content in made.items()
     }
-    return {**cases, "upload of answers": st.builds(_answers, _probabilities() | _table(","))}
+    return {
+        **cases,
+        "upload of answers": st.builds(
+            _answers_upload, _extreme_probabilities() | _extreme_table(",")
+        ),
+    }
 
 
-def _case(kind: str, content: bytes, reads_others: bool) -> Case:
-    """Build a case that reads an upload as a table."""
+def _table_upload(kind: str, content: bytes, reads_others: bool) -> Case:
+    """Build a case that reads a hostile upload as texts with columns."""
 
     def read(_: Path) -> object:
-        """Read the damaged file in the folder."""
+        """Inspect the upload and read its texts, with other columns if asked for."""
         from leakscope.core.corpora.readers.memory_file import MemoryFile
         from leakscope.core.corpora.uploads import inspect_upload, read_upload
 
@@ -427,24 +438,24 @@ def _case(kind: str, content: bytes, reads_others: bool) -> Case:
         facts = inspect_upload(file)
         return read_upload(file, others=tuple(facts.names[:12]) if reads_others else ())
 
-    return Case(f"upload {kind}", read=lambda folder: _bounded(read, folder))
+    return Case(f"upload {kind}", read=lambda folder: _run_bounded(read, folder))
 
 
-def _answers(content: bytes) -> Case:
-    """Build a case that reads an upload of classifier answers."""
+def _answers_upload(content: bytes) -> Case:
+    """Build a case that reads a hostile upload of classifier answers and attacks them."""
 
     def read(_: Path) -> object:
-        """Read the damaged file in the folder."""
+        """Run the membership attacks on the uploaded answers."""
         from leakscope.core.attacks.membership.classifiers.own_file import attack_upload
         from leakscope.core.corpora.readers.memory_file import MemoryFile
 
         return attack_upload(MemoryFile("sent.csv", content))
 
-    return Case("upload of answers", read=lambda folder: _bounded(read, folder))
+    return Case("upload of answers", read=lambda folder: _run_bounded(read, folder))
 
 
-def _bounded(read: Callable[[Path], object], folder: Path) -> object:
-    """Run a reader in bounded memory, as the server does."""
+def _run_bounded(read: Callable[[Path], object], folder: Path) -> object:
+    """Run a reader in bounded memory, as the server does; raise InvalidInputError beyond."""
     from leakscope.core.corpora.readers.bounded_reading import reading
     from leakscope.core.errors import InvalidInputError
 
@@ -456,8 +467,8 @@ def _bounded(read: Callable[[Path], object], folder: Path) -> object:
 
 
 @st.composite
-def _parquet(draw: Callable[..., Any]) -> bytes:
-    """Draw a Parquet file with extreme columns."""
+def _extreme_parquet(draw: Callable[..., Any]) -> bytes:
+    """Draw the bytes of a Parquet file of few but extreme columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -498,8 +509,8 @@ def _parquet(draw: Callable[..., Any]) -> bytes:
 
 
 @st.composite
-def _record(draw: Callable[..., Any]) -> str:
-    """Draw an extreme JSON record."""
+def _extreme_record(draw: Callable[..., Any]) -> str:
+    """Draw the text of an extreme JSON record: deep, long, wide or with repeated keys."""
     how = draw(st.sampled_from(["twice", "deep", "lists", "long", "wide", "number", "plain"]))
     n = draw(st.sampled_from([1, 50, 5_000, 60_000]))
     return {
@@ -514,21 +525,21 @@ def _record(draw: Callable[..., Any]) -> str:
 
 
 @st.composite
-def _lines(draw: Callable[..., Any]) -> bytes:
-    """Draw extreme JSON Lines."""
-    records = draw(st.lists(_record(), min_size=1, max_size=3))
+def _extreme_json_lines(draw: Callable[..., Any]) -> bytes:
+    """Draw the bytes of extreme JSON Lines."""
+    records = draw(st.lists(_extreme_record(), min_size=1, max_size=3))
     return "\n".join(records * draw(st.sampled_from([1, 3, 40]))).encode()
 
 
 @st.composite
-def _document(draw: Callable[..., Any]) -> bytes:
-    """Draw an extreme JSON document."""
-    return f"[{','.join(draw(st.lists(_record(), min_size=1, max_size=4)))}]".encode()
+def _extreme_json(draw: Callable[..., Any]) -> bytes:
+    """Draw the bytes of an extreme JSON list."""
+    return f"[{','.join(draw(st.lists(_extreme_record(), min_size=1, max_size=4)))}]".encode()
 
 
 @st.composite
-def _table(draw: Callable[..., Any], separator: str) -> bytes:
-    """Draw an extreme CSV or TSV table."""
+def _extreme_table(draw: Callable[..., Any], separator: str) -> bytes:
+    """Draw the bytes of an extreme CSV or TSV table."""
     n_columns = draw(st.sampled_from([1, 2, 30, 3_000]))
     head = separator.join(["text", *(f"p_{i}" for i in range(n_columns))])
     cell = draw(st.sampled_from(["a b", '"', '"a\n', "0.5", "x" * 100_000, "=1+1", "1e999"]))
@@ -538,8 +549,8 @@ def _table(draw: Callable[..., Any], separator: str) -> bytes:
 
 
 @st.composite
-def _probabilities(draw: Callable[..., Any]) -> bytes:
-    """Draw a table of classifier probabilities, mostly valid."""
+def _extreme_probabilities(draw: Callable[..., Any]) -> bytes:
+    """Draw the bytes of a CSV table of classifier probabilities, mostly valid."""
     n_classes = draw(st.sampled_from([2, 30, 3_000]))
     names = [f"c{i}" for i in range(n_classes)]
     one = draw(st.sampled_from(["0", "1e-400", "1e999", "x" * 100_000, ""] + ["0"] * 5))
@@ -554,8 +565,8 @@ def _probabilities(draw: Callable[..., Any]) -> bytes:
 
 
 @st.composite
-def _texts(draw: Callable[..., Any]) -> bytes:
-    """Draw an extreme text file in some encoding."""
+def _extreme_text_file(draw: Callable[..., Any]) -> bytes:
+    """Draw the bytes of an extreme text file in some encoding."""
     line = "word " * 300 + "\n"
     part = draw(st.sampled_from(["a b\n", "x" * 2_000_000, "\r", "\u2028", line, "\0"]))
     encoding = draw(st.sampled_from(["utf-8", "utf-16", "utf-32", "latin-1"]))

@@ -13,20 +13,20 @@ from tools.fuzz.play import ENDS, Verdict
 
 
 def counts(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """Count each target's cases by how they ended, and the wrong ones."""
+    """Count each target's cases by how they ended, and those answered wrongly."""
     names = list(dict.fromkeys(verdict.target for verdict in verdicts))
-    return [_counted(name, [v for v in verdicts if v.target == name]) for name in names]
+    return [_count_target(name, [v for v in verdicts if v.target == name]) for name in names]
 
 
-def _counted(name: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Count one target's cases."""
+def _count_target(name: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Count one target's cases by how they ended, and those answered wrongly."""
     right = [verdict for verdict in verdicts if not verdict.problem]
     ends = {end: sum(verdict.end == end for verdict in right) for end in ENDS}
     return {"target": name, "cases": len(verdicts), **ends, "wrong": len(verdicts) - len(right)}
 
 
 def write(path: Path, verdicts: Sequence[Verdict], command: str) -> None:
-    """Write the counts as JSON, and the Markdown table beside it."""
+    """Write the counts of the verdicts as JSON, and the Markdown table beside it."""
     found = counts(verdicts)
     told = {
         "command": command,
@@ -42,7 +42,7 @@ def write(path: Path, verdicts: Sequence[Verdict], command: str) -> None:
 
 
 def markdown(found: Sequence[dict[str, Any]], command: str) -> str:
-    """Render the table of fuzzing results."""
+    """Render the Markdown table of counts by target."""
     n_cases, n_wrong = (sum(each[name] for each in found) for name in ("cases", "wrong"))
     columns = ("target", "cases", *ENDS, "wrong")
     return "\n".join(

@@ -29,7 +29,7 @@ _MOST_ROUNDS = 5
 
 
 def targets(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
-    """Return the strategy of every command and reader, by target name."""
+    """Return the strategy that draws the cases of every command and reader, by target name."""
     of_models = {
         "file of answers": given_files(kit, "answers.csv"),
         "file of a story": given_files(kit, "story.json"),
@@ -59,7 +59,7 @@ def targets(kit: Kit) -> dict[str, st.SearchStrategy[Case]]:
 
 
 def chosen(every: Collection[str], only: Collection[str] | None) -> list[str]:
-    """Return the names of the targets to run: all, or those named.
+    """Return the names of the targets to run: all, or those named; raise for unknown ones.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def chosen(every: Collection[str], only: Collection[str] | None) -> list[str]:
 
 
 def shares(names: list[str], n: int) -> dict[str, int]:
-    """Split n cases among the targets.
+    """Return how many of n cases each target gets, by name.
 
     Raises
     ------
@@ -97,26 +97,26 @@ def run_target(
     *,
     judge: Callable[[Case], Verdict] = play,
 ) -> Iterator[Verdict]:
-    """Yield the verdicts of n cases of a target, drawn in rounds without repetition."""
+    """Draw n cases of a target, run them and yield their verdicts, in rounds without repetition."""
     n_done = 0
     for i in count(first_seed):
         found: list[Verdict] = []
-        seed(i)(_drawing(strategy, n - n_done, partial(_keep, found, judge)))()
+        seed(i)(_make_drawing(strategy, n - n_done, partial(_judge_case, found, judge)))()
         yield from found[: n - n_done]
         n_done += len(found)
         if n_done >= n or i - first_seed >= _MOST_ROUNDS * n:
             return
 
 
-def _keep(found: list[Verdict], judge: Callable[[Case], Verdict], case: Case) -> None:
-    """Judge a case and append the verdict."""
+def _judge_case(found: list[Verdict], judge: Callable[[Case], Verdict], case: Case) -> None:
+    """Run a case by `judge` and append its verdict to `found`."""
     found.append(judge(case))
 
 
-def _drawing(
+def _make_drawing(
     strategy: st.SearchStrategy[Case], n: int, take: Callable[[Case], None]
 ) -> Callable[[], None]:
-    """Return a function that draws up to n different cases and passes each on."""
+    """Return a function that draws up to n different cases and passes each to `take`."""
 
     @settings(
         max_examples=n,
@@ -127,7 +127,7 @@ def _drawing(
     )
     @given(strategy)
     def draw(case: Case) -> None:
-        """Pass a drawn case on."""
+        """Pass a drawn case to `take`."""
         take(case)
 
     return draw

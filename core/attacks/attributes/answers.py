@@ -37,7 +37,7 @@ class Answers:
     groups: Sequence[Hashable] | None = None
 
     def hits(self, k: int) -> NDArray[np.float64]:
-        """Return 1 for each target whose true label is among the k likeliest, else 0."""
+        """Return 1 for each target whose true label is among the k highest-ranked, else 0."""
         return (self.ranks < k).astype(np.float64)
 
     def chance(self, k: int) -> float:
@@ -46,7 +46,7 @@ class Answers:
         return float(counts[:k].sum() / len(self.truth))
 
     def top(self, k: int, seed: int = 0) -> Score:
-        """Return the top-k accuracy in [0, 1] with an interval from a bootstrap of groups.
+        """Compute the top-k accuracy in [0, 1] with an interval from a bootstrap of groups.
 
         NO_INTERVAL if all targets are of one group, because nothing shows how groups differ.
         """
@@ -56,11 +56,11 @@ class Answers:
 
     @property
     def is_unequal(self) -> bool:
-        """Whether labels are unbalanced: one has over 10 % more targets than an equal share."""
+        """Whether one label has over 10 % more targets than an equal share."""
         return self.chance(1) * len(np.unique(self.truth)) > _UNEQUAL
 
     def balanced(self, seed: int = 0) -> Score:
-        """Return the balanced accuracy in [0, 1]: the mean over labels of the recall of each.
+        """Compute the balanced accuracy in [0, 1]: the mean over labels of the recall of each.
 
         Implements Brodersen et al. (2010), Eq. 1 with two labels, for any number of them. An
         answer that ignores the text reaches 1 / |S|, however unequal the labels are. The interval
@@ -91,7 +91,7 @@ def label_ranks(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> NDArra
 
 
 def difference(one: Answers, other: Answers, k: int, seed: int = 0) -> Score:
-    """Return the difference of two attacks' top-k accuracies, with a paired bootstrap interval.
+    """Compute the difference of two attacks' top-k accuracies, with a paired interval.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def difference(one: Answers, other: Answers, k: int, seed: int = 0) -> Score:
 
 
 def ratio(one: Answers, other: Answers, k: int, seed: int = 0) -> Score:
-    """Return the ratio of two attacks' top-k accuracies, with a paired bootstrap interval.
+    """Compute the ratio of two attacks' top-k accuracies, with a paired interval.
 
     Each draw of the bootstrap uses the same groups for both sums. NaN if the other finds none.
 
@@ -124,7 +124,7 @@ def ratio(one: Answers, other: Answers, k: int, seed: int = 0) -> Score:
 
 
 def topic_share(same: Answers, other: Answers, k: int = 1, seed: int = 0) -> Score:
-    """Return the share of an attack's gain over chance that is lost on texts of other groups.
+    """Compute the share of an attack's gain over chance that is lost on texts of other groups.
 
     1 - (a_other - c) / (a_same - c), a being the accuracy from labelled texts of the targets' own
     groups and from other groups of the same labels, and c that of guessing. The lost share comes
@@ -175,7 +175,7 @@ class Confusion:
 def most_confused(
     truth: NDArray[np.int64], predicted: NDArray[np.int64], labels: Sequence[str], k: int = 12
 ) -> Confusion:
-    """Return the k labels with the most mistakes, and the k most frequently confused pairs."""
+    """Find the k labels with the most mistakes and the k most frequently confused pairs."""
     counts = np.zeros((len(labels), len(labels)))
     np.add.at(counts, (truth, predicted), 1)
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)

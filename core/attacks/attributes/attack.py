@@ -29,7 +29,7 @@ class AttributeAttack:
         seed: int = 0,
         on_progress: OnProgress = no_progress,
     ) -> Self:
-        """Learn from labelled texts; `vectors` are their (n, d) embeddings."""
+        """Check the labels and learn from labelled texts and their embeddings `vectors` (n, d)."""
         labels = check_labelled(texts, labels, n_labels)
         self.n_labels_, self.seed_ = n_labels, seed
         self._learn(texts, labels, vectors, on_progress)
@@ -38,11 +38,11 @@ class AttributeAttack:
     def _learn(
         self, texts: Sequence[str], labels: Labels, vectors: Any, on_progress: OnProgress
     ) -> None:
-        """Learn from texts whose labels were checked."""
+        """Learn from texts whose labels were checked; each attack defines it."""
         raise NotImplementedError
 
     def scores(self, texts: Sequence[str], vectors: Any = None) -> NDArray[np.float32]:
-        """Return the label log-probabilities of targets, (n, n_labels), up to a row constant."""
+        """Return each target's label log-probabilities (n, n_labels), up to a row constant."""
         raise NotImplementedError
 
 
@@ -65,7 +65,7 @@ def check_labelled(texts: Sequence[str], labels: Labels, n_labels: int) -> Label
 
 
 def check_vectors(vectors: Any, n_texts: int, dimension: int | None = None) -> Any:
-    """Return dense or sparse vectors after checking their shape and that all are finite.
+    """Return vectors unchanged; raise InvalidInputError for a wrong shape or values not finite.
 
     Raises
     ------

@@ -98,7 +98,7 @@ class Draw:
     def training(
         self, source: str, n_labels: int, n_per_label: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows and labels of the training texts for fewer labels or texts per label."""
+        """Return the training texts' rows and labels, cut to fewer labels or texts per label."""
         rows = self.known[source][:n_labels, :n_per_label]
         return rows.ravel(), np.repeat(np.arange(len(rows)), rows.shape[1])
 
@@ -112,7 +112,7 @@ _LabelSplit = tuple[Mapping[str, Rows], Rows]
 
 
 def draw(examples: Examples, plan: Plan) -> Draw:
-    """Draw labels, then labelled texts and targets of each label, by a plan.
+    """Draw labels at random, then labelled texts and targets of each label, by a plan.
 
     The targets do not depend on the N_s of a smaller draw. In a contrast they are the same for both
     sources.
@@ -156,11 +156,11 @@ def draw(examples: Examples, plan: Plan) -> Draw:
             )
     n_left_out = n_tried - len(parted)
     _check_enough(examples, plan, n_found=len(parted), n_all=len(names))
-    return _without_near_duplicates(examples, plan, parted, n_left_out)
+    return _build_draw(examples, plan, parted, n_left_out)
 
 
 def _check_enough(examples: Examples, plan: Plan, *, n_found: int, n_all: int) -> None:
-    """Raise InvalidInputError if fewer labels have enough texts than the plan asks for."""
+    """Raise InvalidInputError if too few labels have the texts that the plan asks for."""
     wanted = plan.n_labels or 2
     if n_found >= wanted:
         return
@@ -175,7 +175,7 @@ def _check_enough(examples: Examples, plan: Plan, *, n_found: int, n_all: int) -
 def _split_label(
     examples: Examples, rows: Rows, plan: Plan, rng: np.random.Generator
 ) -> _LabelSplit | None:
-    """Split the rows of one label into labelled rows and targets; None if they are too few."""
+    """Draw labelled rows and targets from the rows of one label; None if they are too few."""
     groups = examples.groups if plan.split != "row" else None
     units: dict[str, Rows] = {}
     for row in rows:
@@ -200,7 +200,7 @@ def _split_label(
 
 
 def _cut_runs(rows: Rows, length: int) -> Iterator[Rows]:
-    """Cut the rows of a group into runs; drop the first GAP texts of every run but the first."""
+    """Yield the rows of a group in runs; drop the first GAP rows of every run but the first."""
     for start in range(0, len(rows), length):
         run = rows[start + (min(GAP, length - 1) if start else 0) : start + length]
         if run:
@@ -210,7 +210,7 @@ def _cut_runs(rows: Rows, length: int) -> Iterator[Rows]:
 def _split_units(
     units: Sequence[Rows], n: int, rng: np.random.Generator
 ) -> tuple[list[Rows], list[Rows]]:
-    """Split units at random: half labelled, or as many as n rows need; at least one for targets."""
+    """Split groups of rows at random: half labelled, or more if n rows need it; rest targets."""
     order = [units[i] for i in rng.permutation(len(units))]
     n_known = len(order) // 2
     while n_known < len(order) - 1 and sum(map(len, order[:n_known])) < n:
@@ -219,7 +219,7 @@ def _split_units(
 
 
 def _split_rows(units: Sequence[Rows], n: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Split units at random and return the labelled rows and the target rows."""
+    """Split groups of rows at random; return all labelled rows and all target rows."""
     known, held = _split_units(units, n, rng)
     return list(chain(*known)), list(chain(*held))
 
@@ -229,10 +229,10 @@ def _sample(rows: Rows, n: int, rng: np.random.Generator) -> Rows:
     return [rows[i] for i in rng.permutation(len(rows))[:n]]
 
 
-def _without_near_duplicates(
+def _build_draw(
     examples: Examples, plan: Plan, parted: Mapping[str, _LabelSplit], n_left_out: int
 ) -> Draw:
-    """Build the draw without targets that nearly repeat a labelled text of any label.
+    """Build the draw, leaving out targets that nearly repeat any labelled text.
 
     Labels with no target left come last, so that the first labels always have targets.
     """

@@ -41,6 +41,7 @@ class Examples:
     n_unlabelled: int = 0
 
     def __post_init__(self) -> None:
+        """Raise InvalidInputError for unequal lengths, fewer than two labels or mixed groups."""
         lengths = {len(self.texts), len(self.labels)}
         if len(lengths | ({len(self.groups)} if self.groups is not None else set())) > 1:
             raise InvalidInputError(
@@ -75,7 +76,7 @@ def read_examples(
     group_column: str | None = None,
     text_column: str | None = None,
 ) -> Examples:
-    """Read labelled texts from a table (CSV, TSV, JSON, JSONL, Parquet), one a row.
+    """Read labelled texts from a table file (such as CSV), one a row; skip rows without label.
 
     Rows without a label are left out, and counted.
 

@@ -42,7 +42,7 @@ class Case:
     is_shuffled: bool = False
 
     def training(self, drawn: Draw) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows of the training texts and their labels, permuted in the control."""
+        """Return the training texts' rows and labels; in the control, the labels are permuted."""
         rows, labels = drawn.training(self.source, self.n_labels, self.n_per_label)
         if self.is_shuffled:
             labels = np.random.default_rng([self.seed, 13]).permutation(labels)
@@ -96,7 +96,7 @@ def encode_draws(
     encoder: Encoder,
     on_progress: OnProgress = no_progress,
 ) -> SharedVectors:
-    """Encode the labelled texts and the targets of all draws, each text once."""
+    """Encode the labelled texts and the targets of all draws, each distinct text once."""
     parts = [part.ravel() for d in draws.values() for part in (d.targets, *d.known.values())]
     rows = np.unique(np.concatenate(parts))
     return SharedVectors(rows, encoder.encode([examples.texts[i] for i in rows], on_progress))
@@ -110,7 +110,7 @@ def run_cases(
     shared: SharedVectors | None = None,
     on_progress: OnProgress = no_progress,
 ) -> list[CaseResult]:
-    """Run an attack on every case of a sweep and return the results.
+    """Fit and test an attack on every case of a sweep; return one result per case.
 
     Linear classifiers of all cases are trained together on shared vectors; other attacks run one
     after the other.
@@ -134,7 +134,7 @@ def run_cases(
 
 
 def _run_case(attack: AttributeAttack, case: Case, examples: Examples, drawn: Draw) -> CaseResult:
-    """Fit an attack on the texts of one case and score its targets."""
+    """Fit an attack on the texts of one case, score its targets and return the result."""
     rows, labels = case.training(drawn)
     texts = [examples.texts[i] for i in rows]
     if isinstance(attack, MajorityAttack):  # labelled texts are balanced: count the targets drawn
@@ -142,7 +142,7 @@ def _run_case(attack: AttributeAttack, case: Case, examples: Examples, drawn: Dr
         texts = [""] * len(labels)
     attack.fit(texts, labels, n_labels=case.n_labels, seed=case.seed)
     targets = drawn.targets[drawn.target_indices(case.n_labels)]
-    return _result(case, attack.scores([examples.texts[i] for i in targets]), drawn)
+    return _build_result(case, attack.scores([examples.texts[i] for i in targets]), drawn)
 
 
 def _run_linear_cases(
@@ -152,7 +152,7 @@ def _run_linear_cases(
     shared: SharedVectors,
     on_progress: OnProgress,
 ) -> list[CaseResult]:
-    """Train the linear classifiers of all cases on shared vectors and score their targets."""
+    """Train the linear classifiers of all cases on shared vectors and test each one."""
     problems = []
     for case in cases:
         rows, labels = case.training(draws[case.seed])
@@ -162,14 +162,14 @@ def _run_linear_cases(
     for case, linear in zip(cases, fitted, strict=True):
         drawn = draws[case.seed]
         targets = shared.places(drawn.targets[drawn.target_indices(case.n_labels)])
-        found.append(_result(case, linear.scores(shared.vectors[targets]), drawn, linear))
+        found.append(_build_result(case, linear.scores(shared.vectors[targets]), drawn, linear))
     return found
 
 
-def _result(
+def _build_result(
     case: Case, scores: NDArray[np.float32], drawn: Draw, linear: Linear | None = None
 ) -> CaseResult:
-    """Turn label scores of a case's targets into its result: ranks and predicted labels."""
+    """Build a case's result from its targets' label scores: ranks and predicted labels."""
     tested = drawn.target_indices(case.n_labels)
     truth = drawn.truth[tested]
     units = None if drawn.units is None else tuple(drawn.units[i] for i in tested)

@@ -39,20 +39,20 @@ class LinearAttack(AttributeAttack):
     def fit_problems(
         self, vectors: Any, problems: Sequence[Problem], on_progress: OnProgress = no_progress
     ) -> list[Linear]:
-        """Fit one linear classifier for each problem on shared vectors."""
+        """Fit one linear classifier for each problem on shared vectors; subclasses define it."""
         raise NotImplementedError
 
     def _learn(
         self, texts: Sequence[str], labels: Labels, vectors: Any, on_progress: OnProgress
     ) -> None:
-        """Fit the classifier of one problem: all the vectors."""
+        """Fit one classifier on all vectors; the texts are only counted."""
         vectors = check_vectors(vectors, len(texts))
         problem = Problem(np.arange(len(labels)), labels, self.n_labels_, self.seed_)
         (self.linear_,) = self.fit_problems(vectors, [problem], on_progress)
         self.dimension_ = int(vectors.shape[1])
 
     def scores(self, texts: Sequence[str], vectors: Any = None) -> NDArray[np.float32]:
-        """Return the label scores of each target, W (x - μ) s + b."""
+        """Return label scores W (x - μ) s + b of each target from its vector; no text is read."""
         check_fitted(self, "linear_")
         return self.linear_.scores(check_vectors(vectors, len(texts), self.dimension_))
 
@@ -106,7 +106,7 @@ class Discriminant(LinearAttack):
     def fit_problems(
         self, vectors: Any, problems: Sequence[Problem], on_progress: OnProgress = no_progress
     ) -> list[Linear]:
-        """Fit the discriminant of each problem in closed form."""
+        """Fit one discriminant for each problem, a set of labelled rows, in closed form."""
         return [fit_discriminant(vectors, problem) for problem in problems]
 
 

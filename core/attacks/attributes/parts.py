@@ -56,7 +56,7 @@ class TopicMap:
     max_words: int = setting(2048, "Content words counted, the most frequent first", low=2)
 
     def fit(self, texts: Sequence[str], vectors: Any, groups: Sequence[str] | None = None) -> Self:
-        """Learn from texts and their dense vectors (n, d); labels are not used.
+        """Learn the map from texts and their dense vectors (n, d); labels are not used.
 
         Raises
         ------
@@ -78,20 +78,20 @@ class TopicMap:
                 "No content word occurs in two of the texts. Give more texts."
             ) from error
         is_held = _validation_mask(len(texts), groups)
-        centre, maps = _ridge(counted[~is_held], vectors[~is_held], _PENALTIES)
+        centre, maps = _fit_ridge(counted[~is_held], vectors[~is_held], _PENALTIES)
         away = vectors[is_held] - centre
-        gains = [_rescaling(counted[is_held] @ a, away) for a in maps]
+        gains = [_rescaling_factor(counted[is_held] @ a, away) for a in maps]
         explained = [
             _r2(gain * (counted[is_held] @ a), away) for gain, a in zip(gains, maps, strict=True)
         ]
         best = int(np.argmax(explained))
         self.penalty_, self.r2_ = _PENALTIES[best], float(explained[best])
-        self.centre_, (found,) = _ridge(counted, vectors, (self.penalty_,))
+        self.centre_, (found,) = _fit_ridge(counted, vectors, (self.penalty_,))
         self.map_ = gains[best] * found
         return self
 
     def predict(self, texts: Sequence[str]) -> Floats:
-        """Return x̂, (n, d): the vectors predicted from the content words of texts."""
+        """Predict the vectors x̂ (n, d) of texts from their content words."""
         check_fitted(self, "map_")
         found: Floats = (self.centre_ + self.counter_.transform(texts) @ self.map_).astype("f4")
         return found
@@ -106,7 +106,7 @@ def _group_numbers(n: int, groups: Sequence[str] | None) -> NDArray[np.intp]:
 
 
 def _validation_mask(n: int, groups: Sequence[str] | None) -> NDArray[np.bool_]:
-    """Return a mask of a tenth of n texts, in whole groups; at least one text and not all."""
+    """Draw a mask of a tenth of n texts, in whole groups; at least one text and not all."""
     units = _group_numbers(n, groups)
     order = np.random.default_rng(0).permutation(int(units.max()) + 1)
     if len(order) == 1:  # one group: its texts stand for themselves
@@ -115,10 +115,10 @@ def _validation_mask(n: int, groups: Sequence[str] | None) -> NDArray[np.bool_]:
     return chosen
 
 
-def _ridge(
+def _fit_ridge(
     counted: Any, vectors: NDArray[np.float64], penalties: Sequence[float]
 ) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
-    """Return the mean vector and, for each penalty ρ, the map (TᵀT + ρ I)⁻¹ Tᵀ (X - μ)."""
+    """Fit a ridge map (TᵀT + ρ I)⁻¹ Tᵀ (X - μ) for each penalty ρ; return mean vector and maps."""
     centre = vectors.mean(0)
     right = counted.T @ (vectors - centre)
     gram = (counted.T @ counted).toarray()
@@ -129,21 +129,21 @@ def _ridge(
     return centre, maps
 
 
-def _rescaling(predicted: NDArray[np.float64], away: NDArray[np.float64]) -> float:
-    """Return the least-squares factor from predictions to centred vectors, within [1, 2]."""
+def _rescaling_factor(predicted: NDArray[np.float64], away: NDArray[np.float64]) -> float:
+    """Return the least-squares factor, within [1, 2], that fits predictions to centred vectors."""
     squared = float((predicted**2).sum())
     return float(np.clip((predicted * away).sum() / squared, 1.0, 2.0)) if squared else 1.0
 
 
 def _r2(predicted: NDArray[np.float64], away: NDArray[np.float64]) -> float:
-    """Return R², the share of the variance predicted; both arrays are centred."""
+    """Return R², the share of the variance that predictions explain; both arrays are centred."""
     return 1.0 - float(((away - predicted) ** 2).sum()) / max(float((away**2).sum()), 1e-12)
 
 
 def cross_fitted(
     texts: Sequence[str], vectors: Any, groups: Sequence[str] | None = None
 ) -> tuple[Floats, float]:
-    """Predict each vector from its content words by a map fitted on other groups; also return R².
+    """Predict each text's vector by a map fitted on other groups; return the predictions and R².
 
     Texts are split in two by group; the map of each half predicts the other.
     """
@@ -193,7 +193,7 @@ class LabelEvidence:
 
 
 def explain_label(linear: Linear, vector: Floats, predicted: Floats, label: int) -> LabelEvidence:
-    """Split a label's score, less the mean score, into the contributions of topic and rest.
+    """Split a label's score for a vector, less the mean score, into topic, rest and bias.
 
     (w_s - w̄)·(x̂ - μ) is the topic's and (w_s - w̄)·(x - x̂) the rest's; with (b_s - b̄) they add up
     to the score of s minus the mean score.

@@ -55,7 +55,7 @@ class Problem:
     seed: int = 0
 
     def n_steps(self, recipe: Recipe) -> int:
-        """Return the number of training steps under a recipe."""
+        """Return the number of training steps of this problem under a recipe."""
         return recipe.epochs * -(-len(self.rows) // recipe.batch_size)
 
 
@@ -92,7 +92,7 @@ class Linear:
 
 
 def centre_and_scale(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
-    """Return the mean of vectors and the factor that scales their mean entry variance to 1.
+    """Return vectors' mean, and the factor that scales their mean entry variance to 1.
 
     Vectors of unit length have entries of about 1/√d, which 30 epochs of Adam at a rate of 0.001
     hardly move a classifier by.
@@ -105,7 +105,7 @@ def centre_and_scale(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float32],
 def batch_schedule(
     problem: Problem, recipe: Recipe
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the batch schedule of a problem: the row positions of each step and their weights.
+    """Draw the batches of a problem: the row positions of each training step and their weights.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def train_many(
 
 
 def _group_problems(problems: Sequence[Problem], recipe: Recipe, dimension: int) -> list[list[int]]:
-    """Group problems that can be trained at once: equal label counts, the longest first."""
+    """Group problems (by index) that are trained at once: equal label counts, longest first."""
     by_size: dict[int, list[int]] = {}
     for i, problem in enumerate(problems):
         by_size.setdefault(problem.n_labels, []).append(i)

@@ -107,7 +107,7 @@ ATTRIBUTE_CORPORA = {
 
 
 def is_available(name: str) -> bool:
-    """Return whether the data of a corpus is on this machine, without reading it."""
+    """Return whether the data of a corpus, by name, is on this machine, without reading it."""
     corpus, _, part = ATTRIBUTE_CORPORA[name].corpus.partition(":")
     if corpus != "nltk":
         return True

@@ -34,7 +34,7 @@ class TokenNumbers:
         return len(self.numbers) + 1
 
     def read(self, texts: Sequence[str], n: int) -> NDArray[np.int64]:
-        """Return the numbers of the first n tokens of each text, (n_texts, n), padded with 0."""
+        """Tokenise texts; return the numbers of their first n tokens, (n_texts, n), 0-padded."""
         found = np.zeros((len(texts), n), np.int64)
         for i, text in enumerate(texts):
             numbers = [self.numbers.get(token, 0) for token in tokens_of(text)[:n]]
@@ -70,7 +70,7 @@ class TextCNN(AttributeAttack):
     def _learn(
         self, texts: Sequence[str], labels: Labels, vectors: Any, on_progress: OnProgress
     ) -> None:
-        """Train the network on labelled texts."""
+        """Count the vocabulary and train the network on labelled texts."""
         self.device_ = pick_device()
         self.tokens_ = TokenNumbers(texts, self.vocabulary_size)
         with torch.random.fork_rng():
@@ -79,7 +79,7 @@ class TextCNN(AttributeAttack):
             self._train(self.tokens_.read(texts, self.max_tokens), labels, on_progress)
 
     def _train(self, tokens: NDArray[np.int64], labels: Labels, on_progress: OnProgress) -> None:
-        """Train the network by Adam on the cross-entropy of token rows and labels."""
+        """Train the network by Adam on rows of token numbers and their labels."""
         optimizer = torch.optim.Adam(self.network_.parameters(), lr=self.rate)
         self.network_.train()
         for epoch in range(self.epochs):
@@ -94,13 +94,13 @@ class TextCNN(AttributeAttack):
             on_progress((epoch + 1) / self.epochs, f"TextCNN, epoch {epoch + 1} of {self.epochs}")
 
     def _batch(self, tokens: NDArray[np.int64]) -> Tensor:
-        """Move a batch of token rows to the device, trimmed to its longest row."""
+        """Move a batch of token numbers to the device, trimmed to its longest row."""
         longest = int(np.flatnonzero((tokens > 0).sum(0)).max(initial=0)) + 1
         kept = tokens[:, : max(longest, *self.widths)]
         return torch.from_numpy(np.ascontiguousarray(kept)).to(self.device_)
 
     def scores(self, texts: Sequence[str], vectors: Any = None) -> NDArray[np.float32]:
-        """Return the label logits of each target text."""
+        """Return the label logits of each target text, (n, n_labels)."""
         check_fitted(self, "network_")
         self.network_.eval()
         tokens = self.tokens_.read(texts, self.max_tokens)
@@ -128,6 +128,7 @@ class _Network(nn.Module):
         self.last = nn.Linear(settings.n_filters * len(settings.widths), n_labels)
 
     def forward(self, tokens: Tensor) -> Tensor:
+        """Return label logits (batch, n_labels) of token numbers (batch, length)."""
         found = self.vectors(tokens).transpose(1, 2)
         strongest = [each(found).relu().amax(2) for each in self.filters]
         logits: Tensor = self.last(self.dropout(torch.cat(strongest, 1)))

@@ -44,12 +44,12 @@ class MajorityAttack(AttributeAttack):
     def _learn(
         self, texts: Sequence[str], labels: Labels, vectors: Any, on_progress: OnProgress
     ) -> None:
-        """Count the labels with add-one smoothing."""
+        """Count how often each label occurs, with add-one smoothing; the texts are not read."""
         counts = np.bincount(labels, minlength=self.n_labels_) + 1
         self.log_shares_ = np.log(counts / counts.sum()).astype(np.float32)
 
     def scores(self, texts: Sequence[str], vectors: Any = None) -> NDArray[np.float32]:
-        """Return the logarithm of each label's share, the same for every target."""
+        """Return the logarithm of each label's share, (n, n_labels), the same for every target."""
         check_fitted(self, "log_shares_")
         return np.tile(self.log_shares_, (len(texts), 1))
 
@@ -69,7 +69,7 @@ class WordsAttack(AttributeAttack):
     def _learn(
         self, texts: Sequence[str], labels: Labels, vectors: Any, on_progress: OnProgress
     ) -> None:
-        """Fit the regression on the words of labelled texts."""
+        """Count the words of labelled texts and fit the regression on their tf-idf."""
         self.counter_ = TfidfVectorizer(
             analyzer=tokens_of, max_features=self.max_features, dtype=np.float32
         )
@@ -78,7 +78,7 @@ class WordsAttack(AttributeAttack):
         on_progress(1.0, f"Trained on {counted.shape[1]:,} words")
 
     def scores(self, texts: Sequence[str], vectors: Any = None) -> NDArray[np.float32]:
-        """Return label log-probabilities from each target's words; -1e9 for labels not trained."""
+        """Return label log-probabilities from each target's words; -1e9 for labels never seen."""
         check_fitted(self, "regression_")
         known = self.regression_.predict_log_proba(self.counter_.transform(texts))
         found = np.full((len(texts), self.n_labels_), -1e9, np.float32)

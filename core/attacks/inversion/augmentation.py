@@ -21,7 +21,7 @@ _Kind = tuple[str, bool]
 def substitute_words(
     texts: Sequence[str], vocabulary: Vocabulary, *, rate: float = 0.4, seed: int = 0
 ) -> list[str]:
-    """Replace a random share of each text's vocabulary words with other words of the same kind.
+    """Return the texts with a random share of words replaced by others of the same kind.
 
     A kind is an ending (-ing, -ed, -ly, -s, number, other) and whether the word is mostly
     capitalised. Substitutes are drawn with the square root of their frequency, so that rare
@@ -45,6 +45,7 @@ def substitute_words(
     draws = {kind: _WeightedSampler(np.array(rows), frequency) for kind, rows in members.items()}
 
     def exchange(piece: str, word: str | None) -> str:
+        """Return a piece of text, or at random another word of the same kind for it."""
         if word not in kinds or rng.random() >= rate:
             return piece
         other = vocabulary.words[draws[kinds[word]].one(rng)]
@@ -67,7 +68,7 @@ class _WeightedSampler:
 
 
 def _kinds(texts: Sequence[str], vocabulary: Vocabulary) -> dict[str, _Kind]:
-    """Return the kind of every vocabulary word: its ending, and whether it is mostly capitalised.
+    """Return a dict from each vocabulary word to its ending and whether it is mostly capitalised.
 
     The first word of a text does not count as capitalised.
     """

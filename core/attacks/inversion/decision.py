@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 def best_counts(
     probabilities: NDArray[Any], expected_size: NDArray[Any] | None = None
 ) -> NDArray[np.int64]:
-    """Return the number of words that maximises the expected F1, for each row of probabilities.
+    """Return, for each row of word probabilities, how many words maximise the expected F1.
 
     Words are taken as independent. Answering the k likeliest has an expected F1 of about
     2 Σ_{i≤k} p_i / (k + m), m being the expected size of the true set; the best k ≥ 1 is returned.
@@ -36,5 +36,5 @@ def best_counts(
 
 
 def best_count(probabilities: NDArray[Any]) -> int:
-    """Return the number of words that maximises the expected F1, for one row of probabilities."""
+    """Return how many words maximise the expected F1, given one row of descending probabilities."""
     return int(best_counts(np.asarray(probabilities)[None])[0])

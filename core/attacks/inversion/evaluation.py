@@ -44,7 +44,7 @@ def evaluate(
     name: str = "texts",
     on_progress: OnProgress = no_progress,
 ) -> EvaluationResult:
-    """Invert the embeddings of texts and score the recovered word sets.
+    """Encode texts, invert the vectors by an attack and score the recovered word sets.
 
     Implements the protocol of Corò (2022): the targets are W(x) ∩ V, V being the attack's
     vocabulary (Table A.2), and V ∩ V' where a second vocabulary V' is given (Table 5.2, with
@@ -126,7 +126,7 @@ def score_answers(
     documents: Sequence[Hashable] | None = None,
     name: str = "texts",
 ) -> EvaluationResult:
-    """Score given answers of an attack on texts, as `evaluate` does.
+    """Score answers that an attack has given for texts, without inverting again; see `evaluate`.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def score_answers(
 
 
 def sample_texts(texts: Sequence[str], limit: int | None, seed: int) -> list[str]:
-    """Draw `limit` texts without replacement, in their original order, after checking them.
+    """Check texts and draw `limit` of them without replacement, in their original order.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def sample_texts(texts: Sequence[str], limit: int | None, seed: int) -> list[str
 
 
 def sample_rows(n: int, limit: int | None, seed: int) -> list[int]:
-    """Return the ascending indices of the texts that `sample_texts` draws out of n.
+    """Draw the ascending row numbers of the texts that `sample_texts` draws out of n.
 
     Raises
     ------
@@ -236,7 +236,7 @@ def rarer_half(vocabulary: Vocabulary) -> frozenset[str]:
 
 
 def restrict(vocabulary: Vocabulary, words: AbstractSet[str]) -> Vocabulary:
-    """Return a vocabulary restricted to the given words, with its order and counts.
+    """Return a vocabulary with only the given words, in its order and with its counts.
 
     Raises
     ------
@@ -252,5 +252,5 @@ def restrict(vocabulary: Vocabulary, words: AbstractSet[str]) -> Vocabulary:
 
 
 def attack_name(attack: Any) -> str:
-    """Return an attack's name in the registry, or its class name if it is not registered."""
+    """Return the registry name of an attack object, or its class name if it is not registered."""
     return name_of(INVERSION_ATTACKS, type(attack)) or type(attack).__name__

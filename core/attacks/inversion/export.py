@@ -19,7 +19,7 @@ def readings_json(readings: Sequence[Reading]) -> str:
 
 
 def _as_dict(reading: Reading) -> dict[str, Any]:
-    """Return one reading as a JSON-able dictionary."""
+    """Return everything about one reading as a JSON-able dict: text, answer, marks and scores."""
     entry = INVERSION_ATTACKS[reading.attack]
     true = reading.targets
     return {
@@ -52,7 +52,7 @@ def _as_dict(reading: Reading) -> dict[str, Any]:
 
 
 def _sentence(reading: Reading) -> dict[str, Any]:
-    """Return the JSON fields of the reconstructed sentence; empty if the attack writes none."""
+    """Return a reading's reconstructed sentence as JSON fields; empty if the attack writes none."""
     found = reading.recovery.sentence
     if found is None:
         return {}
@@ -72,7 +72,7 @@ def _sentence(reading: Reading) -> dict[str, Any]:
 
 
 def _scores(scores: TokenScores) -> dict[str, float]:
-    """Return precision, recall and F1 as JSON fields."""
+    """Return a score's precision, recall and F1 as a dict of JSON fields."""
     return {
         "precision": scores.precision,
         "recall": scores.recall,

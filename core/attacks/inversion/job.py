@@ -17,7 +17,7 @@ _OPEN: dict[tuple[str, EncoderSpec], InversionAttack] = {}
 def shared_attack(
     spec: AttackSpec, on: EncoderSpec, on_progress: OnProgress = no_progress
 ) -> InversionAttack:
-    """Open an attack with the settings of a spec; its weights stay in memory for later jobs.
+    """Open a spec's attack for an encoder, with its settings; weights stay loaded for later jobs.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def shared_attack(
 
 
 def with_settings(ready: InversionAttack, spec: AttackSpec) -> InversionAttack:
-    """Return a copy of an open attack with a spec's settings; the arrays are shared.
+    """Return a copy of an opened attack with the spec's settings, sharing its arrays.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def read_text(
     counts_stop_words: bool,
     on_progress: OnProgress = no_progress,
 ) -> Reading:
-    """Invert the vector of a text by an attack and compare the answer with the text."""
+    """Open an attack, invert one text's vector and return the answer compared with the text."""
     on_progress(0.0, "Loading the attack")
     encoder = shared_encoder(on)
     attack = shared_attack(spec, on, on_progress)
@@ -74,7 +74,7 @@ def read_text(
 def invert_all(
     spec: AttackSpec, on: EncoderSpec, vectors: Vectors, on_progress: OnProgress = no_progress
 ) -> list[Recovery]:
-    """Invert several vectors by an attack that sees nothing else.
+    """Open an attack, invert several vectors and return their answers, without the texts.
 
     Raises
     ------

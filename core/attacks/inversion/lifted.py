@@ -42,7 +42,7 @@ class Lift:
 
     @classmethod
     def fit(cls, changed: Vectors, unchanged: Vectors) -> Lift:
-        """Fit the map on (n, m) changed and (n, d) original vectors of the same texts.
+        """Fit the map back from (n, m) changed to (n, d) original vectors of the same texts.
 
         The penalty is the one that predicts the last tenth best.
 
@@ -64,7 +64,7 @@ class Lift:
 
     @classmethod
     def _solve(cls, changed: Vectors, unchanged: Vectors, penalties: Sequence[float]) -> list[Lift]:
-        """Solve ridge regression for each penalty, from one set of sums."""
+        """Fit one map for each ridge penalty, from one set of sums over the vectors."""
         nu, mu = changed.mean(0, dtype=np.float64), unchanged.mean(0, dtype=np.float64)
         x, y = changed - nu, unchanged - mu
         gram, products = x.T @ x, x.T @ y
@@ -146,13 +146,13 @@ class LiftedAttack:
         bind(self, self.changed, getattr(self.attack, "vocabulary_", None))
 
     def fit(self, *_: Any, **__: Any) -> LiftedAttack:
-        """Return self: attack and map are fitted already."""
+        """Return self unchanged: attack and map are already fitted."""
         return self
 
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Map changed vectors back and return the words recovered from each."""
+        """Map changed vectors back, invert them and return an answer for each."""
         vectors = check_fitted(self, encoder, vectors)
         back = check_vectors(self.lift(vectors), self.queried.dimension)
         return self.attack.invert(self.queried, back, on_progress)

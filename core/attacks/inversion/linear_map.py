@@ -54,7 +54,7 @@ class LinearMap:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Fit M by ridge regression on auxiliary texts: min Σ ‖M(Φ(x_i)) − Ψ(x_i)‖².
+        """Encode auxiliary texts and fit M by ridge regression: min Σ ‖M(Φ(x_i)) − Ψ(x_i)‖².
 
         Implements Song & Raghunathan (2020), Alg. 1 line 3, in closed form.
         Differs from the paper: adds an intercept and a ridge penalty (encoders may have
@@ -97,7 +97,7 @@ class LinearMap:
         return np.asarray(vectors, dtype=np.float32) @ self.weight + self.intercept
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the weight and intercept to store, by name."""
+        """Return the map's weight and intercept as arrays to store, by name."""
         return {"map_weight": self.weight, "map_intercept": self.intercept}
 
     def meta(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class LinearMap:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Build the map from what `arrays` and `meta` returned."""
+        """Build the map from the arrays and metadata that `arrays` and `meta` returned."""
         weight = arrays["map_weight"].astype(np.float32)
         return cls(weight, arrays["map_intercept"].astype(np.float32), **meta)
 
@@ -153,6 +153,7 @@ class Moments:
     yy: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
+        """Start all sums at zero."""
         self.xx = np.zeros((self.n_inputs + 1, self.n_inputs + 1))
         self.xy = np.zeros((self.n_inputs + 1, self.n_outputs))
         self.yy = np.zeros(self.n_outputs)
@@ -191,7 +192,7 @@ class Moments:
         return solution
 
     def r_squared(self, solution: NDArray[np.float64]) -> float:
-        """Return R² of a solution over the added pairs; NaN if there are none."""
+        """Return R² of a fitted solution over the added pairs; NaN if there are none."""
         if not self.n:
             return float("nan")
         fit = 2 * (solution * self.xy).sum() - (solution * (self.xx @ solution)).sum()
@@ -224,7 +225,7 @@ class LayerSums:
             self.resume(self.folder)
 
     def run(self, vectors: Vectors | None, on_progress: OnProgress) -> None:
-        """Process all remaining texts, with checkpoints in time and on interruption."""
+        """Encode all remaining texts and sum them, with regular checkpoints and on interruption."""
         last_save = time.monotonic()
         try:
             while self.done < len(self.texts):
@@ -252,7 +253,7 @@ class LayerSums:
         self.done += len(texts)
 
     def save(self) -> None:
-        """Write a checkpoint of the sums, if a folder was given."""
+        """Write the sums to the checkpoint folder, if one was given."""
         if self.folder is None:
             return
         arrays: dict[str, NDArray[Any]] = {}
@@ -275,7 +276,7 @@ class LayerSums:
             self._restore(arrays, meta)
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
-        """Set the sums from a checkpoint's arrays and metadata after checking their consistency."""
+        """Check a checkpoint's arrays and metadata, and set the sums from them."""
         self.done = read_count(meta, "done", len(self.texts))
         parts = {"fitted": self.fitted, "held_out": self.held_out}
         for (name, part), n in zip(parts.items(), meta["n"], strict=True):

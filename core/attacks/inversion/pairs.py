@@ -49,7 +49,7 @@ def collect_pairs(
     vectors: Vectors | None = None,
     on_progress: OnProgress = no_progress,
 ) -> TrainingPairs:
-    """Encode the auxiliary texts by an attack's settings, and set a validation split aside.
+    """Encode auxiliary texts and pair them with their words, with a validation split set aside.
 
     Parameters
     ----------
@@ -92,13 +92,13 @@ def collect_pairs(
 
 
 def drop_wordless(vectors: Vectors, rows: _Rows) -> tuple[Vectors, _Rows]:
-    """Drop the vectors and the rows of texts without a word of the vocabulary."""
+    """Return vectors and word rows without the texts that hold no word of the vocabulary."""
     keep = [i for i, r in enumerate(rows) if len(r)]
     return vectors[keep], [rows[i] for i in keep]
 
 
 def mean_f1(answers: Iterable[NDArray[np.integer]], rows: Iterable[NDArray[np.integer]]) -> float:
-    """Return the mean F1 (×100) of answered words against those of the texts.
+    """Return the mean F1 (×100) of n answers against the words of n texts, as vocabulary positions.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def training_loop(
     *,
     counts_start: bool = False,
 ) -> Loop:
-    """Return the loop that an attack's settings ask for; `name` tells its checkpoints apart."""
+    """Build the training loop from an attack's settings; `name` distinguishes its checkpoints."""
     return Loop(
         n=len(pairs.rows),
         epochs=attack.epochs,

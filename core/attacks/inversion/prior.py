@@ -42,7 +42,7 @@ class PriorAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Count the words of the auxiliary texts; vectors are not used."""
+        """Count the words of the auxiliary texts and keep the counts; vectors are not used."""
         stop_words = frozenset() if self.keep_stop_words else STOP_WORDS
         vocabulary = Vocabulary.count(texts, size=self.vocabulary_size, stop_words=stop_words)
         return self.fit_vocabulary(encoder, vocabulary)
@@ -53,7 +53,7 @@ class PriorAttack:
         return self
 
     def open(self, encoder: Encoder, on_progress: OnProgress = no_progress) -> Self:
-        """Use the word counts shipped with the trained attacks."""
+        """Load the word counts that ship with the trained attacks, instead of fitting."""
         from leakscope.core.attacks.inversion.shipped import shipped_vocabulary
 
         return self.fit_vocabulary(encoder, shipped_vocabulary(encoder))
@@ -61,7 +61,7 @@ class PriorAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the most frequent words, the same answer for every vector."""
+        """Return one answer per vector, always the same: the most frequent words."""
         vectors = check_fitted(self, encoder, vectors)
         counts = np.asarray(self.vocabulary_.document_frequency, dtype=np.float64)
         share = counts / self.vocabulary_.n_texts
@@ -73,7 +73,7 @@ class PriorAttack:
         return [answer] * n_rows(vectors)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the vocabulary with its counts as metadata; there are no arrays."""
+        """Return what to store: no arrays, and metadata with the vocabulary and its counts."""
         return {}, bound_meta(self)
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:

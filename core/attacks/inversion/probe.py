@@ -25,7 +25,7 @@ def encode_words(
     *,
     centre: Vectors | None = None,
 ) -> Vectors:
-    """Encode every vocabulary word alone and subtract the mean: Φ(w) − μ, float32 (|V|, d).
+    """Encode every vocabulary word alone and subtract their mean: Φ(w) − μ, float32 (|V|, d).
 
     A zero-shot attacker needs nothing else, and a learned one starts from it. μ is `centre`, or
     the mean Φ(w): a direction that is common to all short texts and says nothing about the word.
@@ -72,7 +72,7 @@ class ProbeAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Take the vocabulary from the texts and encode each word.
+        """Count the vocabulary in the auxiliary texts and encode each of its words.
 
         μ is taken over N_FOR_MEAN of the texts, evenly spread. Of averages of word vectors it is
         nearly all of each vector.
@@ -96,14 +96,14 @@ class ProbeAttack:
         *,
         centre: Vectors | None = None,
     ) -> Self:
-        """Encode the words of a vocabulary; `centre` is the mean text vector μ (d,), if known."""
+        """Encode a given vocabulary's words; `centre` is the mean text vector μ (d,), if known."""
         fitted.bind(self, encoder, vocabulary)
         self.centre_ = centre
         self.directions_ = unit(encode_words(encoder, vocabulary, on_progress, centre=centre))
         return self
 
     def open(self, encoder: Encoder, on_progress: OnProgress = no_progress) -> Self:
-        """Encode the shipped vocabulary of the trained attacks."""
+        """Load the vocabulary of the shipped attacks and encode its words, instead of fitting."""
         from leakscope.core.attacks.inversion.shipped import shipped_vocabulary
         from leakscope.core.encoders.cache import CachedEncoder
 
@@ -112,7 +112,7 @@ class ProbeAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the `n_words` nearest words of each vector.
+        """Return an answer for each vector: the `n_words` nearest words.
 
         Of a sparse vector, all words at a cosine above 0: in a bag of words they are there.
         """
@@ -126,14 +126,14 @@ class ProbeAttack:
         return recoveries
 
     def _answer(self, cosine: NDArray[np.float32], answers_all: bool) -> Recovery:
-        """Return the words of the largest cosines: `n_words`, or all above 0."""
+        """Build one vector's answer from its cosines to all words: `n_words`, or all above 0."""
         count = int((cosine > 0).sum()) if answers_all else self.n_words
         top = np.argsort(-cosine, kind="stable")[: count + 25]
         listed = tuple(RecoveredWord(self.vocabulary_.words[w], float(cosine[w])) for w in top)
         return Recovery(listed[:count], runners_up=listed[count:])
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the word directions (dense ones in float16) and the vocabulary."""
+        """Return what to store: the word directions (dense in float16); metadata with the words."""
         if is_sparse(self.directions_):
             shape = np.asarray(self.directions_.shape)
             return {**sparse_parts(self.directions_), "shape": shape}, fitted.bound_meta(self)

@@ -82,7 +82,7 @@ class Reading:
 
     @property
     def missed(self) -> frozenset[str]:
-        """Target words that the attack did not recover."""
+        """The target words that the attack did not recover."""
         return self.targets - {hit.word for hit in self.hits}
 
     @property
@@ -97,31 +97,31 @@ class Reading:
 
     @property
     def groups(self) -> dict[str, tuple[int, int]]:
-        """The counts (recovered, targets) of names, numbers and rare words."""
+        """The counts (recovered, all) of target words that are names, numbers and rare words."""
         read = {w.word for w in self.hits}
         return {title: (len(words & read), len(words)) for title, words in self.grouped.items()}
 
     @property
     def grouped(self) -> dict[str, frozenset[str]]:
-        """The target words that are names, numbers and rare words."""
+        """The sets of target words that are names, numbers and rare words, by group name."""
         numbers = frozenset(words_with_digits(self.revealing))
         return {"names": self.revealing - numbers, "numbers": numbers, "rare words": self.rare}
 
     @property
     def unnamed(self) -> dict[str, int]:
-        """The counts of names and numbers of the text that are outside the attack's vocabulary."""
+        """The number of names and of numbers in the text that the attack's vocabulary lacks."""
         revealing = revealing_words(self.text) & self.unknown
         numbers = words_with_digits(revealing)
         return {"names": len(revealing - numbers), "numbers": len(numbers)}
 
     def marked(self, mark: Mark) -> list[str]:
-        """Return the distinct pieces of the text that have a mark, in text order."""
+        """Return the distinct pieces of the text with a given mark, in text order."""
         found = dict.fromkeys(piece for piece, m in self.pieces if m is mark)
         return list(found)
 
 
 def prior_words(encoder: Encoder, attack: InversionAttack, stop_words: bool) -> frozenset[str]:
-    """Return the constant answer of the prior-only baseline, with or without stop words.
+    """Return the words that the prior-only baseline answers for every vector.
 
     With stop words counted, the guess comes from the bundled corpora: the vocabularies of
     trained attacks have no count of them.
@@ -170,6 +170,7 @@ def read_vector(
     start = time.perf_counter()
 
     def marked(recovery: Recovery) -> Reading:
+        """Compare an answer with the text, and record the seconds since the start."""
         seconds = time.perf_counter() - start
         given = (name, attack, encoder, text, recovery, prior)
         return mark_recovery(*given, counts_stop_words=counts_stop_words, seconds=seconds)
@@ -194,7 +195,7 @@ def mark_recovery(
     counts_stop_words: bool = False,
     seconds: float = float("nan"),
 ) -> Reading:
-    """Compare a given answer with its text; see `read_vector`."""
+    """Compare an attack's given answer with its text, word by word; see `read_vector`."""
     known = attack_vocabulary(attack, encoder)
     left_out = frozenset() if counts_stop_words else STOP_WORDS
     words, unread = (part - left_out for part in read_and_unread(encoder, text))
@@ -232,9 +233,10 @@ def _mark_pieces(
     left_out: AbstractSet[str],
     unread: AbstractSet[str],
 ) -> tuple[tuple[str, Mark], ...]:
-    """Split a text into pieces and mark each as recovered, missed or not scored."""
+    """Split a text into pieces; return each with its mark: recovered, missed or why not scored."""
 
     def mark(word: str | None) -> Mark:
+        """Return the mark of a piece that holds this word, or none."""
         if word is None:
             return Mark.BETWEEN
         if word in left_out:

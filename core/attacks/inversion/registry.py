@@ -40,7 +40,7 @@ class AttackEntry(Entry):
 
     @property
     def cost(self) -> str:
-        """What the attacker needs and how fast it answers, in words."""
+        """The attack's access and speed, as a phrase."""
         pace = "as you type" if self.is_live else "in seconds to a minute"
         return f"needs {self.access.needs}; answers {pace}"
 

@@ -59,7 +59,7 @@ class RetrievalAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Store the auxiliary vectors and the words of their texts."""
+        """Encode the auxiliary texts unless vectors are given; store vectors and words."""
         texts = check_texts(texts)
         stop_words: frozenset[str] = frozenset() if self.keep_stop_words else STOP_WORDS
         vocabulary = Vocabulary.count(texts, size=self.vocabulary_size, stop_words=stop_words)
@@ -72,7 +72,7 @@ class RetrievalAttack:
         return self
 
     def open(self, encoder: Encoder, on_progress: OnProgress = no_progress) -> Self:
-        """Use the bundled corpora as the auxiliary pool, encoded once and cached on disk."""
+        """Encode the bundled corpora as the auxiliary pool (cached on disk), instead of fitting."""
         from leakscope.core.corpora import bundled_sentences
         from leakscope.core.encoders.cache import CachedEncoder
 
@@ -82,7 +82,7 @@ class RetrievalAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the words with the largest share of the neighbours' weight."""
+        """Return an answer for each vector: words with most of its nearest sentences' weight."""
         vectors = unit(fitted.check_fitted(self, encoder, vectors))
         recoveries: list[Recovery] = []
         n = n_rows(vectors)
@@ -92,7 +92,7 @@ class RetrievalAttack:
         return recoveries
 
     def _vote(self, vectors: Vectors) -> list[Recovery]:
-        """Score words by the weighted vote of each vector's nearest sentences."""
+        """Let each vector's nearest sentences vote on words by weight; return the answers."""
         cosine, n = dot(vectors, self.vectors_), n_rows(vectors)
         k = min(self.n_neighbors, cosine.shape[1])
         near = np.argpartition(-cosine, k - 1, axis=1)[:, :k]
@@ -104,7 +104,7 @@ class RetrievalAttack:
         return [self._answer(share) for share in (votes @ self.words_).toarray()]
 
     def _answer(self, share: NDArray[np.float32]) -> Recovery:
-        """Turn word scores into an answer whose length maximises the expected F1."""
+        """Convert word scores to an answer whose length maximises the expected F1."""
         ranked = np.argsort(-share, kind="stable")[:100]
         count = int(best_counts(share[ranked][None], share.sum()[None])[0])
         words = self.vocabulary_.words
@@ -112,7 +112,7 @@ class RetrievalAttack:
         return Recovery(listed[:count], runners_up=listed[count : count + 25])
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the pool's vectors (dense ones in float16), its words and the vocabulary."""
+        """Return what to store: the pool's vectors (dense in float16) and words; the vocabulary."""
         pool = (
             {**sparse_parts(self.vectors_), "shape": np.asarray(self.vectors_.shape)}
             if is_sparse(self.vectors_)

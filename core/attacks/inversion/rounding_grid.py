@@ -30,7 +30,7 @@ class RoundingGrid:
         self._widest = self._halves.max(1), self._spacings.max(1)
 
     def excluded(self, noisy: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Return which of V candidates each of (m, n) noisy sums excludes, bool (m, V)."""
+        """Return, for each of (m, n) noisy sums, which of V table rows it excludes, bool (m, V)."""
         found = np.ones((len(noisy), self._halves.shape[1]), bool)
         lowest = lowest_bits(noisy)
         widest, coarsest = self._widest

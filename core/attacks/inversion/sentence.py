@@ -14,7 +14,7 @@ def check_sentence(
     counts_stop_words: bool = False,
     remedy: str = "Type a word that is not a stop word.",
 ) -> str:
-    """Return the text after checking that it has a word to recover.
+    """Return the text unchanged; raise InvalidInputError if it has no word to recover.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def check_sentence(
 
 
 def format_recall(n_read: int, n_named: int, n_unnamed: int) -> str:
-    """Return how many of the testable words were recovered, as a title.
+    """Format how many of the testable words were recovered, as a title.
 
     The text beside it must state the untested words: see `describe_untested`.
 
@@ -66,7 +66,7 @@ def format_recall(n_read: int, n_named: int, n_unnamed: int) -> str:
 
 
 def describe_untested(n_named: int, n_unnamed: int, kinds: str = "") -> str:
-    """Return what follows the title on words outside the vocabulary; empty if there are none.
+    """Format the sentence on words outside the vocabulary that follows the title; empty for none.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def describe_untested(n_named: int, n_unnamed: int, kinds: str = "") -> str:
 
 
 def describe_scored(n_named: int, n_unnamed: int) -> str:
-    """Return which words the scores count, and how many are outside the vocabulary.
+    """Format which words the scores count, and how many are outside the vocabulary.
 
     Examples
     --------
@@ -106,12 +106,12 @@ def describe_scored(n_named: int, n_unnamed: int) -> str:
 
 
 def _words(n: int) -> str:
-    """Return "n words", or "1 word"."""
+    """Format a number of words: "n words", or "1 word"."""
     return f"{n} word{'' if n == 1 else 's'}"
 
 
 def same_stem_words(wrong: AbstractSet[str], words: AbstractSet[str]) -> dict[str, str]:
-    """Map each wrong word to the word of the text with the same English stem, if any.
+    """Return a dict from wrong words to the text's word with the same English stem, if any.
 
     Examples
     --------

@@ -45,7 +45,7 @@ def save_attack(
     training: dict[str, Any] | None = None,
     borrow: tuple[str, str] | None = None,
 ) -> Path:
-    """Write a fitted attack to a folder: arrays, settings, encoder fingerprint and vocabulary.
+    """Write a fitted attack to a folder: arrays and metadata; return the path.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def load_attack(folder: Path) -> TrainedAttack:
 
 
 def shipped_vocabulary(encoder: Encoder) -> Vocabulary:
-    """Return the vocabulary of the weights shipped for an encoder, or of the bundled corpora."""
+    """Read the vocabulary of an encoder's shipped weights, or count that of the bundled corpora."""
     path = shipped_folder(encoder, "probe_mlc") / META
     if path.exists():
         return Vocabulary.from_dict(read_record(path, state=dict)["state"]["vocabulary"])
@@ -116,19 +116,19 @@ def shipped_vocabulary(encoder: Encoder) -> Vocabulary:
 
 
 def shipped_settings(encoder: Named, attack: str) -> dict[str, Any]:
-    """Return the settings of the attack shipped for an encoder; empty if there is none."""
+    """Read the settings of the attack shipped for an encoder; empty if there is none."""
     path = shipped_folder(encoder, attack) / META
     return dict(read_record(path, settings=dict)["settings"]) if path.exists() else {}
 
 
 def shipped_digest(encoder: Named, attack: str) -> str:
-    """Return the SHA-256 of the weights shipped for an encoder; empty if there are none."""
+    """Read the SHA-256 of the weights shipped for an encoder; empty if there are none."""
     path = shipped_folder(encoder, attack) / META
     return str(read_record(path, arrays_sha256=str)["arrays_sha256"]) if path.exists() else ""
 
 
 def n_training_texts(folder: Path) -> int:
-    """Return the number of training texts of an attack in a folder, its base's if more."""
+    """Read on how many texts the attack in a folder was trained, or its base if that is more."""
     training = read_record(folder / META, training=dict)["training"]
     base = training.get("built_on")
     own = int(training.get("n_texts") or 0)
@@ -136,7 +136,7 @@ def n_training_texts(folder: Path) -> int:
 
 
 def shipped_held_out(encoder: Named) -> frozenset[str]:
-    """Return the hashes (`text_mark`) of sentences that no shipped attack was trained on.
+    """Read the hashes (`text_mark`) of the sentences that no shipped attack was trained on.
 
     Raises
     ------
@@ -155,14 +155,14 @@ def text_mark(text: str) -> str:
 
 
 def shipped_folder(encoder: Named, attack: str) -> Path:
-    """Return the folder of the attack shipped for an encoder, whether or not it exists."""
+    """Return the path of the attack shipped for an encoder, whether or not it exists."""
     return WEIGHTS / encoder.name.replace(":", "_").replace("/", "_") / attack
 
 
 def open_attack(
     spec: AttackSpec | str, encoder: Encoder, on_progress: OnProgress = no_progress
 ) -> InversionAttack:
-    """Open an attack that is ready to invert vectors of an encoder, without training.
+    """Load an attack's shipped weights, or set it up without training, to invert vectors.
 
     Shipped weights are loaded; attacks that learn nothing are set up from the shipped
     vocabulary. Settings of the spec that do not change the weights override the stored ones.

@@ -34,11 +34,12 @@ class SparseRows:
     starts: Tensor
 
     def __len__(self) -> int:
+        """Return the number of vectors in the batch."""
         return len(self.starts)
 
     @property
     def device(self) -> torch.device:
-        """The device of the batch."""
+        """The device that the batch is on."""
         return self.values.device
 
 
@@ -67,7 +68,7 @@ class SparseLinear(nn.Module):
         return summed
 
     def rows_of(self, vectors: Any) -> SparseRows:
-        """Convert a csr_array to this layer's input; columns without weights are dropped."""
+        """Convert a csr_array to a batch of this layer; columns without weights are dropped."""
         device = self.weight.device
         known = self.columns.cpu().numpy()
         found, is_known = lookup_sorted(known, vectors.indices)
@@ -82,7 +83,7 @@ class SparseLinear(nn.Module):
 
 
 def input_layer(vectors: Any, n_out: int) -> SparseLinear | None:
-    """Build the input layer for sparse training vectors; None for dense vectors."""
+    """Build an untrained input layer for sparse training vectors; return None for dense ones."""
     if not is_sparse(vectors):
         return None
     return SparseLinear(np.unique(vectors.indices).astype(np.int64), n_out)
@@ -98,7 +99,7 @@ def network_input(layer: Any, vectors: Any, device: torch.device) -> Any:
 def training_input(
     layer: Any, vectors: Any, device: torch.device
 ) -> Callable[[NDArray[np.int64]], Any]:
-    """Return a function from row numbers to a layer's batch; dense vectors are moved once."""
+    """Return a function from row numbers to a batch of these vectors as the layer's input."""
     if isinstance(layer, SparseLinear):
         return lambda rows: layer.rows_of(vectors[rows])
     moved = torch.from_numpy(vectors).to(device)
@@ -106,7 +107,7 @@ def training_input(
 
 
 def stored_layer(tensors: dict[str, Tensor], prefix: str) -> SparseLinear | None:
-    """Build an untrained sparse layer of the stored shape; None if no sparse layer was stored."""
+    """Build a sparse layer of the stored shape, weights not loaded; None if none was stored."""
     if f"{prefix}columns" not in tensors:
         return None
     columns, weight = tensors[f"{prefix}columns"], tensors[f"{prefix}weight"]

@@ -101,7 +101,7 @@ def train_attack(
     *,
     documents: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Train the attack of a plan, save it to `out` and return its training record.
+    """Train a plan's attack on texts, score it, save it to `out` and return its training record.
 
     A run that was killed resumes from `out/checkpoint`; one that had finished is returned as it
     is. `leakscope.core.encoders.cache.CachedEncoder` keeps the vectors over a kill, too.
@@ -200,7 +200,7 @@ def split_held_out(
 
 
 def _with_seed(plan: TrainingPlan) -> AttackSpec:
-    """Return the plan's attack spec with the plan's seed, if the attack has an unset seed."""
+    """Return the plan's attack spec, its seed set to the plan's if the attack has one unset."""
     entry = INVERSION_ATTACKS.get(plan.attack.name)
     settings = dict(plan.attack.settings)
     if entry is not None and "seed" in settings_of(entry.kind):
@@ -211,7 +211,7 @@ def _with_seed(plan: TrainingPlan) -> AttackSpec:
 def _finished_record(
     out: Path, identity: dict[str, Any], on_progress: OnProgress
 ) -> dict[str, Any] | None:
-    """Return the training record of a finished run with the same identity; None if there is none.
+    """Return the record of a finished run of this identity in `out`; None if it must be trained.
 
     A run whose weights are missing or damaged is not finished: it is trained again.
     """
@@ -241,7 +241,7 @@ def held_out_scores(
     seed: int,
     on_progress: OnProgress,
 ) -> dict[str, Any]:
-    """Score an attack and the prior-only baseline on held-out texts, as record fields."""
+    """Score an attack and the prior-only baseline on held-out texts; return record fields."""
     result = evaluate(
         attack,
         encoder,

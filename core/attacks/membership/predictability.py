@@ -98,15 +98,15 @@ def predictability(features: Any, members: NDArray[np.bool_], *, seed: int = 0) 
     fold = rng.permutation(np.arange(len(members)) % N_FOLDS)
     permuted = np.array([rng.permutation(members) for _ in range(N_PERMUTATIONS)], np.float64)
     outcomes = np.concatenate([members[None].astype(np.float64), permuted]).T
-    predicted = _cross_validated(features, outcomes, fold).round(12)
+    predicted = _cross_validate(features, outcomes, fold).round(12)
     areas = _column_aucs(predicted, outcomes)
     n_as_good = int((areas[1:] >= areas[0] - 1e-12).sum())
     score = auc(Ranking(predicted[:, 0], members), seed=seed)
     return Predictability(score, (1 + n_as_good) / (1 + N_PERMUTATIONS))
 
 
-def _cross_validated(features: Any, outcomes: _Array, fold: NDArray[np.int64]) -> _Array:
-    """Return cross-validated predictions of ridge regressions, one for each column of outcomes."""
+def _cross_validate(features: Any, outcomes: _Array, fold: NDArray[np.int64]) -> _Array:
+    """Fit ridge regressions by cross-validation; return their predictions, a column per outcome."""
     product = features @ features.T
     kernel = np.asarray(product.todense() if hasattr(product, "todense") else product, np.float64)
     predicted = np.zeros_like(outcomes)
@@ -139,7 +139,7 @@ def blind_baseline(
     *,
     seed: int = 0,
 ) -> Predictability:
-    """Test how well the words and lengths of texts predict membership, without the model.
+    """Test how well texts' words and lengths predict membership, without the model.
 
     CheckMIABench (2026) asks it of every benchmark of membership inference: an attack that never
     sees the model must stay near chance on the same split, or the split leaks. Members and
@@ -175,7 +175,7 @@ def blind_baseline(
 
 
 def _text_features(texts: Sequence[str]) -> Any:
-    """Return the features of texts as a sparse matrix: tf-idf of words and bigrams, and lengths."""
+    """Compute a sparse feature matrix of texts: tf-idf of words and bigrams, and lengths."""
     from scipy import sparse
     from sklearn.feature_extraction.text import TfidfVectorizer
 

@@ -60,7 +60,7 @@ class Ranking:
 
 
 def _checked_members(members: NDArray[Any], units: Sequence[Hashable] | None) -> NDArray[np.bool_]:
-    """Return members after checking that both kinds occur and the units are as many."""
+    """Return members unchanged after checking that both kinds occur and the units are as many."""
     if members.ndim != 1 or members.dtype != np.bool_:
         raise InvalidInputError(
             f"Members must be a row of yes or no, got {members.dtype} of shape {members.shape}."
@@ -92,7 +92,7 @@ def roc_curve(ranking: Ranking) -> tuple[NDArray[np.float64], NDArray[np.float64
 def shuffled(
     members: NDArray[np.bool_], units: Sequence[Hashable] | None = None, *, seed: int = 0
 ) -> NDArray[np.bool_]:
-    """Permute the membership labels at random: the control, on which every attack has to fail.
+    """Return membership labels permuted at random: the control, on which every attack has to fail.
 
     Samples of one unit stay together where they are all of one kind; as many samples, or units,
     are members as before.

@@ -41,7 +41,7 @@ def melded_interval(
     units: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     level: float = 0.95,
 ) -> Interval:
-    """Return the interval of the true-positive rate at a false-positive rate of the population.
+    """Compute the interval of the true-positive rate at a population's false-positive rate.
 
     The threshold is not known: it is the (1 − fpr) quantile of the scores of all non-members, and
     J of n independent ones lie above it, J ~ Binomial(n, fpr). Given J, the threshold lies between
@@ -84,16 +84,16 @@ def melded_interval(
     members = np.sort(inside)
 
     def found(places: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the share of members above the non-members of the given ranks."""
+        """Return the share of members above the k-th highest non-member, for each rank k."""
         thresholds = ranked[np.minimum(places, len(outside) + 1).astype(np.int64)]
         return 1 - np.searchsorted(members, thresholds, side="right") / len(inside)
 
     def at_least(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the least share of members above a threshold that accuses these shares."""
+        """Return, for each share of non-members above a threshold, the least share of members."""
         return found(np.floor(shares * len(outside) + 1e-9))
 
     def at_most(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the largest share of members above a threshold that accuses these shares."""
+        """Return, for each share of non-members above a threshold, the largest of members."""
         return found(np.ceil(shares * len(outside) - 1e-9))
 
     return _melded_from_bounds(m, n, fpr, at_least, at_most, level)
@@ -102,7 +102,7 @@ def melded_interval(
 def melded_curve_interval(
     points: Sequence[tuple[float, float]], fpr: float, n_members: int, n_outsiders: int
 ) -> Interval:
-    """Return the 95 % interval of `melded_interval`, computed from a stored ROC curve.
+    """Compute the 95 % interval of `melded_interval` from the points of a stored ROC curve.
 
     Between two stored rates the curve lies between their true-positive rates.
 
@@ -122,11 +122,11 @@ def melded_curve_interval(
     false, true = np.array([(0.0, 0.0), *points], dtype=np.float64).T
 
     def at_least(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the least share of members above a threshold that accuses these shares."""
+        """Return, for each share of non-members above a threshold, the least share of members."""
         return true[np.searchsorted(false, shares + 1e-9, side="right") - 1]
 
     def at_most(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the largest share of members above a threshold that accuses these shares."""
+        """Return, for each share of non-members above a threshold, the largest of members."""
         return np.r_[true, 1.0][np.searchsorted(false, shares - 1e-9, side="left")]
 
     return _melded_from_bounds(float(n_members), float(n_outsiders), fpr, at_least, at_most, 0.95)
@@ -138,7 +138,7 @@ _Share = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 def _melded_from_bounds(
     m: float, n: float, fpr: float, at_least: _Share, at_most: _Share, level: float
 ) -> Interval:
-    """Compute the melded interval from bounds on the share of members above a threshold.
+    """Compute the melded interval from functions that bound members' share above a threshold.
 
     `at_least` and `at_most` bound the share of members above a threshold that accuses some shares
     of the non-members.
@@ -172,7 +172,7 @@ def _melded_from_bounds(
 def _merge_equal(
     values: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the distinct values with the summed weights of each."""
+    """Return the distinct values, and the sum of the weights of each."""
     found, places = np.unique(values, return_inverse=True)
     return found, np.bincount(places, weights=weights).astype(np.float64)
 
@@ -243,7 +243,7 @@ class AtRate:
 
     @property
     def resolution(self) -> Resolution:
-        """How well the false-positive rate can be resolved by the number of non-members.
+        """How well the number of non-members resolves the false-positive rate, as a word.
 
         "resolvable" if at least 10 false positives are expected, "coarse" if fewer are, and
         "not resolvable" if fewer than one is.
@@ -260,7 +260,7 @@ class AtRate:
 
     @property
     def mark(self) -> str:
-        """The suffix of the number: " (coarse)", or nothing."""
+        """The suffix of a printed rate: " (coarse)", or ""."""
         return " (coarse)" if self.resolution == "coarse" else ""
 
     def format(self, decimals: int = 3) -> str:
@@ -271,7 +271,7 @@ class AtRate:
 
 
 def predictive_value(tpr: float, fpr: float, prior: float) -> float:
-    """Return the positive predictive value: the share of members among those called members.
+    """Return the positive predictive value of a TPR and FPR at a prior share of members.
 
     Bayes: TPR · π / (TPR · π + FPR · (1 − π)); NaN if no one is called a member.
 

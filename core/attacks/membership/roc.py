@@ -24,7 +24,7 @@ N_RESAMPLES = 2000
 
 
 def auc(ranking: Ranking, *, seed: int = 0, n_resamples: int = N_RESAMPLES) -> Score:
-    """Return the AUC of a ranking with a bootstrap interval over units.
+    """Compute the AUC of a ranking with a bootstrap interval over units.
 
     The AUC is the share of pairs of a member and a non-member that are ranked right; ties count
     half. The interval is a percentile bootstrap of units, stratified by units that hold members,
@@ -46,7 +46,7 @@ def auc(ranking: Ranking, *, seed: int = 0, n_resamples: int = N_RESAMPLES) -> S
 def auc_difference(
     one: Ranking, other: Ranking, *, seed: int = 0, n_resamples: int = N_RESAMPLES
 ) -> Score:
-    """Return the difference of two attacks' AUCs on the same samples, with a paired interval.
+    """Compute the difference of two rankings' AUCs on the same samples, with a paired interval.
 
     The bootstrap draws the same units for both.
 
@@ -66,7 +66,7 @@ def auc_difference(
 def level_gain(
     users: Ranking, samples: Ranking, *, seed: int = 0, n_resamples: int = N_RESAMPLES
 ) -> Score:
-    """Return the AUC over users minus the AUC over their samples, with a paired interval.
+    """Compute the AUC over users minus that over their samples, with a paired interval.
 
     The bootstrap draws users, and with each all of their samples: a resample is used for both
     levels, so that the difficulty of the drawn users affects both.
@@ -106,7 +106,7 @@ def level_gain(
 def _paired_difference(
     one: Ranking, draws: _Bootstrap, other: Ranking, same_draws: _Bootstrap
 ) -> Score:
-    """Return the difference of two AUCs; both bootstraps have the same units in each resample."""
+    """Compute the difference of two rankings' AUCs; both bootstraps draw the same units."""
     value = auc(one, n_resamples=1).value - auc(other, n_resamples=1).value
     ends = draws.ends(draws.areas(one) - same_draws.areas(other), value)
     return Score(value, Interval(*ends), len(one.scores), 0.0)
@@ -140,7 +140,7 @@ class _Bootstrap:
         return cls(rows, weights, int(holds.sum(1).min()))
 
     def areas(self, ranking: Ranking) -> NDArray[np.float64]:
-        """Return the AUC of each resample; NaN if it holds one kind alone."""
+        """Return a ranking's AUC in each resample; NaN where it holds one kind alone."""
         step = max(1, 4_000_000 // len(ranking.scores))
         return np.concatenate(
             [
@@ -150,7 +150,7 @@ class _Bootstrap:
         )
 
     def ends(self, found: NDArray[np.float64], value: float) -> tuple[float, float]:
-        """Return the ends of the 95 % interval of a statistic from its resampled values."""
+        """Return the ends of a statistic's 95 % interval, from its value in each resample."""
         n, found = self.n_fewest, found[~np.isnan(found)]
         if n < 2 or not len(found):
             return -math.inf, math.inf
@@ -159,7 +159,7 @@ class _Bootstrap:
         return float(low), float(high)
 
     def interval(self, value: float, found: NDArray[np.float64]) -> Interval:
-        """Return the 95 % interval of an AUC, within [0, 1]."""
+        """Return an AUC's 95 % interval within [0, 1], from its value in each resample."""
         low, high = self.ends(found, value)
         sure = 0.025 ** (1 / self.n_fewest)
         low = min(low, sure) if value == 1.0 else low
@@ -168,7 +168,7 @@ class _Bootstrap:
 
 
 def _weighted_aucs(ranking: Ranking, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the AUC under each row of sample weights; NaN if one kind has no weight."""
+    """Return a ranking's AUC under each row of sample weights; NaN if one kind has none."""
     order = np.argsort(ranking.scores, kind="stable")
     ranked = ranking.scores[order]
     starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
@@ -184,7 +184,7 @@ def _weighted_aucs(ranking: Ranking, weights: NDArray[np.float64]) -> NDArray[np
 
 
 def tpr_at_fpr(ranking: Ranking, fpr: float) -> AtRate:
-    """Return the true-positive rate at a false-positive rate of at most `fpr`, with interval.
+    """Return a ranking's true-positive rate, with interval, at an FPR of at most `fpr`.
 
     The threshold is the lowest one that does so among the ranking's own non-members; the interval
     allows for that, and for samples of one unit (`melded_interval`). The resolution is counted in
@@ -217,7 +217,7 @@ def tpr_at_fpr(ranking: Ranking, fpr: float) -> AtRate:
 
 
 def best_threshold(scores: NDArray[np.float64], members: NDArray[np.bool_]) -> float:
-    """Return the threshold that maximises TPR − FPR on labelled scores.
+    """Return the score threshold that maximises TPR − FPR on labelled samples.
 
     Only for an attacker's own models: chosen on the scored samples, it would be optimistic. It lies
     half-way between two scores, or at infinity where calling nobody is best.
@@ -247,7 +247,7 @@ def advantage(
     seed: int = 0,
     n_resamples: int = N_RESAMPLES,
 ) -> Score:
-    """Return the membership advantage TPR − FPR of decisions (SR20, §5; Yeom et al. 2018).
+    """Compute the advantage TPR − FPR of membership decisions (SR20, §5; Yeom et al. 2018).
 
     It is 2 · AUC − 1 of the decisions as scores, and so is its interval.
 
@@ -304,7 +304,7 @@ class GroupThresholds:
         return cls(found, best_threshold(scores, members))
 
     def decide(self, scores: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which samples are called members, by the threshold of each one's group."""
+        """Return a mask of the samples called members, by the threshold of each one's group."""
         numbers, places = np.unique(groups, return_inverse=True)
         cuts = np.array([self.by_group.get(int(group), self.otherwise) for group in numbers])
         decided: NDArray[np.bool_] = scores > cuts[places]

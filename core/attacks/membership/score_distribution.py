@@ -36,7 +36,7 @@ _MOST_OFF = 0.012
 
 
 def curve_with_band(ranking: Ranking) -> tuple[RocPoint, ...]:
-    """Return the ROC curve with intervals, at false-positive rates that can be resolved.
+    """Compute a ranking's ROC curve with intervals, at false-positive rates that can be resolved.
 
     The least rate is one accusation among the non-members, or among their units; the intervals
     are those of `tpr_at_fpr`, each for its rate alone.
@@ -86,7 +86,7 @@ def score_shares(ranking: Ranking) -> ScoreShares:
 
 
 def score_counts(ranking: Ranking) -> dict[str, Any]:
-    """Return score histograms as a JSON-able record: counts in bins, without any single score.
+    """Histogram a ranking's scores as a JSON-able record: counts in bins, without single scores.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def shares_from_counts(stored: Mapping[str, Any]) -> ScoreShares:
 def _histograms(
     ranking: Ranking, n_bins: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return bin edges, and the counts of members' and non-members' scores in each bin."""
+    """Histogram a ranking's scores; return bin edges and counts of members and non-members."""
     finite = ranking.scores[np.isfinite(ranking.scores)]
     ends = np.quantile(finite, [0.005, 0.995]) if len(finite) else (0.0, 1.0)
     low, high = (float(f"{end:.{_DIGITS}g}") for end in ends)
@@ -142,7 +142,7 @@ def _in_per_cent(
 
 
 def percentile_half_above(shares: ScoreShares) -> float:
-    """Return the percentage of non-members that at least half of the members score above.
+    """Return the percentage of non-members below the score that half of the members exceed.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class RankShares:
 
 
 def rank_shares(points: Sequence[tuple[float, float]], area: float) -> RankShares | None:
-    """Derive from a ROC curve how members' scores lie between quantiles of the non-members'.
+    """Derive the shares of members between non-member quantiles from a ROC curve, or None.
 
     Between two false-positive rates lie that share of the non-members, and the share of members by
     which the curve rises. None where many scores are equal: the curve then does not say how many

@@ -45,7 +45,7 @@ class Verdict:
 
 
 def membership_probability(at: AtRate, prior: float, *, is_called: bool = True) -> Score:
-    """Return the probability of membership of those called members, or of those who are not.
+    """Return the probability of membership of those called members, or of those not called.
 
     By `predictive_value`, with the requested false-positive rate. The interval combines the worse
     ends of the 95 % intervals of both rates, so its level is above 95 %.
@@ -74,7 +74,7 @@ def membership_probability(at: AtRate, prior: float, *, is_called: bool = True) 
 
 
 def verdict_of(ranking: Ranking, number: int, at: AtRate) -> Verdict:
-    """Judge one sample or user of the target by a threshold from shadow models.
+    """Judge one entry of a ranking, a sample or user, by a threshold from shadow models.
 
     The threshold does not use the target. The comparison with other non-members leaves out the
     whole unit of the judged sample, where units are given.

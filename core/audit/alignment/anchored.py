@@ -61,7 +61,7 @@ class AnchoredAlignment:
 
 
 def is_rotation(known: Vectors, theirs: Vectors) -> bool:
-    """Return whether pairs have the same cosines among themselves in both spaces."""
+    """Return whether paired vectors have the same cosines among themselves in both spaces."""
     return known.shape[1] == theirs.shape[1] and mismatch(known, theirs) <= MOST_MISMATCH
 
 
@@ -74,7 +74,7 @@ def fit_anchored(
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> AnchoredAlignment:
-    """Estimate a known encoder's rotation from few pairs and vectors of other texts.
+    """Estimate a known encoder's rotation from a few paired vectors and many unpaired ones.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def fit_anchored(
 def initial_rotation_from_pairs(
     known: Vectors, theirs: Vectors, pairs: tuple[Vectors, Vectors], rng: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Estimate an initial rotation (d, d) from pairs, and from regressions on their span.
+    """Estimate an initial rotation (d, d) from paired vectors, and regressions on their span.
 
     In the span of the pairs it is Procrustes'. Outside, E[rest | span] is fitted on either side by
     ridge regression on coordinates and random features (Rahimi & Recht 2007), and Procrustes
@@ -152,7 +152,7 @@ def initial_rotation_from_pairs(
     phases = rng.uniform(0, 2 * np.pi, _N_FEATURES)
 
     def features(side: Floats) -> Floats:
-        """Return a constant, the coordinates and random features of rows."""
+        """Return a matrix of a constant, the coordinates and random features of rows."""
         z = side - mean
         found = np.cos(z @ (whitener @ waves) + phases) * np.sqrt(2 * rank / _N_FEATURES)
         return np.column_stack([np.ones(len(z)), _LINEAR * z, found])

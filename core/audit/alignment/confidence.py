@@ -61,7 +61,7 @@ class Confidence:
 
     @property
     def share(self) -> float:
-        """The mapped vectors' dependence as a share of the known vectors'."""
+        """The ratio of the mapped vectors' dependence to that of known vectors."""
         return self.theirs.value / max(self.own.value, 1e-9)
 
     @property
@@ -78,7 +78,7 @@ class Confidence:
 def measure_confidence(
     known: Vectors, own: Vectors, mapped: Vectors, *, seed: int = 0
 ) -> Confidence:
-    """Measure whether mapped vectors depend on their neighbours as known vectors do.
+    """Measure whether mapped vectors depend on their neighbours as much as known vectors do.
 
     For each vector: the 10 nearest known vectors by one half of the leading principal axes; their
     mean in the other half, and its correlation over these axes, whitened, with the vector's own.
@@ -136,7 +136,7 @@ def _expected_agreement(agreement: Floats, nearness: Floats, asked: Floats) -> F
 
 
 def _nearest(queries: Vectors, keys: Vectors) -> tuple[Vectors, NDArray[np.int64]]:
-    """Return the cosines and indices of each query's nearest keys, shape (n, 10) each."""
+    """Return the cosines and the indices of the keys nearest to each query, shape (n, 10) each."""
     all_keys = torch.from_numpy(np.ascontiguousarray(unit(keys).T))
     found = torch.from_numpy(np.ascontiguousarray(unit(queries))) @ all_keys
     top = torch.topk(found, N_NEIGHBOURS, dim=1)

@@ -34,7 +34,7 @@ class LinearAlignment:
     method: str
 
     def apply(self, vectors: Vectors) -> Vectors:
-        """Map foreign vectors (n, d') to the known space: (n, d), float32, of norm 1.
+        """Map foreign vectors, shape (n, d'), to unit vectors in the known space, shape (n, d).
 
         Raises
         ------

@@ -68,7 +68,7 @@ def fit_paired(
     method: Method | str = Method.BEST,
     seed: int = 0,
 ) -> PairedAlignment:
-    """Fit a map from foreign vectors to a known space on k pairs.
+    """Fit a map from foreign vectors to known ones on k pairs; measure it on held-out pairs.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _parse_method(method: Method | str) -> Method:
 
 
 def _left_out_cosines(x: Floats, y: Floats, seed: int) -> Floats:
-    """Return each pair's cosine under the Procrustes map of the other folds, shape (k,)."""
+    """Fit a Procrustes map without each fold; return each left-out pair's cosine, shape (k,)."""
     cosines = np.zeros(len(x))
     fold = np.random.default_rng(seed).permutation(len(x)) % N_FOLDS
     for left_out in (fold == i for i in range(N_FOLDS)):
@@ -167,7 +167,7 @@ class _Ridge:
     vt: Floats
 
     def left_out(self, targets: Floats, penalty: float) -> Floats:
-        """Return leave-one-out predictions of the centred targets, shape (k, d).
+        """Return the leave-one-out predictions of the centred targets, shape (k, d).
 
         With hat matrix H = 11ᵀ/k + U S² (S² + λ)⁻¹ Uᵀ the residual of a pair that was left out is
         that of the fit over 1 − H_ii (Allen 1974).
@@ -201,7 +201,7 @@ def _fit_ridge(x: Floats, y: Floats) -> tuple[LinearAlignment, Floats]:
 
 
 def _whitened_decompositions(centred: Floats) -> Iterator[_Ridge]:
-    """Yield the decomposition of the centred vectors after each degree of whitening."""
+    """Yield the singular value decomposition of centred vectors after each degree of whitening."""
     variances, axes = np.linalg.eigh(np.cov(centred.T))
     scale = np.maximum(variances, 1e-3 * variances.mean())
     for power in _POWERS:
@@ -213,7 +213,7 @@ def _whitened_decompositions(centred: Floats) -> Iterator[_Ridge]:
 def learning_curve(
     known: Vectors, theirs: Vectors, *, n_draws: int = 3, seed: int = 0
 ) -> tuple[tuple[int, Score], ...]:
-    """Return the mean cosine on held-out pairs of maps fitted on 10, 30, 100, … pairs.
+    """Fit maps on 10, 30, 100, … pairs; return each number with the cosine on held-out pairs.
 
     A fifth of the pairs is held out. Each score is the mean over `n_draws` draws of k other pairs;
     its interval is over the held-out pairs, its n their number, its chance the cosine with the mean

@@ -63,7 +63,7 @@ _PAIR_WEIGHT = 3.0
 
 @cache
 def _terms_of(word: str) -> tuple[str, ...]:
-    """Return a word and its character n-grams of lengths three to five.
+    """Return a tuple of a word and its character n-grams of lengths three to five.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class _Terms:
 
     @classmethod
     def count(cls, texts: Sequence[str]) -> _Terms:
-        """Count the document frequencies of terms in texts."""
+        """Build the vectoriser: count in how many of the texts each term occurs."""
         found: Counter[str] = Counter()
         for text in texts:
             found.update({term for word in set(words(text)) for term in _terms_of(word)})
@@ -99,7 +99,7 @@ class _Terms:
         return cls({term: i for i, term in enumerate(found)}, -np.log(shares))
 
     def rows(self, texts: Sequence[str]) -> Any:
-        """Return the sparse tf-idf rows of texts, shape (n, t)."""
+        """Return the tf-idf vectors of texts as a sparse matrix, shape (n, t)."""
         ids: dict[str, list[int]] = {}
         columns: list[int] = []
         ends = [0]
@@ -148,7 +148,7 @@ class Surrogate:
     def fit(
         cls, texts: Sequence[str], known: Vectors, theirs: Vectors, corpus: Sequence[str]
     ) -> Surrogate:
-        """Fit on k pairs, with the penalty that minimises the leave-one-out error.
+        """Fit on k texts with both vectors; the penalty minimises the leave-one-out error.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class Surrogate:
         terms = _Terms.count([*texts, *corpus])
         centre = known.mean(axis=0, dtype=np.float64)
         rows, sparse_rows = unit(known - centre), terms.rows(texts)
-        kernel = _kernel((rows, sparse_rows), (rows, sparse_rows))
+        kernel = _compute_kernel((rows, sparse_rows), (rows, sparse_rows))
         means = kernel.mean(axis=0)
         values, axes = np.linalg.eigh(_centre_kernel(kernel, means))
         values = np.maximum(values, 0.0)
@@ -193,23 +193,23 @@ class Surrogate:
         )
 
     def predict(self, texts: Sequence[str], known: Vectors) -> Floats:
-        """Return the expected foreign vectors of n texts, shape (n, d')."""
+        """Predict the foreign vectors of n texts from texts and known vectors, shape (n, d')."""
         parts = []
         for start in range(0, len(texts), 2_000):
             some = slice(start, start + 2_000)
             rows = unit(known[some] - self.centre), self.terms.rows(texts[some])
-            kernel = _kernel(rows, (self.pair_rows, self.pair_terms))
+            kernel = _compute_kernel(rows, (self.pair_rows, self.pair_terms))
             parts.append(_centre_kernel(kernel, self.kernel_means) @ self.weights)
         return np.concatenate(parts) + self.mean
 
     @cached_property
     def _shrinkage(self) -> float:
-        """The shrinkage of the residuals' covariance."""
+        """The Ledoit–Wolf shrinkage of the residuals' covariance, in [0, 1]."""
         return shrinkage(self.residuals)
 
     @property
     def covariance(self) -> Floats:
-        """Covariance of the unpredicted part of foreign vectors, shape (d', d')."""
+        """The covariance of the unpredicted part of foreign vectors, shape (d', d')."""
         k, width = self.residuals.shape
         share = self._shrinkage
         found: Floats = (1 - share) * (self.residuals.T @ self.residuals) / k
@@ -217,7 +217,7 @@ class Surrogate:
         return found
 
     def noise(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw n residuals from a normal distribution, shape (n, d').
+        """Draw n residuals of the prediction from a normal distribution, shape (n, d').
 
         Its covariance is that of the left-out residuals, shrunk towards a multiple of the identity
         (Ledoit & Wolf 2004).
@@ -232,7 +232,7 @@ class Surrogate:
 
 
 def shrinkage(rows: Floats) -> float:
-    """Return the Ledoit–Wolf (2004) shrinkage of a covariance about 0, in [0, 1].
+    """Return the Ledoit–Wolf (2004) shrinkage, in [0, 1], of the rows' covariance about 0.
 
     Examples
     --------
@@ -249,8 +249,8 @@ def shrinkage(rows: Floats) -> float:
     return float(np.clip(error / max(distance, 1e-300), 0.0, 1.0))
 
 
-def _kernel(some: tuple[Floats, Any], others: tuple[Floats, Any]) -> Floats:
-    """Return the kernel between two sets of texts: cosine, near-cosine and shared terms."""
+def _compute_kernel(some: tuple[Floats, Any], others: tuple[Floats, Any]) -> Floats:
+    """Return the kernel matrix of two sets of texts: cosine, near-cosine and shared terms."""
     cosines = some[0] @ others[0].T
     shared = (some[1] @ others[1].T).toarray()
     found: Floats = _LINEAR * cosines + _NEAR * np.exp(3 * (cosines - 1)) + _TERMS * shared
@@ -258,7 +258,7 @@ def _kernel(some: tuple[Floats, Any], others: tuple[Floats, Any]) -> Floats:
 
 
 def _centre_kernel(kernel: Floats, means: Floats) -> Floats:
-    """Subtract the training pairs' mean from both sides of a kernel matrix."""
+    """Return a kernel matrix with the training pairs' mean subtracted from both sides."""
     centred: Floats = kernel - means - kernel.mean(axis=1, keepdims=True) + means.mean()
     return centred
 
@@ -292,7 +292,7 @@ def train_simulated(
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> SimulatedAttack | None:
-    """Fine-tune the shipped classifier on simulated vectors of an unknown encoder.
+    """Fine-tune the shipped classifier on simulated vectors; None if that is no better.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def train_simulated(
 
 
 def _f1_at_size(attack: ProbeMLCAttack, pairs: TrainingPairs, factor: float) -> float:
-    """Return the validation F1 of an attack at an answer-size factor, which it sets."""
+    """Set an attack's answer-size factor and return its validation F1."""
     attack.size_factor = factor
     return attack._validate(pairs)
 
@@ -383,7 +383,7 @@ def _f1_on_pairs(
     alignment: LinearAlignment,
     pairs: tuple[Sequence[str], Vectors, Vectors],
 ) -> float:
-    """Return the mean F1 (×100) of an attack on foreign vectors of held-out pairs."""
+    """Map and attack the foreign vectors of held-out pairs; return the mean F1 (×100)."""
     texts, _, theirs = pairs
     rows = attack.vocabulary_.rows(texts)
     listed = [i for i, row in enumerate(rows) if len(row)]
@@ -395,7 +395,7 @@ def _f1_on_pairs(
 def _fit_map(
     surrogate: Surrogate, expected: Floats, clean: Vectors, own: Floats, known: Vectors
 ) -> LinearAlignment:
-    """Fit the least-squares map from foreign vectors, simulated and true, to known ones.
+    """Fit a least-squares map from foreign vectors, simulated and true, to known vectors.
 
     What the surrogate cannot predict enters by its covariance: no draw of it is fitted.
     """

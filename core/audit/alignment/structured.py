@@ -56,7 +56,7 @@ def hadamard_transform(rows: Floats) -> Floats:
 
 
 def hadamard_key(estimate: Floats, *, n_rounds: int = 3) -> HadamardKey:
-    """Find the key of Q = H D₂ P H D₁ nearest to an estimate of Q's first d columns.
+    """Recover the key of a rotation Q = H D₂ P H D₁ from an estimate of its first d columns.
 
     H Q = D₂ P H D₁. The product of two of its rows is, up to a sign, a row of H, whatever D₁ is; so
     the signs of one row replace those of D₁, and a Hadamard transform finds each row of H.

@@ -87,7 +87,7 @@ class KnownCloud:
 
     @classmethod
     def of(cls, rows: Vectors) -> KnownCloud:
-        """Compute the principal axes of unit vectors."""
+        """Compute the mean and principal axes of unit vectors, and build the cloud."""
         variances, axes = np.linalg.eigh(np.cov(rows.T, dtype=np.float64))
         least = 1e-6 * variances[-1]
         return cls(
@@ -170,7 +170,7 @@ def _check_vectors(known: Vectors, theirs: Vectors) -> None:
 
 
 def _project_to_span(rows: Vectors, d: int) -> tuple[Vectors, NDArray[np.float32]]:
-    """Project unit vectors onto the d directions that they fill; return also these directions."""
+    """Project unit vectors onto the d directions that they fill; return them and the directions."""
     if rows.shape[1] == d:
         return rows, np.eye(d, dtype=np.float32)
     _, axes = np.linalg.eigh(rows.T.astype(np.float64) @ rows.astype(np.float64))
@@ -179,7 +179,7 @@ def _project_to_span(rows: Vectors, d: int) -> tuple[Vectors, NDArray[np.float32
 
 
 def split_held_out(rows: Vectors, rng: np.random.Generator) -> tuple[Vectors, Vectors]:
-    """Split rows at random into those that choose a map and up to 2,000 held-out rows."""
+    """Split rows at random; return those to choose a map with, and up to 2,000 held-out ones."""
     order = rng.permutation(len(rows))
     n = min(_N_HELD_OUT, len(rows) // 5)
     return rows[order[n:]], rows[order[:n]]
@@ -188,7 +188,7 @@ def split_held_out(rows: Vectors, rng: np.random.Generator) -> tuple[Vectors, Ve
 def initial_rotation(
     cloud: KnownCloud, rows: Vectors, flips: Sequence[int] = (), *, n_leading: int = 16
 ) -> NDArray[np.float32]:
-    """Estimate an initial rotation: principal axes matched by variance, signs by moments.
+    """Estimate a rotation (d, d) of rows to a cloud: axes matched by variance, signs by moments.
 
     The axes of both sides are compared by E[z_k] over the origin and E[z_k z_j²] for the leading
     j, which do not depend on the sign of j. The moments of an axis agree or disagree; of the
@@ -219,7 +219,7 @@ def improve_rotation(
     n_known: int = 20_000,
     n_theirs: int = 8_000,
 ) -> NDArray[np.float32]:
-    """Improve a rotation by mutual nearest neighbours and Procrustes, in more and more axes."""
+    """Return a rotation improved by mutual nearest neighbours and Procrustes, in ever more axes."""
     ours = cloud.rows[rng.permutation(len(cloud.rows))[:n_known]]
     theirs = rows[rng.permutation(len(rows))[:n_theirs]]
     last = min(N_LEADING, cloud.axes.shape[1])
@@ -237,11 +237,11 @@ def improve_rotation(
 def _mutual_neighbours(
     queries: Vectors, keys: Vectors
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the indices of queries and keys that are mutual nearest neighbours."""
+    """Return index arrays of the queries and keys that are each other's nearest neighbours."""
     nearest, cosine = np.empty(len(queries), np.int64), np.full(len(keys), -np.inf, np.float32)
     back = np.zeros(len(keys), np.int64)
     all_keys = torch.from_numpy(np.ascontiguousarray(keys)).T.contiguous()
-    for start, block in _blocks(queries):
+    for start, block in _cut_blocks(queries):
         found = torch.from_numpy(block) @ all_keys
         nearest[start : start + len(block)] = found.argmax(dim=1).numpy()
         values, places = (part.numpy() for part in found.max(dim=0))
@@ -252,17 +252,17 @@ def _mutual_neighbours(
 
 
 def nearest_rows(queries: Vectors, keys: Vectors, k: int) -> NDArray[np.int64]:
-    """Return the k keys with the greatest inner product for each query, shape (n, k)."""
+    """Return the indices of the k keys with the greatest inner product per query, shape (n, k)."""
     all_keys = torch.from_numpy(np.ascontiguousarray(keys)).T.contiguous()
     found = [
         torch.topk(torch.from_numpy(block) @ all_keys, k, dim=1).indices.numpy()
-        for _, block in _blocks(queries)
+        for _, block in _cut_blocks(queries)
     ]
     return np.concatenate(found)
 
 
-def _blocks(rows: Vectors, size: int = 2_000) -> Sequence[tuple[int, Vectors]]:
-    """Cut rows into blocks of `size`; return each block with the index of its first row."""
+def _cut_blocks(rows: Vectors, size: int = 2_000) -> Sequence[tuple[int, Vectors]]:
+    """Cut rows into blocks of `size`; return (index of the first row, block) of each."""
     return [
         (start, np.ascontiguousarray(rows[start : start + size]))
         for start in range(0, len(rows), size)
@@ -272,10 +272,10 @@ def _blocks(rows: Vectors, size: int = 2_000) -> Sequence[tuple[int, Vectors]]:
 def _neighbour_means(
     rows: Vectors, keys: Vectors, candidates: NDArray[np.int64]
 ) -> tuple[Vectors, NDArray[np.float32]]:
-    """Return the weighted mean of each row's nearest keys, and the cosine with the nearest."""
+    """Return the weighted mean of each row's nearest keys, and its cosine with the nearest."""
     k = min(_N_NEIGHBOURS, candidates.shape[1])
     means, cosine = np.empty_like(rows), np.empty(len(rows), np.float32)
-    for start, block in _blocks(rows, 1_000):
+    for start, block in _cut_blocks(rows, 1_000):
         places = candidates[start : start + len(block)]
         near = keys[places]
         cosines = np.matmul(near, block[:, :, None])[:, :, 0]
@@ -311,7 +311,7 @@ class NeighbourModel:
 
     @classmethod
     def fit(cls, cloud: KnownCloud) -> NeighbourModel:
-        """Estimate slopes and residual variances on a part of the known vectors."""
+        """Fit the model on part of the known vectors: slopes and residual variances by cosine."""
         n = min(_N_OWN, len(cloud.rows) // 3)
         queries, keys = cloud.rows[:n], cloud.rows[n:]
         leading = cloud.axes[:, :N_LEADING]
@@ -333,13 +333,13 @@ class NeighbourModel:
 
 
 def _bin_indices(cosine: NDArray[np.float32], edges: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the index of the bin between `edges` in which each cosine lies."""
+    """Return, for each cosine, the index of its bin between `edges`."""
     found: NDArray[np.int64] = np.searchsorted(edges[1:-1], cosine, side="right")
     return found
 
 
 def _moving_average(values: Floats, half: int = 7) -> Floats:
-    """Return the moving average of per-axis values over neighbouring axes."""
+    """Return the moving average of an array of per-axis values, of the same length."""
     padded = np.pad(values, half, mode="edge")
     found: Floats = np.convolve(padded, np.full(2 * half + 1, 1 / (2 * half + 1)), "valid")
     return found
@@ -354,7 +354,7 @@ def refine(
     n_rounds: int = 6,
     on_progress: OnProgress = no_progress,
 ) -> NDArray[np.float32]:
-    """Maximise the likelihood of a rotation under `NeighbourModel`, from an initial one.
+    """Return the rotation that maximises the likelihood under `NeighbourModel`, from a given one.
 
     Each round finds neighbours under the present rotation, then maximises over rotations
     Σ_bins n_b tr(S_b⁻¹ [K_b Wᵀ − ½ W C_b Wᵀ]) with K = E[(b p + (1 − b) μ) zᵀ] and C = E[z zᵀ], z
@@ -404,12 +404,12 @@ def refine(
 
 
 def residual_of_pairs(known: Vectors, theirs: Vectors) -> float:
-    """Return the variance per coordinate by which pairs may differ from a rotation."""
+    """Return the variance per coordinate by which paired vectors may differ from a rotation."""
     return LEAST_RESIDUAL / known.shape[1] + 0.5 * mismatch(known, theirs) ** 2
 
 
 def mismatch(known: Vectors, theirs: Vectors) -> float:
-    """Return the RMS difference between the pairs' cosines in both spaces; 0 for any rotation."""
+    """Return the RMS difference between cosines in both spaces of paired vectors; 0 if rotated."""
     upper = np.triu_indices(len(known), 1)
     cosines, others = (unit(rows.astype(np.float64)) for rows in (known, theirs))
     gap = (cosines @ cosines.T - others @ others.T)[upper]
@@ -419,7 +419,7 @@ def mismatch(known: Vectors, theirs: Vectors) -> float:
 def maximum_likelihood_rotation(
     crosses: Floats, squares: Floats, residuals: Floats, *, n_steps: int = 12
 ) -> Floats:
-    """Maximise Σ_b tr(S_b⁻¹ [K_b Wᵀ − ½ W C_b Wᵀ]) over orthogonal W, from W = 1.
+    """Return the orthogonal W that maximises Σ_b tr(S_b⁻¹ [K_b Wᵀ − ½ W C_b Wᵀ]), from W = 1.
 
     Newton's steps over planes of two axes (i, j): with the gradient g_ij = Σ_b (K − C)_ij / s_i,
     less its transpose, and h_ij = Σ_b [C_jj / s_i + (K_ii − C_ii) / s_i], plus its transpose, W is
@@ -436,7 +436,7 @@ def maximum_likelihood_rotation(
     turn, identity = np.eye(d), np.eye(d)
 
     def likelihood(w: Floats) -> float:
-        """Return the log-likelihood of a rotation."""
+        """Return the log-likelihood of an orthogonal matrix."""
         total = 0.0
         for cross, square, left in zip(crosses, squares, residuals, strict=True):
             pulled = (cross * w).sum(axis=1) - 0.5 * ((w @ square) * w).sum(axis=1)

@@ -50,7 +50,7 @@ _ROUNDING = 1e-13
 def distances(
     vector: NDArray[np.float32], candidates: Vectors | NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return 1 − cos² between a vector and each candidate's vector.
+    """Return 1 − cos² between a vector and each candidate's vector, shape (n,).
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def distances(
 
 
 def log_share(found: NDArray[np.float64], dimension: int) -> float:
-    """Return the log-probability of the nearest candidate if the list holds the true value.
+    """Return, from distances, the log-probability of the nearest candidate if one is the truth.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def log_share(found: NDArray[np.float64], dimension: int) -> float:
 
 
 def log_gap_tail(found: NDArray[np.float64]) -> float:
-    """Return −log of the probability of a first gap this large under one distribution.
+    """Return −log of the probability that chance makes the first gap of distances this large.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class CandidateSpace:
 
     @classmethod
     def of(cls, candidates: Vectors) -> Self:
-        """Build the space of candidates' vectors, float32 (n, d)."""
+        """Build the space from candidates' vectors, shape (n, d): compute its main directions."""
         rows = unit(np.asarray(candidates, np.float64))
         n, d = rows.shape
         m = min(_MOST_DIRECTIONS, n // 4, (d - 1) // 2)
@@ -149,7 +149,7 @@ class CandidateSpace:
 
 
 def log_presence(vector: NDArray[np.float32], space: CandidateSpace) -> float:
-    """Return the log-likelihood ratio of the nearest candidate being the true value.
+    """Return the log-likelihood ratio of a vector's nearest candidate being the true value.
 
     The logarithm of each ratio of powers is taken for normal, with the mean log(1 + λ/m) and the
     variance 2 (m + 2λ) / (m + λ)² + 2 / (d − 1 − m), where λ is the squared distance to the true
@@ -224,13 +224,13 @@ class Confidence:
     most: float
 
     def of(self, evidence: Evidence) -> float:
-        """Return the probability that the nearest candidate is the true value."""
+        """Return the probability, given evidence, that the nearest candidate is the true value."""
         scaled = (evidence.traits - np.array(self.mean)) / np.array(self.scale)
         is_there = float(expit(scaled @ np.array(self.weights) + self.bias))
         return min(self.most, float(np.exp(evidence.log_share)) * is_there)
 
     def of_list(self, vector: NDArray[np.float32], candidates: Vectors) -> float:
-        """Return the probability for a vector (d,) and candidate vectors (n, d), n at least 20.
+        """Return the probability that a vector's nearest of ≥ 20 candidates is the true value.
 
         Raises
         ------
@@ -245,12 +245,12 @@ class Confidence:
         return self.of(Evidence.of(vector, CandidateSpace.of(candidates)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the model's parameters as a JSON-able dict."""
         return asdict(self)
 
     @classmethod
     def load(cls, path: Path = SHIPPED) -> Self:
-        """Load the shipped confidence model.
+        """Load a confidence model from a JSON file, by default the shipped one.
 
         Raises
         ------

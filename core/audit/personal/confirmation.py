@@ -41,7 +41,7 @@ class Question:
     others: tuple[Identifier, ...] = ()
 
     def written(self) -> list[str]:
-        """Return the text with the true value, then with each candidate instead."""
+        """Return copies of the text: with the true value, then with each candidate in its place."""
         places = sorted((self.identifier, *self.others), key=lambda found: -found.start)
         texts = []
         for value in (self.identifier.value, *self.candidates):
@@ -78,7 +78,7 @@ class Confirmation:
 
 
 def rank_of_first(found: NDArray[np.float64]) -> int:
-    """Return the rank of the first distance, ascending from 1; ties count as lower ranks.
+    """Return the rank of the array's first distance, 1 for the smallest; ties count against it.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def confirm(
     calibrated: Confidence | None = None,
     on_progress: OnProgress = no_progress,
 ) -> list[Confirmation]:
-    """Rank the true value of each identifier among its candidates by their vectors.
+    """Encode each text with each candidate; rank the true value of each identifier by the vectors.
 
     Texts are encoded in batches over several identifiers. Nothing is cached.
 
@@ -131,7 +131,7 @@ def confirm(
 def _confirm_one(
     question: Question, vectors: Vectors, calibrated: Confidence | None
 ) -> Confirmation:
-    """Build the confirmation of one question from its candidates' vectors."""
+    """Rank one question's true value, given the vectors of its text with each candidate."""
     found = distances(question.vector, vectors)
     confidence = without = None
     if calibrated is not None and len(found) > LEAST_CANDIDATES:

@@ -74,7 +74,7 @@ def find_personal_data(
         A library is not installed.
     """
     check_text(text)
-    hits = list(_names(text)) if "name" in kinds else []
+    hits = list(_find_names(text)) if "name" in kinds else []
     for start in range(0, max(1, len(text) - _WINDOW + _STEP), _STEP):
         part = text[start : start + _WINDOW]
         is_last = start + _WINDOW >= len(text)
@@ -103,7 +103,7 @@ def find_personal_data(
 
 
 def redact(text: str, identifiers: Sequence[Identifier]) -> str:
-    """Replace each identifier in a text with its kind in brackets.
+    """Return a text with each identifier replaced by its kind in brackets.
 
     Parameters
     ----------
@@ -121,31 +121,31 @@ def redact(text: str, identifiers: Sequence[Identifier]) -> str:
 
 
 def _find_hits(text: str, regions: Sequence[str], kinds: Sequence[str]) -> Iterator[_Hit]:
-    """Yield the identifiers that each rule finds in a part of a text, except names."""
+    """Yield the identifiers, except names, that each rule finds in a text."""
     if "email" in kinds and "@" in text:
-        yield from _by_presidio("email", "EmailRecognizer", text)
+        yield from _find_by_presidio("email", "EmailRecognizer", text)
     if not any(sign.isdigit() for sign in text):
         return
     if "iban" in kinds:
-        yield from _by_presidio("iban", "IbanRecognizer", text)
+        yield from _find_by_presidio("iban", "IbanRecognizer", text)
     if "card" in kinds:
-        yield from _by_presidio("card", "CreditCardRecognizer", text)
+        yield from _find_by_presidio("card", "CreditCardRecognizer", text)
     if "national_id" in kinds:
         for scheme in SCHEMES:
-            yield from _national_ids(scheme, text)
+            yield from _find_national_ids(scheme, text)
     if "phone" in kinds:
-        yield from _phones(text, regions)
+        yield from _find_phones(text, regions)
     if "address" in kinds:
         for form, pattern in ADDRESSES.items():
             for match in pattern.finditer(text):
                 yield _Hit(Identifier("address", match.start(), match.end(), match[0], form), False)
     if "birth_date" in kinds:
-        yield from _birth_dates(text)
+        yield from _find_birth_dates(text)
 
 
 @lru_cache(maxsize=32)
-def _recognizer(name: str) -> Any:
-    """Load a presidio recogniser; the e-mail recogniser is kept offline."""
+def _load_recognizer(name: str) -> Any:
+    """Load a presidio recogniser by class name; that of e-mail addresses is kept offline."""
     module = presidio_recognizers()
     if name != "EmailRecognizer":
         return getattr(module, name)()
@@ -161,29 +161,29 @@ def _recognizer(name: str) -> Any:
     return OfflineEmailRecognizer()
 
 
-def _spans(name: str, text: str) -> Iterator[tuple[int, int, float]]:
-    """Yield start, end and score of a recogniser's matches that are whole words."""
-    recognizer = _recognizer(name)
+def _find_spans(name: str, text: str) -> Iterator[tuple[int, int, float]]:
+    """Run a presidio recogniser; yield start, end and score of matches that are whole words."""
+    recognizer = _load_recognizer(name)
     for found in recognizer.analyze(text, recognizer.supported_entities):
         before, after = text[: found.start][-1:], text[found.end :][:1]
         if not (before.isalnum() or after.isalnum()):
             yield found.start, found.end, found.score
 
 
-def _by_presidio(kind: str, name: str, text: str) -> Iterator[_Hit]:
-    """Yield a presidio recogniser's matches as identifiers of a kind."""
-    for start, end, _ in _spans(name, text):
+def _find_by_presidio(kind: str, name: str, text: str) -> Iterator[_Hit]:
+    """Run a presidio recogniser on a text; yield its matches as identifiers of a kind."""
+    for start, end, _ in _find_spans(name, text):
         yield _Hit(Identifier(kind, start, end, text[start:end]), True)
 
 
-def _national_ids(name: str, text: str) -> Iterator[_Hit]:
-    """Yield the valid national identifiers of a scheme."""
+def _find_national_ids(name: str, text: str) -> Iterator[_Hit]:
+    """Yield a text's valid national identifiers of one scheme."""
     scheme = SCHEMES[name]
     if scheme.pattern:
         pattern = regex.compile(scheme.pattern)
         spans = [(*match.span(), _SURE_SCORE) for match in pattern.finditer(text)]
     else:
-        spans = list(_spans(scheme.recognizer, text))
+        spans = list(_find_spans(scheme.recognizer, text))
     for start, end, score in spans:
         value = text[start:end]
         if not scheme.is_valid(value):
@@ -194,8 +194,8 @@ def _national_ids(name: str, text: str) -> Iterator[_Hit]:
             yield _Hit(Identifier("national_id", start, end, value, name), is_named)
 
 
-def _phones(text: str, regions: Sequence[str]) -> Iterator[_Hit]:
-    """Yield the telephone numbers of the given regions."""
+def _find_phones(text: str, regions: Sequence[str]) -> Iterator[_Hit]:
+    """Yield a text's telephone numbers of the given regions."""
     phonenumbers = library("phonenumbers")
     seen: set[tuple[int, int]] = set()
     for region in regions:
@@ -207,8 +207,8 @@ def _phones(text: str, regions: Sequence[str]) -> Iterator[_Hit]:
                 yield _Hit(Identifier("phone", *span, match.raw_string, region), is_phone)
 
 
-def _birth_dates(text: str) -> Iterator[_Hit]:
-    """Yield the dates that have a word for birth near them."""
+def _find_birth_dates(text: str) -> Iterator[_Hit]:
+    """Yield a text's dates that have a word for birth near them."""
     for pattern in DATES:
         for match in pattern.finditer(text):
             start, end = match.span()
@@ -222,8 +222,8 @@ def _birth_dates(text: str) -> Iterator[_Hit]:
                 yield _Hit(Identifier("birth_date", start, end, match[0]), True)
 
 
-def _names(text: str) -> Iterator[_Hit]:
-    """Yield runs of capitalised words that are likely names.
+def _find_names(text: str) -> Iterator[_Hit]:
+    """Yield a text's runs of capitalised words that are likely names.
 
     In a text without capitals: a common first name followed by an uncommon word. See
     `leakscope.core.names.discovery`.
@@ -242,13 +242,13 @@ def _names(text: str) -> Iterator[_Hit]:
         for match in regex.finditer(pattern, text):
             yield _Hit(Identifier("name", match.start(), match.end(), match[0]), False)
         return
-    first = _first_names()
+    first = _load_first_names()
     for match in regex.finditer(r"\b(\p{Ll}{2,20}) (\p{Ll}{2,20})\b", text, overlapped=True):
         if match[1] in first and match[2] not in FREQUENT_WORDS | STOP_WORDS:
             yield _Hit(Identifier("name", match.start(), match.end(), match[0]), False)
 
 
 @lru_cache(maxsize=1)
-def _first_names() -> frozenset[str]:
-    """Return the shipped first names in lower case, without stop words."""
+def _load_first_names() -> frozenset[str]:
+    """Load the shipped first names as a set, in lower case and without stop words."""
     return frozenset(name.lower() for name in load_names("first_names")) - STOP_WORDS

@@ -20,7 +20,7 @@ FOLDER = ASSETS / "personal"
 
 @lru_cache(maxsize=2)
 def load_names(file: str) -> tuple[str, ...]:
-    """Load a shipped list of names, `first_names` or `surnames`, in order."""
+    """Load a shipped list of names, `first_names` or `surnames`, as a tuple in order."""
     lines = (FOLDER / f"{file}.txt").read_text(encoding="utf-8").splitlines()
     return tuple(dict.fromkeys(w for line in lines if line[:1] != "#" for w in line.split()))
 
@@ -67,7 +67,7 @@ def email_like(value: str, _: str, rng: np.random.Generator) -> str:
 
 
 def phone_like(value: str, region: str, rng: np.random.Generator) -> str:
-    """Draw a valid telephone number of the same region in the same format.
+    """Draw a valid telephone number of the same region and format; the given one if none is found.
 
     The country and area codes stay, as far as they are not among the last seven digits.
     """
@@ -107,7 +107,7 @@ def card_like(value: str, _: str, rng: np.random.Generator) -> str:
 
 
 def national_like(value: str, scheme: str, rng: np.random.Generator) -> str:
-    """Draw a valid identifier of the same scheme in the same format."""
+    """Draw a valid national identifier of the same scheme in the same format."""
     drawn = SCHEMES[scheme].draw(rng)
     n_signs = sum(sign.isalnum() for sign in value)
     if scheme == "se_personnummer" and n_signs == 12:  # the century is included
@@ -118,7 +118,7 @@ def national_like(value: str, scheme: str, rng: np.random.Generator) -> str:
 
 
 def birth_date_like(value: str, _: str, rng: np.random.Generator) -> str:
-    """Draw a date from 1930 to 2009 in the same format."""
+    """Draw a date from 1930 to 2009, written in the format of the given one."""
     match = next(m for pattern in DATES if (m := pattern.fullmatch(value)))
     parts = match.groupdict()
     born = date(1930, 1, 1) + timedelta(days=int(rng.integers(0, 80 * 365)))
@@ -147,7 +147,7 @@ def birth_date_like(value: str, _: str, rng: np.random.Generator) -> str:
 
 
 def _ordinal(day: int) -> str:
-    """Return the English ordinal suffix of a day."""
+    """Return the English ordinal suffix of a day of the month: st, nd, rd or th."""
     return "th" if 10 < day < 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
 
@@ -217,7 +217,7 @@ class Identifier:
 
 
 def draw_candidates(identifier: Identifier, n: int, rng: np.random.Generator) -> tuple[str, ...]:
-    """Draw up to n different values of the same kind and form, never the true one.
+    """Draw up to n different values of an identifier's kind and form, never the true one.
 
     Fewer where no more are found in 20 n draws. Values are the same where their letters and digits
     are, in any case.

@@ -14,7 +14,7 @@ PACKAGES = ("presidio-analyzer", "phonenumbers", "python-stdnum", "tldextract")
 
 
 def check_libraries() -> None:
-    """Raise MissingDependencyError unless all of the libraries are installed.
+    """Raise MissingDependencyError unless all libraries for personal data are installed.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def check_libraries() -> None:
 
 
 def library(module: str) -> Any:
-    """Import a module of one of the libraries; raise MissingDependencyError if it is missing.
+    """Import a module by its name; raise MissingDependencyError if it is not installed.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def library(module: str) -> Any:
 
 @lru_cache(maxsize=1)
 def presidio_recognizers() -> Any:
-    """Import presidio's recognisers with logging off, because they log parts of texts.
+    """Import presidio's module of recognisers with its log off, because it logs parts of texts.
 
     Its IBAN recogniser logs what it cannot read, which may be personal.
     """
@@ -56,5 +56,5 @@ def presidio_recognizers() -> Any:
 
 @lru_cache(maxsize=1)
 def domain_reader() -> Any:
-    """Return tldextract's reader with its bundled suffix list: no network, no cache."""
+    """Build tldextract's domain parser with its bundled suffix list: no network, no cache."""
     return library("tldextract").TLDExtract(suffix_list_urls=(), cache_dir=None)

@@ -95,7 +95,7 @@ class PersonalFinding:
 
     @property
     def sentence(self) -> str:
-        """The outcome as a sentence, without the value."""
+        """A sentence on the outcome, without the value."""
         entry = KINDS[self.kind]
         if self.answer is Answer.NOT_TESTABLE:
             return f"The {entry.title} could not be tested. {self.reason} It may still leak."
@@ -112,11 +112,11 @@ class PersonalFinding:
 
     @property
     def _percent(self) -> str:
-        """The confidence in per cent, rounded down."""
+        """The confidence as a string in per cent, rounded down."""
         return f"{math.floor(1000 * (self.confidence or 0.0)) / 10:g} %"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the outcome, ranks and confidence as a JSON-able dict, without the value."""
         return {
             "kind": self.kind,
             "row": self.row_name or self.row,
@@ -162,7 +162,7 @@ class KindSummary:
     median_rank_by_words: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the counts, shares and median ranks as a JSON-able dict."""
         scores = {
             name: getattr(self, name).to_dict()
             for name in (
@@ -215,9 +215,9 @@ class PersonalReport:
 
     @property
     def sentence(self) -> str:
-        """How many identifiers were found, recovered, confirmable and not testable."""
+        """A sentence on how many identifiers were found, recovered, confirmable and untestable."""
         if not self.summaries:
-            return nothing_found(self.n_texts)
+            return format_nothing_found(self.n_texts)
         counts = Counter(found.answer for found in self.findings)
         n = len(self.findings)
         sampled = f" ({n:,} tested, chosen at random)" if n < self.n_found else ""
@@ -232,7 +232,7 @@ class PersonalReport:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What the results do not cover."""
+        """Sentences on what the results do not cover."""
         lines = ["Personal data in forms that the rules do not cover."]
         if n := self.n_found - len(self.findings):
             lines.append(f"{n:,} identifiers were found and not tested: they may leak too.")
@@ -248,7 +248,7 @@ class PersonalReport:
         return tuple(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able report, without texts, identifiers and candidates."""
+        """Return the report as a JSON-able dict, without texts, identifiers and candidates."""
         return {
             "answer": self.sentence,
             "caveats": list(self.caveats),
@@ -261,22 +261,22 @@ class PersonalReport:
         }
 
 
-def kind_list() -> str:
-    """Return the detected kinds of personal data as a list in words."""
+def join_kinds() -> str:
+    """Return the names of the kinds of personal data that are searched for, joined as a phrase."""
     return join_words([entry.plural for entry in KINDS.values()])
 
 
-def nothing_found(n_texts: int) -> str:
-    """Return the message for texts without detected personal data.
+def format_nothing_found(n_texts: int) -> str:
+    """Return the message that the rules found no personal data in n texts.
 
     Examples
     --------
-    >>> nothing_found(3)[-39:]
+    >>> format_nothing_found(3)[-39:]
     'This is no evidence that there is none.'
     """
     return (
         f"The rules found no personal data in {_format_texts(n_texts)}. They look for "
-        f"{kind_list()}. This is no evidence that there is none."
+        f"{join_kinds()}. This is no evidence that there is none."
     )
 
 
@@ -403,7 +403,7 @@ def measure_text(
     words: Collection[str],
     on_progress: OnProgress = no_progress,
 ) -> PersonalReport:
-    """Test what the vector of one text reveals about its personal data, as a job.
+    """Load an encoder and test what the vector of one text reveals about its personal data.
 
     Parameters
     ----------
@@ -441,7 +441,7 @@ def _check_inputs(
 
 
 def _find_cases(texts: Sequence[str], on_progress: OnProgress) -> list[_Case]:
-    """Detect every identifier in the texts; repeated values in a text count once."""
+    """Find the identifiers in texts; return one case per distinct value in each text."""
     cases = []
     for row, text in enumerate(texts):
         by_value: dict[tuple[str, str], list[Identifier]] = {}
@@ -453,7 +453,7 @@ def _find_cases(texts: Sequence[str], on_progress: OnProgress) -> list[_Case]:
 
 
 def _draw_cases(cases: Sequence[_Case], most: int, seed: int) -> list[_Case]:
-    """Draw up to `most` cases, in turn from each kind, in the order of the texts."""
+    """Draw up to `most` cases at random, in turn from each kind; return them in text order."""
     rng = np.random.default_rng([seed, 5])
     by_kind = [
         rng.permutation([i for i, case in enumerate(cases) if case.identifier.kind == kind])
@@ -471,8 +471,8 @@ def _is_read(text: str, identifier: Identifier, part: str) -> bool:
 _RUN = regex.compile(r"[\p{L}\p{N}\p{M}]+")
 
 
-def _tokens(value: str) -> frozenset[str]:
-    """Return the runs of letters and digits in a value, including single characters."""
+def _split_value(value: str) -> frozenset[str]:
+    """Return the set of runs of letters and digits in a value, in lower case."""
     return frozenset(_RUN.findall(normalize("NFKC", value).lower()))
 
 
@@ -483,8 +483,8 @@ def _make_finding(
     question: Question | None,
     words: AbstractSet[str] | None,
 ) -> PersonalFinding:
-    """Build the finding of one identifier from its confirmation and the recovered words."""
-    is_recovered = words is not None and _tokens(case.identifier.value) <= words
+    """Decide the outcome for one identifier from its confirmation and the recovered words."""
+    is_recovered = words is not None and _split_value(case.identifier.value) <= words
     found = case.identifier
     finding = PersonalFinding(
         kind=found.kind,
@@ -499,8 +499,8 @@ def _make_finding(
         return replace(finding, answer=Answer.NOT_TESTABLE, reason=reason)
     by_words = None
     if words is not None:
-        own = len(_tokens(found.value) & words)
-        other = np.array([len(_tokens(value) & words) for value in question.candidates])
+        own = len(_split_value(found.value) & words)
+        other = np.array([len(_split_value(value) & words) for value in question.candidates])
         by_words = 1 + float((other > own).sum()) + float((other == own).sum()) / 2
     return replace(
         finding,
@@ -525,7 +525,7 @@ def _summarise_kind(
     texts: Sequence[str],
     words: Sequence[AbstractSet[str]] | None,
 ) -> KindSummary:
-    """Summarise the findings of one kind of personal data."""
+    """Compute the shares and median ranks over the findings of one kind of personal data."""
     own = [(f, case) for f, case in zip(findings, chosen, strict=True) if f.kind == kind]
 
     def share(
@@ -533,7 +533,7 @@ def _summarise_kind(
         of: Callable[[PersonalFinding], bool] = lambda _: True,
         chance: float = math.nan,
     ) -> Score:
-        """Return the per cent of findings for which `holds` is true, over distinct texts."""
+        """Return the percentage of findings for which `holds` is true, over distinct texts."""
         kept = [(holds(f), texts[f.row]) for f, _ in own if of(f)]
         if not kept:
             return Score(math.nan)
@@ -550,7 +550,7 @@ def _summarise_kind(
         units = units_of(texts)
         shifted = [words[next_distinct_row(units, f.row)] for f, _ in own]
         hits = [
-            _tokens(case.identifier.value) <= other
+            _split_value(case.identifier.value) <= other
             for (_, case), other in zip(own, shifted, strict=True)
         ]
         guessed = 100 * float(np.mean(hits)) if len(set(units)) > 1 else math.nan

@@ -44,7 +44,7 @@ class Scheme:
     context: tuple[str, ...] = ()
 
     def draw(self, rng: np.random.Generator) -> str:
-        """Draw a valid value at random, without separators."""
+        """Draw a valid identifier at random, without separators."""
         while not self.is_valid(found := self.attempt(rng)):
             pass
         return found
@@ -55,61 +55,61 @@ class Scheme:
 
 
 def digits(rng: np.random.Generator, n: int) -> str:
-    """Draw n random digits."""
+    """Draw n random digits, as a string."""
     return "".join(map(str, rng.integers(0, 10, n).tolist()))
 
 
-def _letters(rng: np.random.Generator, n: int, of: str) -> str:
-    """Draw n random letters from a string."""
+def _draw_letters(rng: np.random.Generator, n: int, of: str) -> str:
+    """Draw n random letters from the string `of`."""
     return "".join(of[i] for i in rng.integers(0, len(of), n).tolist())
 
 
-def _day(rng: np.random.Generator) -> date:
+def _draw_day(rng: np.random.Generator) -> date:
     """Draw a date from 1930 to 1999, a century that every scheme writes the same."""
     return date(1930, 1, 1) + timedelta(days=int(rng.integers(0, 70 * 365)))
 
 
-def _us_ssn(rng: np.random.Generator) -> str:
+def _draw_us_ssn(rng: np.random.Generator) -> str:
     """Draw a US social security number, possibly an invalid one."""
     return f"{rng.integers(1, 900):03}{rng.integers(1, 100):02}{rng.integers(1, 10_000):04}"
 
 
-def _gb_nino(rng: np.random.Generator) -> str:
+def _draw_gb_nino(rng: np.random.Generator) -> str:
     """Draw a UK national insurance number."""
     first, second = "ABCEGHJKLMNPRSTWXYZ", "ABCEGHJKLMNPRSTWXYZ"
-    while (prefix := _letters(rng, 1, first) + _letters(rng, 1, second)) in _NINO_UNUSED:
+    while (prefix := _draw_letters(rng, 1, first) + _draw_letters(rng, 1, second)) in _NINO_UNUSED:
         pass
-    return prefix + digits(rng, 6) + _letters(rng, 1, "ABCD")
+    return prefix + digits(rng, 6) + _draw_letters(rng, 1, "ABCD")
 
 
 _NINO_UNUSED = {"BG", "GB", "NK", "KN", "NT", "TN", "ZZ"}
 
 
-def _es_dni(rng: np.random.Generator) -> str:
+def _draw_es_dni(rng: np.random.Generator) -> str:
     """Draw a Spanish DNI."""
     number = digits(rng, 8)
     return number + str(library("stdnum.es.dni").calc_check_digit(number))
 
 
-def _es_nie(rng: np.random.Generator) -> str:
+def _draw_es_nie(rng: np.random.Generator) -> str:
     """Draw a Spanish NIE."""
-    number = _letters(rng, 1, "XYZ") + digits(rng, 7)
+    number = _draw_letters(rng, 1, "XYZ") + digits(rng, 7)
     return number + str(library("stdnum.es.nie").calc_check_digit(number))
 
 
-def _it_cf(rng: np.random.Generator) -> str:
+def _draw_it_cf(rng: np.random.Generator) -> str:
     """Draw an Italian codice fiscale."""
-    consonants, born = "BCDFGLMNPRSTVZ", _day(rng)
+    consonants, born = "BCDFGLMNPRSTVZ", _draw_day(rng)
     number = (
-        _letters(rng, 6, consonants)
+        _draw_letters(rng, 6, consonants)
         + f"{born:%y}{'ABCDEHLMPRST'[born.month - 1]}{born.day + 40 * int(rng.integers(2)):02}"
-        + _letters(rng, 1, "ABCDEFGHILM")
+        + _draw_letters(rng, 1, "ABCDEFGHILM")
         + f"{rng.integers(1, 900):03}"
     )
     return number + str(library("stdnum.it.codicefiscale").calc_check_digit(number))
 
 
-def _de_idnr(rng: np.random.Generator) -> str:
+def _draw_de_idnr(rng: np.random.Generator) -> str:
     """Draw a German tax number: ten digits of which one occurs twice, and a check digit."""
     order = rng.permutation(10).tolist()
     order[int(rng.integers(1, 10))] = order[0]
@@ -119,39 +119,39 @@ def _de_idnr(rng: np.random.Generator) -> str:
     return number + str(library("stdnum.iso7064.mod_11_10").calc_check_digit(number))
 
 
-def _pl_pesel(rng: np.random.Generator) -> str:
+def _draw_pl_pesel(rng: np.random.Generator) -> str:
     """Draw a Polish PESEL, possibly an invalid one."""
-    number = f"{_day(rng):%y%m%d}" + digits(rng, 4)
+    number = f"{_draw_day(rng):%y%m%d}" + digits(rng, 4)
     return number + str(library("stdnum.pl.pesel").calc_check_digit(number))
 
 
-def _fi_hetu(rng: np.random.Generator) -> str:
+def _draw_fi_hetu(rng: np.random.Generator) -> str:
     """Draw a Finnish personal identity code."""
-    born, serial = f"{_day(rng):%d%m%y}", f"{rng.integers(2, 900):03}"
+    born, serial = f"{_draw_day(rng):%d%m%y}", f"{rng.integers(2, 900):03}"
     return f"{born}-{serial}" + "0123456789ABCDEFHJKLMNPRSTUVWXY"[int(born + serial) % 31]
 
 
-def _se_personnummer(rng: np.random.Generator) -> str:
+def _draw_se_personnummer(rng: np.random.Generator) -> str:
     """Draw a Swedish personal identity number."""
-    number = f"{_day(rng):%y%m%d}" + digits(rng, 3)
+    number = f"{_draw_day(rng):%y%m%d}" + digits(rng, 3)
     return number + str(library("stdnum.luhn").calc_check_digit(number))
 
 
-def _in_aadhaar(rng: np.random.Generator) -> str:
+def _draw_in_aadhaar(rng: np.random.Generator) -> str:
     """Draw an Indian Aadhaar number."""
     number = str(rng.integers(2, 10)) + digits(rng, 10)
     return number + str(library("stdnum.verhoeff").calc_check_digit(number))
 
 
-def _fr_nir(rng: np.random.Generator) -> str:
+def _draw_fr_nir(rng: np.random.Generator) -> str:
     """Draw a French NIR."""
-    born, place = f"{_day(rng):%y%m}", int(rng.integers(21, 96))
+    born, place = f"{_draw_day(rng):%y%m}", int(rng.integers(21, 96))
     number = f"{rng.integers(1, 3)}{born}{place:02}{rng.integers(1, 900):03}"
     number += f"{rng.integers(1, 900):03}"
     return number + str(library("stdnum.fr.nir").calc_check_digits(number))
 
 
-def _gb_nhs(rng: np.random.Generator) -> str:
+def _draw_gb_nhs(rng: np.random.Generator) -> str:
     """Draw an NHS number, possibly an invalid one."""
     number = str(rng.integers(4, 8)) + digits(rng, 8)
     check = (11 - sum((10 - i) * int(sign) for i, sign in enumerate(number))) % 11
@@ -164,7 +164,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "UsSsnRecognizer",
         "us.ssn",
         False,
-        _us_ssn,
+        _draw_us_ssn,
         "###-##-####",
         context=("ssn", "social security", "social-security"),
     ),
@@ -173,7 +173,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "UkNinoRecognizer",
         "",
         False,
-        _gb_nino,
+        _draw_gb_nino,
         "## ## ## ## #",
         context=("national insurance", "nino", "ni number"),
     ),
@@ -182,7 +182,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "NhsRecognizer",
         "gb.nhs",
         True,
-        _gb_nhs,
+        _draw_gb_nhs,
         "### ### ####",
         context=("nhs", "health service"),
     ),
@@ -191,19 +191,25 @@ SCHEMES: Mapping[str, Scheme] = {
         "EsNifRecognizer",
         "es.dni",
         True,
-        _es_dni,
+        _draw_es_dni,
         "#########",
         context=("dni", "nif", "documento nacional"),
     ),
     "es_nie": Scheme(
-        "Spanish NIE", "EsNieRecognizer", "es.nie", True, _es_nie, "#########", context=("nie",)
+        "Spanish NIE",
+        "EsNieRecognizer",
+        "es.nie",
+        True,
+        _draw_es_nie,
+        "#########",
+        context=("nie",),
     ),
     "it_cf": Scheme(
         "Italian codice fiscale",
         "ItFiscalCodeRecognizer",
         "it.codicefiscale",
         True,
-        _it_cf,
+        _draw_it_cf,
         "################",
         context=("codice fiscale", "fiscal code", "tax code"),
     ),
@@ -212,7 +218,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "DeTaxIdRecognizer",
         "de.idnr",
         True,
-        _de_idnr,
+        _draw_de_idnr,
         "###########",
         context=("steuer", "idnr", "tax id", "tax identification"),
     ),
@@ -221,7 +227,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "PlPeselRecognizer",
         "pl.pesel",
         True,
-        _pl_pesel,
+        _draw_pl_pesel,
         "###########",
         context=("pesel",),
     ),
@@ -230,7 +236,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "FiPersonalIdentityCodeRecognizer",
         "fi.hetu",
         True,
-        _fi_hetu,
+        _draw_fi_hetu,
         "######-####",
         context=("hetu", "henkilötunnus", "personal identity code"),
     ),
@@ -239,7 +245,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "SePersonnummerRecognizer",
         "se.personnummer",
         True,
-        _se_personnummer,
+        _draw_se_personnummer,
         "######-####",
         context=("personnummer", "personal identity number"),
     ),
@@ -248,7 +254,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "InAadhaarRecognizer",
         "in_.aadhaar",
         True,
-        _in_aadhaar,
+        _draw_in_aadhaar,
         "#### #### ####",
         context=("aadhaar", "uidai"),
     ),
@@ -257,7 +263,7 @@ SCHEMES: Mapping[str, Scheme] = {
         "",
         "fr.nir",
         True,
-        _fr_nir,
+        _draw_fr_nir,
         "# ## ## ## ### ### ##",
         pattern=r"(?<!\w)[12] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d\d|2[AB]) ?\d{3} ?\d{3} ?\d\d"
         r"(?!\w)",
@@ -268,7 +274,7 @@ SCHEMES: Mapping[str, Scheme] = {
 
 
 def format_like(shape: str, compact: str) -> str:
-    """Insert the characters of `compact` into the letters, digits and # of `shape`.
+    """Return `shape` with its letters, digits and # replaced by the characters of `compact`.
 
     Examples
     --------

@@ -72,49 +72,49 @@ _DATES = (
 )
 
 
-def _name(rng: np.random.Generator) -> tuple[str, str]:
-    """Draw a synthetic name."""
+def _draw_name(rng: np.random.Generator) -> tuple[str, str]:
+    """Draw a synthetic name; return it with an empty scheme."""
     return (
         f"{draw_one(rng, load_names('first_names'))} {draw_one(rng, load_names('surnames'))}",
         "",
     )
 
 
-def _email(rng: np.random.Generator) -> tuple[str, str]:
-    """Draw a synthetic e-mail address."""
+def _draw_email(rng: np.random.Generator) -> tuple[str, str]:
+    """Draw a synthetic e-mail address; return it with an empty scheme."""
     domain = draw_one(rng, ("example.org", "mail.example.com", "example.co.uk", "example.de"))
     local = draw_one(rng, ("ada.quell", "aquell", "ada_quell84", "adaquell"))
     return email_like(f"{local}@{domain}", "", rng), ""
 
 
-def _phone(rng: np.random.Generator) -> tuple[str, str]:
-    """Draw a synthetic telephone number, with its region."""
+def _draw_phone(rng: np.random.Generator) -> tuple[str, str]:
+    """Draw a synthetic telephone number; return it with its region."""
     numbers, region = library("phonenumbers"), draw_one(rng, _PHONES)
     example = numbers.example_number_for_type(region, numbers.PhoneNumberType.MOBILE)
     form = numbers.PhoneNumberFormat.INTERNATIONAL
     return phone_like(numbers.format_number(example, form), region, rng), region
 
 
-def _national(rng: np.random.Generator) -> tuple[str, str]:
-    """Draw a synthetic national identifier, with its scheme."""
+def _draw_national(rng: np.random.Generator) -> tuple[str, str]:
+    """Draw a synthetic national identifier; return it with its scheme."""
     name = draw_one(rng, tuple(name for name, scheme in SCHEMES.items() if scheme.has_checksum))
     return format_like(SCHEMES[name].layout, SCHEMES[name].draw(rng)), name
 
 
-def _address(rng: np.random.Generator) -> tuple[str, str]:
-    """Draw a synthetic postal address, with its form."""
+def _draw_address(rng: np.random.Generator) -> tuple[str, str]:
+    """Draw a synthetic postal address; return it with its form."""
     form = draw_one(rng, tuple(_ADDRESSES))
     return address_like(_ADDRESSES[form], form, rng), form
 
 
 _DRAWS: Mapping[str, Callable[[np.random.Generator], tuple[str, str]]] = {
-    "name": _name,
-    "email": _email,
-    "phone": _phone,
+    "name": _draw_name,
+    "email": _draw_email,
+    "phone": _draw_phone,
     "iban": lambda rng: (iban_like(draw_one(rng, _IBANS), "", rng), ""),
     "card": lambda rng: (card_like(draw_one(rng, _CARDS), "", rng), ""),
-    "address": _address,
-    "national_id": _national,
+    "address": _draw_address,
+    "national_id": _draw_national,
     "birth_date": lambda rng: (birth_date_like(draw_one(rng, _DATES), "", rng), ""),
 }
 
@@ -176,10 +176,10 @@ Change = Callable[[NDArray[np.float64], np.random.Generator], NDArray[np.float64
 
 
 def _add_noise(norm: float) -> Change:
-    """Return a change that adds isotropic Gaussian noise of a relative norm."""
+    """Return a function that adds isotropic Gaussian noise of a relative norm to a vector."""
 
     def changed(v: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return the vector with noise."""
+        """Draw noise and return the vector with it."""
         size = norm * float(np.linalg.norm(v)) / np.sqrt(len(v))
         return v + rng.normal(0.0, size, len(v))
 
@@ -187,7 +187,7 @@ def _add_noise(norm: float) -> Change:
 
 
 def _round_to_int8(v: NDArray[np.float64], _: np.random.Generator) -> NDArray[np.float64]:
-    """Round a vector to int8, scaled by its largest coordinate."""
+    """Round a vector to int8, scaled by its largest coordinate; return it as floats."""
     scale = float(np.abs(v).max()) / 127
     found: NDArray[np.float64] = np.round(v / scale) * scale
     return found
@@ -245,7 +245,7 @@ def calibration_lists(
     seed: int,
     on_progress: OnProgress = no_progress,
 ) -> list[CalibrationList]:
-    """Build two lists per text, condition and true value: with that value and without it.
+    """Encode candidates; build two lists per text, condition and true value: with and without it.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class NpySource:
     def opened(self) -> Iterator[Iterator[Batch]]:
         """Open the file and yield an iterator over batches of its rows."""
         with self.path.open("rb") as file:
-            yield _npy_batches(self.label, file)
+            yield _read_npy_batches(self.label, file)
 
 
 class NpzSource:
@@ -85,23 +85,23 @@ class NpzSource:
                 file = stack.enter_context(self.path.open("rb"))
                 archive = stack.enter_context(zipfile.ZipFile(file))
                 names = [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
-                name = self.array or _only_matrix(self.label, names, archive)
+                name = self.array or _find_only_matrix(self.label, names, archive)
                 if name not in names:
                     raise refusal(
                         self.label, f"has no array {name!r}; it has {_format_names(names)}."
                     )
                 array = stack.enter_context(archive.open(f"{name}.npy"))
-            yield _npy_batches(self.label, cast(BinaryIO, array))
+            yield _read_npy_batches(self.label, cast(BinaryIO, array))
 
 
-def _only_matrix(label: str, names: list[str], archive: zipfile.ZipFile) -> str:
-    """Return the name of the only matrix in an archive; raise InvalidInputError otherwise."""
+def _find_only_matrix(label: str, names: list[str], archive: zipfile.ZipFile) -> str:
+    """Return the name of an archive's only matrix; raise InvalidInputError if there is not one."""
     if len(names) == 1:
         return names[0]
     matrices = []
     for name in names:
         with archive.open(f"{name}.npy") as file:
-            shape, _, _ = _npy_header(label, cast(BinaryIO, file))
+            shape, _, _ = _read_npy_header(label, cast(BinaryIO, file))
         if len(shape) == 2:
             matrices.append(name)
     if len(matrices) != 1:
@@ -114,13 +114,13 @@ def _only_matrix(label: str, names: list[str], archive: zipfile.ZipFile) -> str:
 
 
 def _format_names(names: list[str]) -> str:
-    """Format up to ten names for a message."""
+    """Join up to ten names for a message, with the number of the rest."""
     shown = ", ".join(map(repr, names[:10]))
     return f"{shown} and {len(names) - 10} more" if len(names) > 10 else shown or "none"
 
 
-def _npy_header(label: str, file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read the header of a .npy array: its shape, whether it is in Fortran order, its type."""
+def _read_npy_header(label: str, file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read and check the header of a .npy array; return shape, whether in Fortran order, type."""
     with parser_errors(label, "NumPy's"):
         version = npy.read_magic(file)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -134,9 +134,9 @@ def _npy_header(label: str, file: BinaryIO) -> tuple[tuple[int, ...], bool, np.d
     return shape, is_fortran, kind
 
 
-def _npy_batches(label: str, file: BinaryIO) -> Iterator[Batch]:
-    """Yield the rows of an open .npy file in batches."""
-    shape, is_fortran, kind = _npy_header(label, file)
+def _read_npy_batches(label: str, file: BinaryIO) -> Iterator[Batch]:
+    """Read an open .npy file and yield its rows in batches."""
+    shape, is_fortran, kind = _read_npy_header(label, file)
     check_matrix(label, shape, kind)
     n, width = shape
     if is_fortran:
@@ -156,7 +156,7 @@ def _npy_batches(label: str, file: BinaryIO) -> Iterator[Batch]:
 
 
 def _read_numbers(label: str, file: BinaryIO, n: int, kind: np.dtype[Any]) -> NDArray[Any]:
-    """Read n numbers from a file; raise InvalidInputError if it ends too early."""
+    """Read n numbers from an open file as an array; raise InvalidInputError if it ends early."""
     wanted = n * kind.itemsize
     parts: list[bytes] = []
     with parser_errors(label, "NumPy's"):  # compressed data may be broken anywhere
@@ -169,7 +169,7 @@ def _read_numbers(label: str, file: BinaryIO, n: int, kind: np.dtype[Any]) -> ND
 
 
 def check_matrix(label: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
-    """Raise InvalidInputError unless an array is a matrix of real numbers.
+    """Raise InvalidInputError unless the shape and type are those of a matrix of real numbers.
 
     Raises
     ------
@@ -191,19 +191,19 @@ def check_matrix(label: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Non
 
 
 def as_float(part: NDArray[Any]) -> NDArray[Any]:
-    """Convert numbers to floats in the machine's byte order; integers become float32."""
+    """Return an array as floats in the machine's byte order; integers become float32."""
     if part.dtype.kind != "f" or part.dtype.itemsize > 8:
         return part.astype(np.float64 if part.dtype.itemsize > 8 else np.float32)
     return part.astype(part.dtype.newbyteorder("="), copy=False)
 
 
 def row_numbers(start: int, n: int) -> list[str]:
-    """Return row numbers as the names of rows without names."""
+    """Return n row numbers from `start` as strings, the names of rows without names."""
     return [str(i) for i in range(start, start + n)]
 
 
 def matrix_batches(whole: NDArray[Any]) -> Iterator[Batch]:
-    """Yield a matrix in memory in batches."""
+    """Yield the rows of a matrix in memory in batches."""
     for start in range(0, len(whole), ROWS):
         part = whole[start : start + ROWS]
         yield Batch(as_float(part), row_numbers(start, len(part)))
@@ -232,7 +232,7 @@ class SafetensorsSource:
             yield self._batches(file, header[name], start)
 
     def _batches(self, file: BinaryIO, entry: dict[str, Any], start: int) -> Iterator[Batch]:
-        """Yield the rows of a tensor in batches."""
+        """Read a tensor from an open file and yield its rows in batches."""
         stored, shape = entry["dtype"], tuple(entry["shape"])
         if stored not in _TENSOR_KINDS:
             raise refusal(self.label, f"contains {stored}, not real numbers. Save it as float32.")
@@ -254,7 +254,7 @@ _TENSOR_KINDS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2", "I8": 
 def _read_tensor_header(
     label: str, path: File, file: BinaryIO
 ) -> tuple[dict[str, dict[str, Any]], int]:
-    """Read a safetensors header: each tensor's description by name, and the offset of the data.
+    """Check and read a safetensors header; return tensor descriptions by name, and data offset.
 
     The library checks the header; it would map the whole file into memory to read a part.
     """

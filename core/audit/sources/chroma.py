@@ -49,7 +49,7 @@ class ChromaSource:
                 SharedSystemClient.clear_system_cache()  # it caches what it opened, by path
 
     def _batches(self, collection: Any) -> Iterator[Batch]:
-        """Yield the vectors and documents of a collection in batches."""
+        """Read a collection and yield its vectors and documents in batches."""
         start = 0
         while True:
             with store_errors(self.label):

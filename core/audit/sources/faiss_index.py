@@ -43,7 +43,7 @@ class FaissSource:
         yield self._batches(faiss, faiss.downcast_index(index))
 
     def _batches(self, faiss: Any, index: Any) -> Iterator[Batch]:
-        """Yield the reconstructed vectors of an index in batches."""
+        """Reconstruct the vectors of an index and yield them in batches."""
         keys = None
         if isinstance(index, faiss.IndexIDMap | faiss.IndexIDMap2):
             keys = faiss.vector_to_array(index.id_map)

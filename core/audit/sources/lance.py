@@ -38,12 +38,12 @@ class LanceSource:
             yield self._batches(table, column)
 
     def _batches(self, table: Any, column: str) -> Iterator[Batch]:
-        """Yield the table's batches, turning library errors into messages."""
+        """Yield the batches of a table; errors of the library become InvalidInputError."""
         with store_errors(self.label):
             yield from self._read(table, column)
 
     def _read(self, table: Any, column: str) -> Iterator[Batch]:
-        """Yield the vectors and texts of a table in batches."""
+        """Read a table and yield its vectors and texts in batches."""
         import pyarrow as pa
 
         schema = table.schema

@@ -57,7 +57,7 @@ class MilvusSource:
     def _batches(
         self, client: Any, name: str, field: str, description: dict[str, Any]
     ) -> Iterator[Batch]:
-        """Yield the vectors and texts of a collection in batches."""
+        """Query a collection and yield its vectors and texts in batches."""
         kinds = {
             f["name"]: getattr(f["type"], "name", str(f["type"])) for f in description["fields"]
         }
@@ -88,17 +88,17 @@ _VECTORS = ("FLOAT_VECTOR", "FLOAT16_VECTOR")
 
 
 def _vector_numbers(cell: Any, kind: Any) -> Any:
-    """Convert a vector cell to numbers; half-precision vectors come as bytes."""
+    """Return a vector cell as numbers; half-precision vectors are read from bytes."""
     if isinstance(cell, list) and len(cell) == 1 and isinstance(cell[0], bytes):
         cell = cell[0]
     return np.frombuffer(cell, dtype=kind) if isinstance(cell, bytes) else cell
 
 
 def _text_of(cell: Any) -> str | None:
-    """Return a cell if it is a string, else None."""
+    """Return a cell unchanged if it is a string, else None."""
     return cell if isinstance(cell, str) else None
 
 
 def _other_fields(row: dict[str, Any], others: tuple[str | None, ...]) -> dict[str, Any]:
-    """Return the fields of a row except its vector and key."""
+    """Return a row's fields, by name, except its vector and its key."""
     return {name: value for name, value in row.items() if name not in others}

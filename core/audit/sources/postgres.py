@@ -59,7 +59,7 @@ class PostgresSource:
             self.url,
             poolclass=NullPool,
             hide_parameters=True,
-            connect_args={"connect_timeout": 20, "password": self._password(sa)},
+            connect_args={"connect_timeout": 20, "password": self._ask_password(sa)},
         )
         try:
             with self._database_errors():
@@ -77,8 +77,8 @@ class PostgresSource:
         finally:
             engine.dispose()
 
-    def _password(self, sa: Any) -> str | None:
-        """Prompt for a password if the server wants one and none is set."""
+    def _ask_password(self, sa: Any) -> str | None:
+        """Prompt for a password if the server wants one and none is set; else return None."""
         if "PGPASSWORD" in os.environ or not sys.stdin.isatty():
             return None
         import psycopg
@@ -94,7 +94,7 @@ class PostgresSource:
 
     @contextmanager
     def _database_errors(self) -> Iterator[None]:
-        """Turn database errors into a message with their first line only."""
+        """Turn database errors within the block into InvalidInputError of one line."""
         try:
             yield
         except CoreError:
@@ -108,10 +108,10 @@ class PostgresSource:
             ) from error
 
     def _batches(self, sa: Any, connection: Any) -> Iterator[Batch]:
-        """Yield the vectors and texts of the table in batches."""
+        """Query the table and yield its vectors and texts in batches."""
         with self._database_errors():
-            schema, table, column = self._column(sa, connection)
-            names = _column_types(sa, connection, schema, table)
+            schema, table, column = self._find_column(sa, connection)
+            names = _query_column_types(sa, connection, schema, table)
             kind = _TYPES[names[column]]
             keys = [n for n in ("id", "uuid", "key") if n in names]
             texts = [n for n, kind in names.items() if kind in ("text", "varchar", "bpchar")]
@@ -138,8 +138,8 @@ class PostgresSource:
                 row_texts = [getattr(row, f"other_{text}") for row in rows] if text else None
                 yield Batch(vectors, ids, row_texts)
 
-    def _column(self, sa: Any, connection: Any) -> tuple[str, str, str]:
-        """Return schema, table and column as named, or the only vector column."""
+    def _find_column(self, sa: Any, connection: Any) -> tuple[str, str, str]:
+        """Query the database for the named or only vector column; return schema, table, column."""
         rows = connection.execute(
             sa.text(
                 "SELECT table_schema, table_name, column_name, udt_name "
@@ -168,8 +168,8 @@ class PostgresSource:
 _FORM = "write pgvector:postgresql://USER@HOST/DATABASE#TABLE.COLUMN."
 
 
-def _column_types(sa: Any, connection: Any, schema: str, table: str) -> dict[str, str]:
-    """Return PostgreSQL's type of every column of a table, by name."""
+def _query_column_types(sa: Any, connection: Any, schema: str, table: str) -> dict[str, str]:
+    """Query the columns of a table; return the PostgreSQL type of each by its name."""
     rows = connection.execute(
         sa.text(
             "SELECT column_name, udt_name FROM information_schema.columns "

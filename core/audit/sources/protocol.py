@@ -82,13 +82,13 @@ class ChangedSource:
 
 
 def refusal(label: str, problem: str) -> InvalidInputError:
-    """Build the error for a problem with a source."""
+    """Build, without raising it, the error for a problem with a source."""
     return InvalidInputError(f"{label}: {problem}")
 
 
 @contextmanager
 def parser_errors(label: str, kind: str) -> Iterator[None]:
-    """Turn any parser error on a broken file into an InvalidInputError."""
+    """Turn any error of a parser within the block into an InvalidInputError."""
     try:
         yield
     except CoreError:
@@ -100,7 +100,7 @@ def parser_errors(label: str, kind: str) -> Iterator[None]:
 
 
 def widths_differ(label: str, row: str, width: int, usual: int) -> InvalidInputError:
-    """Build the error for a vector whose dimension differs from the first vector's."""
+    """Build, without raising it, the error for a vector of another width than the first."""
     return refusal(
         label,
         f"the vector of row {row} has {width} dimensions, but the first has {usual}. All vectors "
@@ -109,7 +109,7 @@ def widths_differ(label: str, row: str, width: int, usual: int) -> InvalidInputE
 
 
 def vector_of(label: str, row: str, cell: Any, kind: Any = np.float32) -> NDArray[Any]:
-    """Parse a vector from a cell: a list of numbers, or text such as `[0.1, 0.2]`.
+    """Parse a cell, a list of numbers or text such as `[0.1, 0.2]`, into a vector.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def vector_of(label: str, row: str, cell: Any, kind: Any = np.float32) -> NDArra
 def stack_vectors(
     label: str, rows: Sequence[str], cells: Sequence[Any], kind: Any = np.float32
 ) -> NDArray[Any]:
-    """Parse the vectors of cells and stack them, shape (n, d); at least one cell.
+    """Parse a vector from each cell and stack them to a matrix, shape (n, d).
 
     Raises
     ------

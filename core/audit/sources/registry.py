@@ -122,7 +122,7 @@ SOURCES: dict[str, SourceEntry] = {
 
 
 def upload_source(file: MemoryFile, collection: str = "") -> VectorSource:
-    """Return the source for an uploaded file, which stays in memory.
+    """Build the vector source for an uploaded file, which stays in memory.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def upload_source(file: MemoryFile, collection: str = "") -> VectorSource:
 
 
 def open_source(reference: str) -> VectorSource:
-    """Parse a source reference: a path, or `kind:location#collection`.
+    """Build the vector source of a reference, a path or `kind:location#collection`, unread.
 
     Nothing is read until the source's `opened` is called.
 
@@ -191,7 +191,7 @@ def _split_reference(reference: str) -> tuple[str, str]:
 
 
 def _make_source(kind: str, location: str, collection: str) -> VectorSource:
-    """Build a source of a kind; raise InvalidInputError for bad addresses and missing files."""
+    """Build the source of a kind at a location; raise InvalidInputError if either is unusable."""
     entry = SOURCES[kind]
     if not location:
         raise InvalidInputError(f"{kind}: the location is missing. Write it as {entry.example}.")
@@ -213,12 +213,12 @@ def _make_source(kind: str, location: str, collection: str) -> VectorSource:
 
 
 def _kind_of_file(suffix: str) -> str:
-    """Return the kind of source for a file extension; empty if there is none."""
+    """Return the key in SOURCES for a file extension; empty if there is none."""
     return next((name for name, entry in SOURCES.items() if suffix.lower() in entry.endings), "")
 
 
 def _refuse_pickles(path: File) -> None:
-    """Raise InvalidInputError if a file is a pickle, whatever its name."""
+    """Read a file's first bytes; raise InvalidInputError if it is a pickle, whatever its name."""
     try:
         with path.open("rb") as file:
             head = file.read(2)
@@ -233,5 +233,5 @@ def _refuse_pickles(path: File) -> None:
 
 
 def endings() -> list[str]:
-    """Return the file extensions that can be read."""
+    """Return the file extensions of vector files that can be read, with their dots."""
     return [ending for entry in SOURCES.values() for ending in entry.endings]

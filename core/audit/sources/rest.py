@@ -92,12 +92,12 @@ class _Server:
 
 
 def _no_auth(request: Any) -> Any:
-    """Leave a request without authentication."""
+    """Return a request unchanged, so that no authentication is added to it."""
     return request
 
 
 def _read_limited(label: str, answer: Any) -> bytes:
-    """Read the body of an HTTP answer, up to the maximum size."""
+    """Return the body of an HTTP answer; raise InvalidInputError above the maximum size."""
     parts, n = [], 0
     for part in answer.iter_content(2**20):
         n += len(part)
@@ -110,7 +110,7 @@ def _read_limited(label: str, answer: Any) -> bytes:
 
 
 def _status_message(status: int) -> str:
-    """Return the problem and the remedy for an HTTP status other than 200."""
+    """Return a message with the problem and the remedy for an HTTP status other than 200."""
     if status in (401, 403):
         return "the server needs a key. Set QDRANT_API_KEY or WEAVIATE_API_KEY."
     if 300 <= status < 400:
@@ -121,7 +121,7 @@ def _status_message(status: int) -> str:
 
 
 def _api_key_header(name: str, header: str, form: str = "{}") -> dict[str, str]:
-    """Return the header with the API key from an environment variable, if it is set."""
+    """Return an HTTP header with the API key from an environment variable; empty if unset."""
     value = os.environ.get(name, "")
     return {header: form.format(value)} if value else {}
 
@@ -135,7 +135,7 @@ def _page_batch(label: str, found: list[tuple[str, Any, Any]]) -> Batch:
 
 
 def _named_vector(label: str, vector: Any, asked: str) -> Any:
-    """Return the requested vector of a row that may have several by name."""
+    """Return a row's vector, or of several by name the requested one or the only one."""
     if isinstance(vector, dict):
         if asked and asked not in vector:
             raise refusal(label, f"a row has no vector {asked!r}. Name one that every row has.")
@@ -161,11 +161,11 @@ class QdrantSource:
         yield self._batches(choose_collection(self.label, self.collection, names))
 
     def _batches(self, name: str) -> Iterator[Batch]:
-        """Yield the vectors and payload texts of a collection page by page."""
+        """Request a collection page by page; yield its vectors and payload texts in batches."""
         path = f"/collections/{quote(name, safe='')}"
         offset: Any = None
         text: str | None = None
-        n_read, n_known = 0, self._count(path)
+        n_read, n_known = 0, self._count_points(path)
         while True:
             asked = {"limit": _PAGE, "with_vector": True, "with_payload": True}
             if offset is not None:
@@ -192,11 +192,11 @@ class QdrantSource:
                 break
             if offset == before or not points:
                 raise refusal(self.label, "the server repeats a page. Check its log.")
-        if n_known != n_read or self._count(path) != n_read:
+        if n_known != n_read or self._count_points(path) != n_read:
             raise refusal(self.label, _CHANGED)
 
-    def _count(self, path: str) -> int:
-        """Return the exact number of points in a collection."""
+    def _count_points(self, path: str) -> int:
+        """Ask the server for the exact number of points in a collection."""
         answer = self.server.ask(self.label, "POST", f"{path}/points/count", json={"exact": True})
         try:
             return int(answer["result"]["count"])
@@ -210,7 +210,7 @@ _CHANGED = (
 
 
 def _result_list(label: str, answer: Any, name: str) -> list[dict[str, Any]]:
-    """Return the list of objects in Qdrant's `result`; raise InvalidInputError otherwise."""
+    """Return the named list of objects in Qdrant's answer; raise InvalidInputError if missing."""
     try:
         found = answer["result"][name]
         if isinstance(found, list) and all(isinstance(one, dict) for one in found):
@@ -221,7 +221,7 @@ def _result_list(label: str, answer: Any, name: str) -> list[dict[str, Any]]:
 
 
 def _unexpected_answer(label: str) -> InvalidInputError:
-    """Build the error for a server that does not answer like its kind."""
+    """Build, without raising it, the error for a server that does not answer like its kind."""
     kind = label.partition(":")[0].capitalize()
     return refusal(label, f"the server does not answer like {kind}. Check the address.")
 
@@ -246,7 +246,7 @@ class WeaviateSource:
         yield self._batches(choose_collection(self.label, self.collection, names))
 
     def _batches(self, name: str) -> Iterator[Batch]:
-        """Yield the vectors and text properties of a collection page by page."""
+        """Request a collection page by page; yield its vectors and text properties in batches."""
         after = ""
         text: str | None = None
         while True:
@@ -277,5 +277,5 @@ class WeaviateSource:
             after = ids[-1]
 
     def _vector_of(self, one: dict[str, Any]) -> Any:
-        """Return the requested vector of an object."""
+        """Return the requested vector of an object, or its only one."""
         return _named_vector(self.label, one.get("vector") or one.get("vectors"), self.vector)

@@ -52,7 +52,7 @@ class Sample:
         return len(self.ids) == self.n_rows - self.n_zero
 
     def take(self, rows: Sequence[int]) -> Self:
-        """Return a sample of the given rows."""
+        """Return a sample of the rows at the given indices, in that order."""
         texts = None if self.texts is None else tuple(self.texts[i] for i in rows)
         ids = tuple(self.ids[i] for i in rows)
         return replace(self, vectors=self.vectors[list(rows)], ids=ids, texts=texts)
@@ -70,7 +70,7 @@ def read_sample(
     seed: int = 0,
     on_progress: OnProgress = no_progress,
 ) -> Sample:
-    """Read and check every vector of a source, and draw `n` of them, all by default.
+    """Read and check every vector of a source; return a sample of `n`, by default of all.
 
     Each row gets a random number, and the rows with the `n` smallest are drawn: every set of `n`
     rows is equally likely, whatever the batches, and memory holds `n` vectors and one batch.
@@ -117,7 +117,7 @@ def read_sample(
 
 
 def _check_finite(label: str, batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Yield the batches after checking that every number is finite."""
+    """Yield the batches that are not empty; raise InvalidInputError for NaN or infinity."""
     for batch in batches:
         if not len(batch.ids):
             continue
@@ -144,7 +144,7 @@ class _Reservoir:
         self.n_held = 0
 
     def add(self, batch: Batch, rows: NDArray[Any], keys: NDArray[Any], first: int) -> None:
-        """Add rows of a batch, whose first row has number `first` in the source."""
+        """Add rows of a batch with their random keys; `first` is the number of its first row."""
         self.has_texts |= batch.texts is not None
         texts = [None] * len(batch.ids) if batch.texts is None else batch.texts
         ids = batch.ids
@@ -162,7 +162,7 @@ class _Reservoir:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Keep only the `n` rows with the smallest random keys."""
+        """Drop all rows except the `n` with the smallest random keys."""
         keys, rows, vectors, ids, texts = self._concatenated()
         chosen = np.sort(np.argsort(keys, kind="stable")[: self.n])
         self.parts = [
@@ -177,7 +177,7 @@ class _Reservoir:
         self.n_held = len(chosen)
 
     def _concatenated(self) -> tuple[Any, Any, Any, list[Any], list[Any]]:
-        """Concatenate the rows added so far."""
+        """Return the keys, numbers, vectors, names and texts of all rows added so far."""
         keys, rows, vectors, ids, texts = zip(*self.parts, strict=True)
         return (
             np.concatenate(keys),
@@ -188,7 +188,7 @@ class _Reservoir:
         )
 
     def taken(self) -> tuple[Vectors, tuple[str, ...], tuple[str | None, ...] | None]:
-        """Return the drawn vectors, row names and texts in the order of the source."""
+        """Return the vectors, unique names and texts of the drawn rows, in the source's order."""
         if self.n is not None:
             self._shrink()
         _, rows, vectors, ids, texts = self._concatenated()

@@ -51,7 +51,7 @@ def choose_collection(
     what: str = "collection",
     form: str = "COLLECTION",
 ) -> str:
-    """Return the requested collection, or the only one.
+    """Return the requested name, or the only one; raise InvalidInputError if neither exists.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def choose_collection(
 
 
 def text_field(rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the field with the longest texts in the first rows; None without text."""
+    """Return the name of the field with the longest texts in rows; None if none has text."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not names:
         return None
@@ -89,7 +89,7 @@ def text_field(rows: Sequence[Mapping[str, Any]]) -> str | None:
 
 @contextmanager
 def store_errors(label: str) -> Iterator[None]:
-    """Turn errors of a store's library into a message that quotes no text."""
+    """Turn errors of a store's library within the block into InvalidInputError without texts."""
     try:
         yield
     except CoreError:
@@ -121,7 +121,7 @@ def temporary_copy(label: str, path: Path) -> Iterator[Path]:
             f"contains a link ({link.name}), through which the original store could be changed. "
             "Copy the store without links, as with `cp -rL`, and audit the copy.",
         )
-    before = _state(path)
+    before = _read_state(path)
     size = sum(n for _, n, _ in before)
     with tempfile.TemporaryDirectory(prefix="leakscope-audit-") as folder:
         free = shutil.disk_usage(folder).free
@@ -142,7 +142,7 @@ def temporary_copy(label: str, path: Path) -> Iterator[Path]:
             raise refusal(
                 label, f"could not be copied ({reason}). Stop writes to it and try again."
             ) from error
-        if _state(path) != before:
+        if _read_state(path) != before:
             raise refusal(
                 label,
                 "changed while it was copied, so the copy mixes two states. Stop writes to it, or "
@@ -151,8 +151,8 @@ def temporary_copy(label: str, path: Path) -> Iterator[Path]:
         yield target
 
 
-def _state(path: Path) -> list[tuple[str, int, int]]:
-    """Return the name, size and modification time of every file of a store."""
+def _read_state(path: Path) -> list[tuple[str, int, int]]:
+    """Return the path, size and modification time of every file of a store."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     found = []
     for file in files:

@@ -43,21 +43,21 @@ class TableSource:
         table = open_table(self.path)
         if table is None:
             raise refusal(self.label, "is not a table. Give it the extension of its format.")
-        column = self._column_of(table)
+        column = self._find_vector_column(table)
         wide = () if column else _wide_columns(table.names)
         if not column and not wide:
-            raise self._without_vectors(table)
+            raise self._no_vectors_error(table)
         used = {column, *wide}
         others = [name for name in dict.fromkeys(table.text_names) if name not in used]
-        text = self._text_of(table, others)
+        text = self._find_text_column(table, others)
         key = next((name for name in table.names if name.lower() in _KEYS), None)
         if isinstance(table, ParquetTable) and column:
             yield self._arrow_batches(table, column, text, key)
         else:
             yield self._batches(table, list(wide) or [column], text, key)
 
-    def _column_of(self, table: Table) -> str:
-        """Return the vector column; empty if no single column holds vectors."""
+    def _find_vector_column(self, table: Table) -> str:
+        """Return the name of the vector column; empty if no single column holds vectors."""
         if self.column:
             if self.column not in table.names:
                 raise refusal(
@@ -73,8 +73,8 @@ class TableSource:
             )
         return found[0] if found else ""
 
-    def _without_vectors(self, table: Table) -> InvalidInputError:
-        """Build the error for a table without vectors."""
+    def _no_vectors_error(self, table: Table) -> InvalidInputError:
+        """Build, without raising it, the error for a table without vectors."""
         return refusal(
             self.label,
             f"no column contains vectors; the columns are {', '.join(table.names[:20]) or 'none'}. "
@@ -82,8 +82,8 @@ class TableSource:
             "dim_1, ….",
         )
 
-    def _text_of(self, table: Table, names: Sequence[str]) -> str | None:
-        """Return the name of the longest text column; None without text."""
+    def _find_text_column(self, table: Table, names: Sequence[str]) -> str | None:
+        """Read first rows; return the name of the column with the longest texts, or None."""
         names = [name for name in names if name.lower() not in _KEYS][:50]
         if not names:
             return None
@@ -92,7 +92,7 @@ class TableSource:
     def _batches(
         self, table: Table, columns: list[str], text: str | None, key: str | None
     ) -> Iterator[Batch]:
-        """Yield the vectors, row names and texts of a table in batches."""
+        """Read a table and yield its vectors, row names and texts in batches."""
         asked = [*columns, *(name for name in (text, key) if name)]
         n = len(columns)
         found = enumerate(table.rows(asked))
@@ -118,7 +118,7 @@ class TableSource:
     def _arrow_batches(
         self, table: ParquetTable, column: str, text: str | None, key: str | None
     ) -> Iterator[Batch]:
-        """Yield the vectors, row names and texts of a Parquet table in batches."""
+        """Read a Parquet table and yield its vectors, row names and texts in batches."""
         number = 0
         # A nested column needs its outermost struct.
         tops = list(dict.fromkeys(table.paths[name][0] for name in (column, text, key) if name))
@@ -140,14 +140,14 @@ class TableSource:
 
 
 def row_names(keys: Sequence[Any], start: int) -> list[str]:
-    """Return row names: their keys, or their numbers if they have none."""
+    """Return each row's key as a string, or its number where the key is None."""
     return [str(start + i) if key is None else str(key) for i, key in enumerate(keys)]
 
 
 def arrow_vectors(
     label: str, column: Any, ids: Sequence[str]
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the vectors of an Arrow list column, and the indices of the rows that have one.
+    """Convert an Arrow list column to a matrix; return it and the indices of rows with a vector.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def arrow_vectors(
 
 
 def _wide_columns(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns with one name stem and consecutive numbers, such as dim_0, dim_1.
+    """Return the column names with one stem and consecutive numbers, such as dim_0, dim_1.
 
     Examples
     --------

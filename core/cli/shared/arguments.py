@@ -28,7 +28,7 @@ class _HelpFormatter(argparse.HelpFormatter):
     """Wraps each paragraph of a help text, except those with indented lines, such as examples."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Return the paragraphs of a description or an epilog, wrapped."""
+        """Wrap each paragraph of a help text to the width; keep indented lines."""
         fill = super()._fill_text
         parts = text.split("\n\n")
         return "\n\n".join(part if "\n  " in part else fill(part, width, indent) for part in parts)
@@ -38,6 +38,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line on standard error."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Create a parser without abbreviated options, with wrapped help texts."""
         usual = {"allow_abbrev": False, "formatter_class": _HelpFormatter}
         super().__init__(*args, **{**usual, **kwargs})
         self.register("type", int, whole_number)
@@ -49,7 +50,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def whole_number(text: str, low: int = -MOST_WHOLE, high: int = MOST_WHOLE) -> int:
-    """Parse an integer between `low` and `high`."""
+    """Parse a text as an integer between `low` and `high`, or raise argparse's error."""
     try:
         value = int(text)
     except ValueError as error:
@@ -62,17 +63,17 @@ def whole_number(text: str, low: int = -MOST_WHOLE, high: int = MOST_WHOLE) -> i
 
 
 def seed_number(text: str) -> int:
-    """Parse a seed: an integer from 0."""
+    """Parse a text as a seed, an integer from 0, or raise argparse's error."""
     return whole_number(text, low=0)
 
 
 def _shorten(text: str) -> str:
-    """Return at most 40 characters of a text."""
+    """Cut a text to at most 40 characters, for an error message."""
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def option_of(name: str, kind: type) -> str:
-    """Return the command-line option for a setting, such as `--n-auxiliary`."""
+    """Return the command-line option of a dataclass's named setting, such as `--n-auxiliary`."""
     return "--" + (settings_of(kind)[name].metadata["flag"] or name.replace("_", "-"))
 
 
@@ -103,7 +104,7 @@ def _format_default(value: Any) -> str:
 
 
 def _option_type(hint: Any, meta: Any) -> dict[str, Any]:
-    """Return argparse's type, number of values and choices for a setting's type hint."""
+    """Return `add_argument`'s keywords for a setting: its type, number of values and choices."""
     if hint is bool:
         return {"action": argparse.BooleanOptionalAction}
     shape: dict[str, Any] = {"choices": meta["choices"]} if meta["choices"] else {}
@@ -117,20 +118,20 @@ def _option_type(hint: Any, meta: Any) -> dict[str, Any]:
 
 
 def takes_pairs(hint: Any) -> bool:
-    """Return whether a setting's type is a tuple of NAME=VALUE pairs, as `--set` gives."""
+    """Return whether a setting's type hint is a tuple of (name, value) pairs, as `--set` gives."""
     inner = typing.get_args(hint)[:1]
     return bool(inner) and typing.get_origin(inner[0]) is tuple
 
 
 def _value_parser(hint: Any, meta: Any) -> Any:
-    """Return the function that parses one value of a type; integers are checked for their range."""
+    """Return a function that parses one value of a type hint, with range checks for integers."""
     (kind,) = (k for k in typing.get_args(hint) or (hint,) if k is not type(None))
     ends = {end: meta[end] for end in ("low", "high") if meta[end] is not None}
     return partial(whole_number, **ends) if kind is int and ends else kind
 
 
 def settings_given(arguments: argparse.Namespace, kind: type) -> dict[str, Any]:
-    """Return the parsed values of a dataclass's settings by name, where the command has options."""
+    """Read the values of a dataclass's settings from the parsed arguments; return them by name."""
     given = {}
     for name in settings_of(kind):
         option = option_of(name, kind).removeprefix("--").replace("-", "_")
@@ -141,7 +142,7 @@ def settings_given(arguments: argparse.Namespace, kind: type) -> dict[str, Any]:
 
 
 def build_from_arguments(arguments: argparse.Namespace, kind: type, **others: Any) -> Any:
-    """Build a dataclass from parsed arguments and check its settings.
+    """Build an instance of a settings class from parsed arguments, and check its settings.
 
     Raises
     ------
@@ -241,7 +242,7 @@ def attack_spec(arguments: argparse.Namespace) -> AttackSpec:
 
 
 def parse_settings(name: str, kind: type, pairs: Sequence[str]) -> dict[str, Any]:
-    """Parse `NAME=VALUE` pairs by the declared types of a class's settings."""
+    """Parse `NAME=VALUE` texts into a dictionary, by the types of a class's settings."""
     declared = settings_of(kind)
     hints = typing.get_type_hints(kind)
     settings: dict[str, Any] = {}
@@ -258,7 +259,7 @@ def parse_settings(name: str, kind: type, pairs: Sequence[str]) -> dict[str, Any
 
 
 def read_value(name: str, hint: Any, text: str) -> Any:
-    """Parse a bool, int, float or str, or None where the type allows it."""
+    """Parse a text as a setting's type: bool, int, float, str, or None where allowed."""
     kinds = list(typing.get_args(hint)) if isinstance(hint, types.UnionType) else [hint]
     if type(None) in kinds and text.lower() == "none":
         return None

@@ -34,7 +34,7 @@ def add_defence_argument(parser: argparse._ActionsContainer) -> None:
 
 
 def defence_spec(arguments: argparse.Namespace, *, seed: int | None = None) -> DefenceSpec | None:
-    """Return the spec of the defence or chain that the arguments choose; None without one.
+    """Build the spec of the defence or chain that the arguments choose; None if none is chosen.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def defence_spec(arguments: argparse.Namespace, *, seed: int | None = None) -> D
 
 
 def adapted_attack_notes(defence: DefenceSpec) -> list[str]:
-    """Return notes on the limits of an attack adapted to a defence by `adapt_to_defence`."""
+    """Return notes on the limits of an attack that was adapted to a defence by a linear map."""
     from leakscope.core.defences.adaptive_attack import N_PAIRS
 
     notes = [
@@ -76,7 +76,7 @@ def adapted_attack_notes(defence: DefenceSpec) -> list[str]:
 
 
 def odds_notes(defence: DefenceSpec, encoder: Encoder) -> list[str]:
-    """Return a note on the odds that a defence's η, or its first stage's, guarantees; else none."""
+    """Return a one-note list on the odds that a defence's privacy parameter guarantees, or []."""
     from leakscope.core.defences.metric_dp.distances import EXAMPLE
     from leakscope.core.defences.metric_dp.exponential_guarantee import guarantees_of
     from leakscope.core.defences.setting import first_of
@@ -93,7 +93,7 @@ def odds_notes(defence: DefenceSpec, encoder: Encoder) -> list[str]:
 def training_encoder(
     encoder: Encoder, defence: DefenceSpec | None, seed: int
 ) -> tuple[Encoder, dict[str, Any]]:
-    """Return the encoder to train an attack on, cached or defended, and its defence's record.
+    """Return the cached or defended encoder to train an attack on, and a record of the defence.
 
     Noise is seeded, so that a resumed run has the same vectors. Undefended vectors are cached;
     privatised texts differ each time and are not.
@@ -115,7 +115,7 @@ def training_encoder(
 
 
 def trained_behind(attack: Any) -> str:
-    """Return the name of the defence that an attack was trained behind; empty for none."""
+    """Return the name of the defence whose vectors an attack was trained on; "" for none."""
     return str((getattr(attack, "training_", None) or {}).get("defence", ""))
 
 
@@ -126,7 +126,7 @@ def open_behind(
     weights: Path | None,
     on_progress: OnProgress,
 ) -> tuple[InversionAttack, Encoder, list[str]]:
-    """Open an attack and the encoder that it attacks, with notes on how to interpret its figures.
+    """Open an attack for defended vectors; return it, its (defended) encoder, and notes to print.
 
     An attack that was trained behind a defence accepts only vectors behind the same one. Any other
     attack is adapted to the defence by a linear map (`adapt_to_defence`).
@@ -158,7 +158,7 @@ def _open_trained_behind(
     weights: Path,
     on_progress: OnProgress,
 ) -> tuple[InversionAttack, Encoder, list[str]]:
-    """Open an attack that was trained behind a defence, after checking that both match."""
+    """Open an attack trained on defended vectors; raise unless the given defence is the same."""
     from leakscope.core.defences.adaptive_attack import defended_encoder
 
     own = trained_behind(loaded)
@@ -198,7 +198,7 @@ def _without_noise_seed(name: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _settings_by_stage(defence: DefenceSpec) -> dict[str, dict[str, Any]]:
-    """Return all settings of each stage of a defence, without the seeds of its noise."""
+    """Return, for each stage of a defence, all settings including defaults, without noise seeds."""
     entry, settings = entry_of(defence.name), dict(defence.settings)
     own = {defence.name: settings}
     if isinstance(entry, ChainEntry):

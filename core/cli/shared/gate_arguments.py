@@ -61,7 +61,7 @@ def add_check_files(out: argparse._ArgumentGroup) -> None:
 
 
 def percentage(text: str) -> float:
-    """Parse a number between 0 and 100."""
+    """Parse a text as a number between 0 and 100, or raise argparse's error."""
     try:
         value = float(text)
     except ValueError as error:
@@ -74,7 +74,7 @@ def percentage(text: str) -> float:
 def limits_of(
     arguments: argparse.Namespace, kinds: Sequence[str] = RECOVERED_KINDS
 ) -> dict[str, float]:
-    """Return the thresholds that the arguments set, by name: `f1` or a kind of word.
+    """Parse the thresholds that the arguments set; return them by name: `f1` or a kind of word.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def limits_of(
 
 
 def kind_limits(pairs: Sequence[str], option: str, kinds: Sequence[str]) -> dict[str, float]:
-    """Parse thresholds such as `names=5` into percentages by kind.
+    """Parse thresholds such as `names=5` into a dictionary of percentages by kind.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def kind_limits(pairs: Sequence[str], option: str, kinds: Sequence[str]) -> dict
 
 
 def baseline_of(arguments: argparse.Namespace) -> Measured | None:
-    """Read what the `--baseline` report measured; None if there is none.
+    """Read the measurements in the file that `--baseline` names; None if it was not given.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def baseline_of(arguments: argparse.Namespace) -> Measured | None:
 
 
 def measured_in_report(report: Any) -> Measured:
-    """Return the comparable measurements of an `audit` or `evaluate` report.
+    """Extract from an `audit` or `evaluate` report the measurements to compare with another.
 
     A report of `evaluate` counts as a report on the undefended encoder, so that it can be
     compared with one measured without the defence.
@@ -144,7 +144,7 @@ def measured_in_report(report: Any) -> Measured:
 
 
 def check_outputs(arguments: argparse.Namespace) -> None:
-    """Raise, before the work, if a requested output file cannot be written.
+    """Raise, before the work, if an output file that the arguments name cannot be written.
 
     Raises
     ------
@@ -197,6 +197,6 @@ def write_checks(arguments: argparse.Namespace, source: str, checks: Sequence[Ch
 
 
 def show_checks(checks: Sequence[Check]) -> None:
-    """Print one line for each check."""
+    """Print each check's outcome as one line."""
     for check in checks:
         print(f"  {check.outcome.value.upper()} {check.name}: {check.message}")

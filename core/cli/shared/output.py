@@ -39,7 +39,7 @@ def show_json(data: Any) -> None:
 
 
 def jsonable(data: Any) -> Any:
-    """Return nested data for JSON: NaN and infinity as None, sets and tuples as lists."""
+    """Convert nested data for JSON: NaN and infinity to None, sets and tuples to lists."""
     if isinstance(data, dict):
         return {str(key): jsonable(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
@@ -52,14 +52,14 @@ def jsonable(data: Any) -> Any:
 
 
 def show_table(markdown: str) -> None:
-    """Print Markdown on standard output with the columns of its tables aligned."""
+    """Print a Markdown text on standard output with its table columns aligned."""
     for is_table, group in groupby(markdown.splitlines(), lambda line: line.startswith("|")):
         lines = list(group)
         print(*(_align(lines) if is_table else lines), sep="\n")
 
 
 def _align(lines: list[str]) -> list[str]:
-    r"""Pad the cells of a Markdown table to equal widths.
+    r"""Return the lines of a Markdown table with cells padded to equal column widths.
 
     Examples
     --------

@@ -17,7 +17,7 @@ _CHOICE = "; choose another with --text-column"
 
 
 def checked_columns(path: Path, columns: Columns) -> Columns:
-    """Check a file of texts and return its columns; print which column was guessed.
+    """Check a file of texts and return the columns to read; print which column was guessed.
 
     Raises
     ------
@@ -28,7 +28,7 @@ def checked_columns(path: Path, columns: Columns) -> Columns:
 
 
 def checked_corpus(name: str, columns: Columns) -> Columns | None:
-    """Check a corpus and its chosen columns; return the columns to read, or None if it has none.
+    """Check a corpus, given by name or path; return the columns to read, or None if it has none.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def checked_corpus(name: str, columns: Columns) -> Columns | None:
 
 
 def checked_reference(name: str, columns: Columns | None = None) -> str:
-    """Check a corpus and return its name, as NAME#COLUMN if a text column was given.
+    """Check a corpus; return its name or path, as NAME#COLUMN if a text column was given.
 
     Studies store this reference: it identifies the texts that were read.
 
@@ -58,7 +58,7 @@ def checked_reference(name: str, columns: Columns | None = None) -> str:
 
 
 def show_notes(corpus: Corpus, name: str) -> None:
-    """Print how a corpus was read if it could not be checked before loading, as from the hub."""
+    """Print how a loaded corpus was read, if that could not be checked before loading."""
     if check_source(name) is None:
         for note in corpus.notes:  # the notes of a hub's corpus are all guesses
             show_note(note + _CHOICE)

@@ -15,7 +15,7 @@ _MOST_BYTES = 2**20
 
 
 def with_spec(argv: Sequence[str]) -> list[str]:
-    """Expand `--spec FILE` into the file's arguments, before the typed ones so that those win.
+    """Replace `--spec FILE` in the command line by that file's arguments; typed ones win.
 
     The file holds an object: the names of arguments with their values, and for a study its name
     under `study`, such as {"study": "encoders", "encoders": ["tfidf"], "set": {"epochs": 6}}.
@@ -67,12 +67,12 @@ def with_spec(argv: Sequence[str]) -> list[str]:
 
 
 def _split_option(word: str) -> list[str]:
-    """Split `--spec=FILE` into two words; return any other word unchanged."""
+    """Split `--spec=FILE` into two words; return any other word as a list of one."""
     return ["--spec", word.removeprefix("--spec=")] if word.startswith("--spec=") else [word]
 
 
 def _check_study_name(words: Sequence[str]) -> None:
-    """Raise InvalidInputError if a word is not the name of a study."""
+    """Raise InvalidInputError if a word, unless it is an option, is not a study's name."""
     from leakscope.core.studies.registry import STUDIES
 
     for word in words:
@@ -117,7 +117,7 @@ def _read_spec(path: Path) -> dict[str, Any]:
 def _spec_arguments(
     spec: dict[str, Any], command: str, known: list[str], path: Path
 ) -> Iterator[str]:
-    """Yield a spec's entries as command-line words, after checking names and values."""
+    """Check a spec's entries and yield them as command-line words."""
     for name, value in spec.items():
         option = "--" + name.replace("_", "-")
         if option not in known:

@@ -32,7 +32,7 @@ class _FileOptions:
     columns: Columns
 
     def find(self, reference: str) -> str:
-        """Return a file reference, prefixed with the folder if it exists only there."""
+        """Return a file reference, with the folder put before it if the file is only there."""
         path, column = split_reference(reference)
         folder = self.folder
         if folder is None or Path(path).exists() or not (folder / path).exists():
@@ -41,25 +41,25 @@ class _FileOptions:
 
 
 def _check_target(value: str, given: _FileOptions) -> str:
-    """Return the located reference of a target corpus, checked with the command's columns."""
+    """Locate and check a study's target corpus; return its reference."""
     return checked_reference(given.find(value), given.columns)
 
 
 def _check_corpus(value: str, given: _FileOptions) -> str:
-    """Return the located and checked reference of a corpus; an empty name stays empty."""
+    """Locate and check a study's corpus; return its reference, or "" for ""."""
     if not value:  # a study may do without one
         return value
     return checked_reference(given.find(value))
 
 
 def _check_encoder(value: str, given: _FileOptions) -> str:
-    """Return an encoder's name with the located folder of a fitted encoder."""
+    """Locate the folder in an encoder's name, as of a fitted encoder; return the name."""
     family, _, place = value.partition(":")
     return f"{family}:{given.find(place)}" if place else value
 
 
 def _check_texts(value: str, given: _FileOptions) -> str:
-    """Return a located and checked NAME=FILE of texts, with its label column if it has one."""
+    """Locate and check a NAME=FILE of texts, with its label column if any; return it."""
     texts = NamedTexts.of(value)
     place = given.find(texts.place)
     is_file = check_source(place) is not None
@@ -68,7 +68,7 @@ def _check_texts(value: str, given: _FileOptions) -> str:
 
 
 def _check_labelled(value: str, given: _FileOptions) -> str:
-    """Return a located and checked NAME=FILE of labelled texts."""
+    """Locate and check a NAME=FILE of labelled texts; return it."""
     texts = NamedTexts.of(value)
     path, column = split_reference(given.find(texts.place))
     column = column or given.columns.text
@@ -77,7 +77,7 @@ def _check_labelled(value: str, given: _FileOptions) -> str:
 
 
 def _check_examples(value: str, given: _FileOptions) -> str:
-    """Return a located and checked NAME=FILE of labelled texts or labelled text pairs."""
+    """Locate and check a NAME=FILE of labelled texts or labelled text pairs; return it."""
     texts = NamedTexts.of(value)
     path, column = split_reference(given.find(texts.place))
     column = column or given.columns.text
@@ -88,7 +88,7 @@ def _check_examples(value: str, given: _FileOptions) -> str:
 
 
 def _check_attributes(value: str, given: _FileOptions) -> str:
-    """Return a located and checked NAME=FILE of texts with attribute columns; empty for none."""
+    """Locate and check a NAME=FILE of texts with attribute columns; return it, or "" for ""."""
     if not value:  # a study may do without
         return value
     texts = NamedTexts.of(value)
@@ -99,7 +99,7 @@ def _check_attributes(value: str, given: _FileOptions) -> str:
 
 
 def _check_classed(value: str, given: _FileOptions) -> str:
-    """Return a located and checked file of texts with classes."""
+    """Locate and check a file of texts with class labels; return its reference."""
     texts = ClassedTexts.of(value)
     path, column = split_reference(given.find(texts.place))
     column = column or given.columns.text
@@ -108,7 +108,7 @@ def _check_classed(value: str, given: _FileOptions) -> str:
 
 
 def _check_pairs(value: str, given: _FileOptions) -> str:
-    """Return a located and checked NAME=FILE of scored sentence pairs."""
+    """Locate and check a NAME=FILE of scored sentence pairs; return it."""
     texts = NamedTexts.of(value)
     place = given.find(texts.place)
     checked_columns(Path(place), PAIR_COLUMNS)
@@ -116,7 +116,7 @@ def _check_pairs(value: str, given: _FileOptions) -> str:
 
 
 def _check_searches(value: str, given: _FileOptions) -> str:
-    """Return a located and checked NAME=FILE of search queries and documents."""
+    """Locate and check a NAME=FILE of search queries and documents; return it."""
     texts = NamedTexts.of(value)
     place = given.find(texts.place)
     if not texts.column and Path(place).is_file() and is_label_search(Path(place)):
@@ -142,7 +142,7 @@ _CHECKED: dict[str, Callable[[str, _FileOptions], str]] = {
 
 
 def file_settings(kind: type) -> dict[str, str]:
-    """Return the settings of a study that name files, each with the kind of file."""
+    """Return which settings of a study class name files: the kind of file by setting."""
     found = {
         name: field.metadata["holds"] or _BY_NAME.get(name, "")
         for name, field in settings_of(kind).items()
@@ -151,7 +151,7 @@ def file_settings(kind: type) -> dict[str, str]:
 
 
 def with_files(study: Any, *, folder: Path | None, text_column: str | None) -> Any:
-    """Return the study with its files checked and located, in `folder` if not found as named.
+    """Return a copy of a study with its file settings located and checked.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def with_files(study: Any, *, folder: Path | None, text_column: str | None) -> A
 
 
 def without_folder(value: str, holds: str) -> str:
-    """Return a file reference without its folder; names that are not paths stay unchanged.
+    """Remove the folder from a setting's file reference; leave names that are not paths unchanged.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def without_folder(value: str, holds: str) -> str:
 
 
 def without_folders(rows: Sequence[Row]) -> list[Row]:
-    """Return rows with the folders removed from their file names, for privacy.
+    """Return copies of result rows whose file names have no folders, for privacy.
 
     `contents` identifies the texts.
     """
@@ -220,7 +220,7 @@ _HELD = {
 
 
 def _shorten_file_names(cell: Cell) -> Cell:
-    """Return a cell's entries that name files, without folders."""
+    """Return those entries of a cell that name files, with the folders removed."""
     short: Cell = {}
     for name, holds in _HELD.items():
         value = cell.get(name)

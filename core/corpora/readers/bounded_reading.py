@@ -22,7 +22,7 @@ MOST_BYTES = 2 * 2**30
 
 @contextmanager
 def bounded_memory(most: int = MOST_BYTES, held: int | None = None) -> Iterator[None]:
-    """Limit the memory this process may allocate; exceeding it raises MemoryError.
+    """Limit, within the block, the memory this process may allocate; above it, MemoryError.
 
     For a process that serves nobody else meanwhile: the bound is on all of its threads. Linux
     keeps it; other systems may not.
@@ -48,7 +48,7 @@ def bounded_memory(most: int = MOST_BYTES, held: int | None = None) -> Iterator[
 
 @cache
 def _initial_memory() -> int:
-    """Return the process's data memory before it read its first file, in bytes.
+    """Return the process's data memory in bytes, as measured at this function's first call.
 
     Each reading leaves room that no other part of the process uses, up to all that it took: by what
     is held now, the next could fill that and take its own bound on top.
@@ -66,7 +66,7 @@ def _used_memory() -> int:
 
 @contextmanager
 def reading(most: int = MOST_BYTES) -> Iterator[None]:
-    """Read a file in bounded memory, with the garbage collector off.
+    """Within the block, bound this process's memory and turn the garbage collector off.
 
     What a file holds does not, and looking through it again and again takes most of the time
     where it is millions of lists.
@@ -87,6 +87,6 @@ def call(
     options: Mapping[str, Any],
     on_progress: OnProgress,
 ) -> Any:
-    """Call a reader function in bounded memory; the entry point of a reader job."""
+    """Call a reader function in bounded memory and return its result; entry point of its job."""
     with reading():
         return read(*arguments, **options)

@@ -27,7 +27,7 @@ _MOST_CONTROLS = 0.05
 
 
 def _cp1252_signs() -> dict[int, str]:
-    """Return the characters that cp1252 assigns to bytes 0x80–0x9F."""
+    """Return a dict from each byte in 0x80–0x9F to the character that cp1252 assigns to it."""
     found = {i: bytes([i]).decode("cp1252", "ignore") for i in range(0x80, 0xA0)}
     return {i: sign for i, sign in found.items() if sign}
 
@@ -47,14 +47,14 @@ def decode_cp1252(line: bytes) -> str:
 
 
 def encoding_note(file: File, encoding: str) -> str:
-    """Return a note if a file is read as cp1252, or ""."""
+    """Return a note that a file was decoded as cp1252, or "" for any other encoding."""
     if encoding != CP1252:
         return ""
     return f"{file} is not UTF-8 and was decoded as cp1252. Save it as UTF-8 if letters look wrong."
 
 
 def encoding_of(file: File) -> str:
-    """Detect a file's encoding: UTF_8, UTF_16 or CP1252.
+    """Read a whole file and detect its encoding: UTF_8, UTF_16 or CP1252.
 
     A file in which more characters are UTF-8 than are not is UTF_8 with a damaged place, which
     whoever reads it has to refuse.
@@ -80,7 +80,7 @@ def _chunks(raw: BinaryIO) -> Iterator[bytes]:
 
 
 def _is_utf8(raw: BinaryIO) -> bool:
-    """Return whether all bytes are UTF-8, allowing encoded surrogates.
+    """Read an open file and return whether all bytes are UTF-8, encoded surrogates included.
 
     Whoever reads the file refuses them.
     """
@@ -97,7 +97,7 @@ def _is_utf8(raw: BinaryIO) -> bool:
 
 
 def _encoding_by_counts(file: File, raw: BinaryIO) -> str:
-    """Decide between cp1252, damaged UTF-8 and binary by counting invalid characters."""
+    """Choose UTF_8 or CP1252 by counting invalid characters; refuse a binary file."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     n_bytes = n_controls = n_good = n_bad = 0
     for chunk in _chunks(raw):

@@ -10,7 +10,7 @@ from leakscope.core.storage.artifacts import digest_file
 
 
 def gensim_file(name: str, sha256: str) -> Path:
-    """Return the path of one of gensim's test files after comparing its SHA-256.
+    """Find one of gensim's test files and check its SHA-256; return its path.
 
     Importing gensim takes about a second and is not needed to find a file.
 

@@ -65,11 +65,11 @@ class JsonTable:
         self.columns: dict[str, list[Any]] | None = None
         self._records: list[Any] = []
         self._read_document()
-        self.names = self._names()
+        self.names = self._read_names()
         self.text_names = self.names
 
     def rows(self, columns: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
-        """Yield each row's place and its values of the given columns (None where missing)."""
+        """Yield each row's place and its values of the named columns (None where missing)."""
         for place, record in self.records():
             yield place, [get_leaf(record, name) for name in columns]
 
@@ -89,20 +89,20 @@ class JsonTable:
                     )
                 yield f"record {number}", record
         else:
-            yield from self._lines()
+            yield from self._read_json_lines()
 
-    def _lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the records of a JSON Lines file, with their places."""
+    def _read_json_lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Read a JSON Lines file; yield each record's place and the record."""
         for place, line in read_lines(self.file, self.encoding):
             if not line.strip():
                 continue
             try:
                 record = json.loads(line, object_pairs_hook=_unique_keys)
             except _DuplicateKeyError as error:
-                raise self._duplicate_key(place, error) from error
+                raise self._duplicate_key_error(place, error) from error
             except (ValueError, RecursionError) as error:
                 raise refusal(
-                    self.file, place, f"is not JSON ({_reason(error)}). {_A_LINE}."
+                    self.file, place, f"is not JSON ({_describe_error(error)}). {_A_LINE}."
                 ) from error
             if not isinstance(record, dict):
                 raise refusal(
@@ -110,12 +110,12 @@ class JsonTable:
                 )
             yield place, record
 
-    def _duplicate_key(self, place: str, error: _DuplicateKeyError) -> InvalidInputError:
-        """Return the error for a key that occurs twice in one object."""
+    def _duplicate_key_error(self, place: str, error: _DuplicateKeyError) -> InvalidInputError:
+        """Build, without raising it, the error for a key that occurs twice in one object."""
         return refusal(self.file, place, f"has {str(error)!r} twice. Rename one or take it out.")
 
-    def _names(self) -> list[str]:
-        """Return the field names of the first records; a broken record ends the scan."""
+    def _read_names(self) -> list[str]:
+        """Read the first records and return their field names, up to a broken record."""
         names: dict[str, int] = {}
         records = self.records()
         first = next(records, None)
@@ -132,14 +132,14 @@ class JsonTable:
         return [name for name, n in names.items() if name not in groups for _ in range(n)]
 
     def _read_document(self) -> None:
-        """Parse a file that is one JSON document; leave a JSON Lines file unread.
+        """Parse and store a file that is one JSON document; leave JSON Lines unread.
 
         Raises
         ------
         InvalidInputError
             It is meant as a document and is not JSON, or is too large to be read at once.
         """
-        first, is_only = self._first_line()
+        first, is_only = self._read_first_line()
         opening = first.lstrip()[:1]
         if opening not in ("[", "{") or (not is_only and _is_record(first)):
             return
@@ -156,7 +156,7 @@ class JsonTable:
         except _DuplicateKeyError as error:
             if may_be_lines:
                 return
-            raise self._duplicate_key("", error) from error
+            raise self._duplicate_key_error("", error) from error
         except InvalidInputError:
             if may_be_lines:
                 return
@@ -168,13 +168,13 @@ class JsonTable:
             raise refusal(
                 self.file,
                 f"line {line}",
-                f"is not JSON ({_reason(error)}). Export the file again, or write one object per "
-                "line.",
+                f"is not JSON ({_describe_error(error)}). Export the file again, or write one "
+                "object per line.",
             ) from error
         self._set_records(document)
 
-    def _first_line(self) -> tuple[str, bool]:
-        """Return the first non-blank line, and whether it is the only one."""
+    def _read_first_line(self) -> tuple[str, bool]:
+        """Read the first non-blank line; return it and whether it is the only one."""
         lines = (line for _, line in read_lines(self.file, self.encoding) if line.strip())
         try:
             first = next(lines, "")
@@ -185,7 +185,7 @@ class JsonTable:
         return first, False
 
     def _set_records(self, document: Any) -> None:
-        """Set the records or the columns from a parsed JSON document."""
+        """Set `document` and its records or columns from a parsed JSON document."""
         records = document if isinstance(document, list) else _rows_within(document)
         if records is None and isinstance(document, dict):
             columns = _columns_of(document)
@@ -206,8 +206,8 @@ class JsonTable:
             )
 
 
-def _reason(error: Exception) -> str:
-    """Return why a JSON text could not be parsed."""
+def _describe_error(error: Exception) -> str:
+    """Return, for a message, why a JSON text could not be parsed."""
     return error.msg if isinstance(error, json.JSONDecodeError) else "nested or long"
 
 
@@ -219,7 +219,7 @@ def _is_record(line: str) -> bool:
 
 
 def _rows_within(document: Any, depth: int = 1) -> list[Any] | None:
-    """Return the only list of objects in the outermost object that has one; None otherwise.
+    """Find the only list of objects nested in a document and return it; None if not unique.
 
     An object with a text of its own is a record, whatever lists it holds.
     """
@@ -243,7 +243,7 @@ def _holds_text(value: Any) -> bool:
 
 
 def _columns_of(document: dict[str, Any]) -> dict[str, list[Any]] | None:
-    """Return a document's columns if it consists only of lists, one of them of texts.
+    """Return a document's columns if all its values are lists, one of texts; None otherwise.
 
     What is null is left out, as Chroma has it for what was not asked for, and so is Chroma's
     list of what was.
@@ -266,7 +266,7 @@ def _is_split(document: dict[str, Any]) -> bool:
 
 
 def _records_of_other_layouts(document: dict[str, Any]) -> list[Any] | None:
-    """Return the records of other layouts (pandas' `split`, numbered cells, queries), or None.
+    """Build records from pandas' `split`, numbered cells or query answers; None otherwise.
 
     They are pandas' `split`, columns and rows whose cells are named by number, and answers to
     several queries, which hold a list for each.

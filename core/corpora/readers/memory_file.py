@@ -16,7 +16,7 @@ class MemoryFile:
     content: bytes = field(repr=False)
 
     def __str__(self) -> str:
-        """Return the name, which messages use."""
+        """Return the file's name, which messages use."""
         return self.name
 
     @property

@@ -51,7 +51,7 @@ def set_leaf(record: dict[str, Any], name: str, value: Any) -> None:
 
 
 def _holder(record: Any, name: str) -> tuple[Any, str] | None:
-    """Return the innermost object that holds a dotted field, and the field's name in it."""
+    """Return the innermost object with a dotted field, and the field's name in it; None if none."""
     if name in record:
         return record, name
     end = name.find(".")

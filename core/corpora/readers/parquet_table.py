@@ -34,7 +34,7 @@ class ParquetTable:
         self._to_share = {".".join(path) for path, kind in leaves if pa.types.is_string(kind)}
 
     def rows(self, columns: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
-        """Yield each row's place and its cells of the given columns."""
+        """Yield each row's place and its cells of the named columns."""
         names = list(dict.fromkeys(columns))
         n_read = 0
         with self.opened([name for name in names if name in self._to_share]) as parquet:
@@ -57,7 +57,7 @@ class ParquetTable:
 
     @contextmanager
     def opened(self, shared: Sequence[str] = ()) -> Iterator[Any]:
-        """Open the file as `pyarrow.parquet.ParquetFile`; errors name the file."""
+        """Open the file and yield its `pyarrow.parquet.ParquetFile`; errors name the file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -65,11 +65,11 @@ class ParquetTable:
             try:
                 parquet = pq.ParquetFile(raw, read_dictionary=list(shared))
             except (pa.ArrowException, OSError, EOFError) as error:
-                raise self._damaged("") from error
+                raise self._damaged_error("") from error
             yield parquet
 
     def batches(self, parquet: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Yield record batches of an opened Parquet file, with all columns by default."""
+        """Read an opened Parquet file and yield record batches, with all columns by default."""
         import pyarrow as pa
 
         n_read = 0
@@ -80,14 +80,14 @@ class ParquetTable:
             except pa.ArrowMemoryError as error:  # the file is whole, and too much of it at once
                 raise MemoryError from error
             except (pa.ArrowException, OSError, EOFError) as error:
-                raise self._damaged(f"after row {n_read}" if n_read else "") from error
+                raise self._damaged_error(f"after row {n_read}" if n_read else "") from error
             if batch is None:
                 return
             n_read += batch.num_rows
             yield batch
 
-    def _damaged(self, place: str) -> Exception:
-        """Return the error for a damaged Parquet file."""
+    def _damaged_error(self, place: str) -> Exception:
+        """Build, without raising it, the error for a damaged Parquet file."""
         return refusal(
             self.file, place, "is truncated, damaged or not Parquet. Copy or write it again."
         )
@@ -128,7 +128,7 @@ def _is_vector(kind: Any) -> bool:
 
 
 def column_values(file: File, column: Any, n_read: int) -> list[Any]:
-    """Return a batch column as Python values; raise naming the row that is not UTF-8."""
+    """Return an Arrow column as a list of Python values; raise if a row is not UTF-8."""
     try:
         if hasattr(column, "dictionary"):
             words = column.dictionary.to_pylist()

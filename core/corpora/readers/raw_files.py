@@ -41,14 +41,14 @@ PICKLES = tuple(bytes([0x80, version]) for version in range(2, 6))
 
 
 def refusal(source: Source, place: str, problem: str) -> InvalidInputError:
-    """Build the InvalidInputError that names a source, the place in it and the problem."""
+    """Build, without raising it, the error that names a source, a place in it and the problem."""
     where = f"{source}, {place}" if place else f"{source}"
     return InvalidInputError(f"{where}: {problem}")
 
 
 def check_file(path: File, *, is_parquet: bool = False) -> None:
-    """Raise InvalidInputError unless a file exists, can be opened and is text (or Parquet)."""
-    head = _head_of(path)
+    """Raise InvalidInputError unless a file can be opened and is text (or Parquet)."""
+    head = _read_head(path)
     if not head:
         raise refusal(path, "", "is empty. Give a file with at least one text.")
     if is_parquet:
@@ -68,8 +68,8 @@ def check_file(path: File, *, is_parquet: bool = False) -> None:
             raise refusal(path, "", f"is {kind}.")
 
 
-def _head_of(path: File) -> bytes:
-    """Return a file's first 8 bytes; raise InvalidInputError if it cannot be read."""
+def _read_head(path: File) -> bytes:
+    """Read and return a file's first 8 bytes; raise InvalidInputError if it cannot be read."""
     try:
         if path.is_dir():
             raise refusal(path, "", "is a folder. Name a file in it.")
@@ -89,7 +89,7 @@ def _head_of(path: File) -> bytes:
 
 
 def read_lines(path: File, encoding: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yield ("line n", line) for each line of a text file, without a byte order mark.
+    """Read a text file and yield ("line n", line) for each line, without a byte order mark.
 
     Parameters
     ----------
@@ -105,13 +105,15 @@ def read_lines(path: File, encoding: str | None = None) -> Iterator[tuple[str, s
     encoding = encoding or encoding_of(path)
     with path.open("rb") as file:
         if encoding == UTF_16:
-            yield from _utf16_lines(path, file)
+            yield from _split_utf16_lines(path, file)
         else:
-            yield from _lines(path, file, decode_cp1252 if encoding == CP1252 else bytes.decode)
+            yield from _split_lines(
+                path, file, decode_cp1252 if encoding == CP1252 else bytes.decode
+            )
 
 
 def read_whole(path: File, encoding: str) -> str:
-    """Read a file's whole text (at most 200 MB), without a byte order mark.
+    """Read a file of at most 200 MB and return its text, without a byte order mark.
 
     Raises
     ------
@@ -134,12 +136,14 @@ def read_whole(path: File, encoding: str) -> str:
             path, f"byte {error.start + 1}", "is not UTF-8. Save the file as UTF-8."
         ) from error
     if "\0" in text:
-        raise _null_byte(path, "the document")
+        raise _null_byte_error(path, "the document")
     return text.removeprefix("\ufeff")
 
 
-def _lines(path: File, file: BinaryIO, decode: Callable[[bytes], str]) -> Iterator[tuple[str, str]]:
-    """Yield ("line n", line) of a file in a single-byte-newline encoding."""
+def _split_lines(
+    path: File, file: BinaryIO, decode: Callable[[bytes], str]
+) -> Iterator[tuple[str, str]]:
+    """Yield ("line n", line) of an open file whose line feed is a single byte."""
     number = 0
     while line := file.readline(_MAX_LINE_BYTES + 1):
         number += 1
@@ -151,9 +155,9 @@ def _lines(path: File, file: BinaryIO, decode: Callable[[bytes], str]) -> Iterat
                 path, place, f"has more than {_MAX_LINE_BYTES:,} bytes. Write one text per line."
             )
         if b"\0" in line:
-            raise _null_byte(path, place)
+            raise _null_byte_error(path, place)
         if number == 1 and b"\r" in line[:-1] and not line.endswith(b"\n"):
-            raise _only_returns(path)
+            raise _only_returns_error(path)
         try:
             yield place, decode(line)
         except UnicodeDecodeError as error:
@@ -165,13 +169,13 @@ def _lines(path: File, file: BinaryIO, decode: Callable[[bytes], str]) -> Iterat
             ) from error
 
 
-def _null_byte(path: File, place: str) -> InvalidInputError:
-    """Return the error for a file that contains a null byte."""
+def _null_byte_error(path: File, place: str) -> InvalidInputError:
+    """Build, without raising it, the error for a file that contains a null byte."""
     return refusal(path, place, "holds a null byte, so it is not plain text. Save it as UTF-8.")
 
 
-def _only_returns(path: File) -> InvalidInputError:
-    """Return the error for a file with CR-only line ends."""
+def _only_returns_error(path: File) -> InvalidInputError:
+    """Build, without raising it, the error for a file with CR-only line ends."""
     return refusal(
         path,
         "",
@@ -179,8 +183,8 @@ def _only_returns(path: File) -> InvalidInputError:
     )
 
 
-def _utf16_lines(path: File, file: BinaryIO) -> Iterator[tuple[str, str]]:
-    """Yield ("line n", line) of a UTF-16 file."""
+def _split_utf16_lines(path: File, file: BinaryIO) -> Iterator[tuple[str, str]]:
+    """Yield ("line n", line) of an open UTF-16 file."""
     lines = io.TextIOWrapper(file, encoding=UTF_16, newline="\n")
     number = 0
     try:
@@ -194,9 +198,9 @@ def _utf16_lines(path: File, file: BinaryIO) -> Iterator[tuple[str, str]]:
                     f"has more than {_MAX_LINE_BYTES:,} characters. Write one text per line.",
                 )
             if "\0" in line:
-                raise _null_byte(path, place)
+                raise _null_byte_error(path, place)
             if number == 1 and "\r" in line[:-1] and not line.endswith("\n"):
-                raise _only_returns(path)
+                raise _only_returns_error(path)
             yield place, line
     except UnicodeError as error:
         raise refusal(

@@ -63,12 +63,12 @@ class Table(Protocol):
     encoding: str
 
     def rows(self, columns: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
-        """Yield each row's place and its cells of the given columns."""
+        """Yield each row's place and its cells of the named columns."""
         ...
 
 
 def table_format(file: File) -> str:
-    """Return CSV, TSV, JSONL or Parquet, by a file name's extension; "" for plain text."""
+    """Return CSV, TSV, JSONL or Parquet by the file name's extension; "" for plain text."""
     return _KINDS.get(file.suffix.lower(), "")
 
 
@@ -95,7 +95,7 @@ def open_table(file: File, text: str | None = None) -> Table | None:
 
 
 def read_rows(file: File, columns: Columns, encoding: str | None = None) -> Iterator[Row]:
-    """Yield the rows of a table, or the non-blank lines of plain text.
+    """Read a file; yield the rows of a table, or the non-blank lines of plain text.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class CsvTable:
             self.separator_line, self.delimiter = first, told[2]
         else:
             self.delimiter = _delimiter_of(first, text, delimiters)
-        self.header = next((cells for _, cells in self._read()), [])
+        self.header = next((cells for _, cells in self._parse_rows()), [])
         self.names = [name.strip() for name in self.header]
         if any(map(looks_like_vector, self.names)):
             raise refusal(
@@ -159,14 +159,14 @@ class CsvTable:
         self.text_names = self.names
 
     def rows(self, columns: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
-        """Yield each row's place and its cells of the given columns."""
+        """Yield each row's place and its cells of the named columns."""
         at = [self.names.index(name) for name in columns]
         for place, cells in self.whole_rows():
             yield place, [cells[i] for i in at]
 
     def whole_rows(self) -> Iterator[tuple[str, list[str]]]:
         """Yield each row's place and all of its cells."""
-        rows = self._read()
+        rows = self._parse_rows()
         next(rows, None)
         for place, cells in rows:
             if len(cells) != len(self.header):
@@ -180,7 +180,7 @@ class CsvTable:
             yield place, cells
 
     def _lines(self) -> Iterator[tuple[str, str]]:
-        """Yield the file's lines from the header on, without the `sep=` line."""
+        """Yield the place and text of each line from the header on, without the `sep=` line."""
         is_begun = False
         for place, line in read_lines(self.file, self.encoding):
             if not is_begun and line.strip():
@@ -190,12 +190,12 @@ class CsvTable:
             if is_begun:
                 yield place, line
 
-    def _read(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield the header and each row as parsed cells, without empty lines."""
+    def _parse_rows(self) -> Iterator[tuple[str, list[str]]]:
+        """Parse the file; yield the place and cells of the header and of each row."""
         place, record = "line 1", ""
 
         def lines() -> Iterator[str]:
-            """Yield the lines of the file, and collect those of the current row."""
+            """Yield the file's lines and append each to the text of the current row."""
             nonlocal place, record
             for found, line in self._lines():
                 place = found

@@ -16,7 +16,7 @@ _SAMPLE = 5
 
 
 def vector_columns(file: File) -> tuple[str, ...]:
-    """Return a file's columns whose first rows hold vectors; none for plain text.
+    """Read a file's first rows; return the names of the columns that hold vectors.
 
     Raises
     ------
@@ -28,7 +28,7 @@ def vector_columns(file: File) -> tuple[str, ...]:
 
 
 def table_vector_columns(table: Table) -> tuple[str, ...]:
-    """Return an opened table's columns whose first rows hold vectors."""
+    """Read an opened table's first rows; return the names of columns that hold vectors."""
     if isinstance(table, ParquetTable):
         return table.vector_names
     names = list(dict.fromkeys(table.names))

@@ -92,16 +92,16 @@ class Envelopes:
         return self.candidates[self.places(eta)]
 
     def n_w(self, eta: float) -> NDArray[np.int64]:
-        """Return N_w(η), the number of draws that return the token itself, (T,)."""
+        """Return N_w(η) of each token, (T,): how many draws return the token itself."""
         return (self.places(eta) == self.tokens[:, None]).sum(1)
 
     def s_w(self, eta: float) -> NDArray[np.int64]:
-        """Return S_w(η), the number of distinct tokens that the draws return, (T,)."""
+        """Return S_w(η) of each token, (T,): how many distinct tokens the draws return."""
         ordered = np.sort(self.places(eta), axis=1)
         return 1 + (np.diff(ordered, axis=1) != 0).sum(1)
 
     def replacements(self, eta: float, n_most: int = 10) -> list[list[tuple[int, int]]]:
-        """Return each token's most frequent replacements at η, with their counts.
+        """Return each token's most frequent outcomes at η as (token id, count) pairs.
 
         The token itself is among them if it is returned. Ties go to the smaller token id.
         """
@@ -123,7 +123,7 @@ def walk_tokens_torch(
     ids: NDArray[np.int32],
     counts: NDArray[np.int32],
 ) -> None:
-    """Compute envelopes into `rates`, `ids` and `counts` as `envelope_kernel.walk_tokens` does.
+    """Compute tokens' envelopes with torch; write them into `rates`, `ids` and `counts`.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class WalkArrays:
 
     @classmethod
     def of(cls, n_tokens: int, n_draws: int, capacity: int, n_candidates: int) -> WalkArrays:
-        """Allocate the arrays for numbers of tokens, draws, crossings and candidates."""
+        """Allocate empty arrays for given numbers of tokens, draws, crossings and candidates."""
         shape = (n_tokens, n_draws)
         return cls(
             np.empty((*shape, capacity), np.float32),
@@ -185,7 +185,7 @@ class WalkArrays:
 
     @property
     def capacity(self) -> int:
-        """Most crossings that an envelope can hold."""
+        """The greatest number of crossings that an envelope can hold."""
         return self.rates.shape[2]
 
 
@@ -261,7 +261,7 @@ class DeniabilityEngine:
         self._n_near = min(self.n_near, n), min(self.n_few, n)
 
     def envelopes(self, token_ids: Sequence[int] | NDArray[Any]) -> Envelopes:
-        """Return the envelopes of tokens, given by their rows in the token matrix.
+        """Compute the envelopes of tokens, given by their rows in the token matrix.
 
         Repeated tokens have equal envelopes: ask for each once.
 
@@ -283,7 +283,7 @@ class DeniabilityEngine:
             capacity *= 2
 
     def eta_star(self, token_ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the smallest η from which each draw returns the token itself, float32 (T, S).
+        """Compute the smallest η from which each draw returns the token itself, float32 (T, S).
 
         As `Envelopes.eta_star`, but without the crossings below: faster if N_w alone is needed.
         """
@@ -298,7 +298,7 @@ class DeniabilityEngine:
     def outcomes(
         self, token_ids: NDArray[np.int64], etas: NDArray[np.float64]
     ) -> tuple[NDArray[np.uint16], NDArray[np.uint16], NDArray[np.float32]]:
-        """Return N_w and S_w at each η, uint16 (T, G), and the sorted η*, float32 (T, S).
+        """Compute N_w and S_w at each η, uint16 (T, G), and the sorted η*, float32 (T, S).
 
         As `envelopes` and its methods, without storing the envelopes: for whole vocabularies.
 
@@ -338,22 +338,22 @@ class DeniabilityEngine:
     def perturbed(
         self, token_ids: NDArray[np.int64], eta: float, rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Return the replacement of each token under fresh noise at η, drawn from `rng`."""
+        """Add fresh noise at η to each token's vector; return the ids of the nearest candidates."""
         vectors = self._vectors[token_ids]
         noise = draw_noise(len(vectors), vectors.shape[1], rng=rng)
         noise /= np.float32(check_eta(eta))
         return self.candidates[self._nearest(vectors + noise)]
 
     def _walk(self, ids: NDArray[np.int64], capacity: int) -> Envelopes:
-        """Compute the envelopes of tokens in threads, each cut off after `capacity` crossings."""
-        squared, places, starts = self._measure(ids)
+        """Compute tokens' envelopes in threads, each cut off after `capacity` crossings."""
+        squared, places, starts = self._measure_distances(ids)
 
         def walk(rows: slice) -> Envelopes:
             arrays = WalkArrays.of(len(starts[rows]), self.n_draws, capacity, len(self.candidates))
             return self._walk_block(squared[rows], places[rows], starts[rows], arrays)
 
         share = max(1, min(WIDTH, -(-len(ids) // self.n_threads)))
-        blocks = self._in_threads(walk, len(ids), share)
+        blocks = self._map_in_threads(walk, len(ids), share)
         joined = {
             name: np.concatenate([getattr(block, name) for block in blocks])
             for name in ("tokens", "starts", "rates", "ids", "counts")
@@ -366,7 +366,7 @@ class DeniabilityEngine:
         capacity: int,
         use: Callable[[NDArray[np.int64], Envelopes, WalkArrays], None],
     ) -> None:
-        """Compute envelopes of many tokens block by block in reused arrays, and pass each to `use`.
+        """Compute tokens' envelopes block by block in reused arrays, and pass each block to `use`.
 
         `use` gets the places in `ids` of a block and its envelopes, cut off after `capacity`
         crossings, before the next block overwrites them.
@@ -381,7 +381,7 @@ class DeniabilityEngine:
             arrays = pool_of_arrays.get()
             try:
                 here = order[rows]
-                squared, places, starts = self._measure(ids[here])
+                squared, places, starts = self._measure_distances(ids[here])
                 for low in range(0, len(starts), WIDTH):
                     part = slice(low, low + WIDTH)
                     found = self._walk_block(squared[part], places[part], starts[part], arrays)
@@ -391,7 +391,7 @@ class DeniabilityEngine:
 
         # A product on all processors would leave them spinning while the others walk.
         with threadpool_limits(1, user_api="blas"):
-            self._in_threads(walk, len(ids), self.panel)
+            self._map_in_threads(walk, len(ids), self.panel)
 
     def _walk_block(
         self,
@@ -400,7 +400,7 @@ class DeniabilityEngine:
         starts: NDArray[np.int64],
         arrays: WalkArrays,
     ) -> Envelopes:
-        """Compute one block's envelopes into the given arrays, on the CPU or a device."""
+        """Compute a block's envelopes, stored in the given arrays, on the CPU or a device."""
         n = len(starts)
         rates, ids, counts = arrays.rates[:n], arrays.ids[:n], arrays.counts[:n]
         least_rate = np.float32(self.eta_min / 2)
@@ -426,23 +426,23 @@ class DeniabilityEngine:
             )
         return Envelopes(places, starts, rates, ids, counts, self.candidates, self.eta_min)
 
-    def _in_threads(self, work: Callable[[slice], _T], n_tokens: int, size: int) -> list[_T]:
-        """Map `work` over blocks of tokens in threads; compiled loops release Python's lock."""
+    def _map_in_threads(self, work: Callable[[slice], _T], n_tokens: int, size: int) -> list[_T]:
+        """Call `work` on slices of `size` tokens in threads; return the results in order."""
         blocks = [slice(i, min(i + size, n_tokens)) for i in range(0, max(n_tokens, 1), size)]
         with ThreadPoolExecutor(self.n_threads) as pool:
             return list(pool.map(work, blocks))
 
-    def _measure(
+    def _measure_distances(
         self, ids: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
-        """Return tokens' squared distances, own candidate indices and nearest candidates."""
+        """Return tokens' squared distances, own candidate index (−1: none), nearest candidate."""
         squared, places = self.squared_distances(ids), self._place[ids]
         starts, outside = places.copy(), np.flatnonzero(places < 0)
         starts[outside] = squared[outside].argmin(1) if len(outside) else 0
         return squared, places, starts
 
     def squared_distances(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the squared distances from tokens to the candidates, in candidate order, (T, U).
+        """Compute the squared distances (T, U) from tokens to all candidates, in their order.
 
         Rounding may leave the distance of two equal vectors slightly below 0.
         """
@@ -456,7 +456,7 @@ class DeniabilityEngine:
 
 
 def check_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return token vectors as a float32 matrix; raise InvalidInputError if they are not one."""
+    """Return token vectors as a finite float32 matrix; raise InvalidInputError if impossible."""
     checked = np.asarray(vectors, dtype=np.float32)
     if checked.ndim != 2 or 0 in checked.shape or not np.isfinite(checked).all():
         raise InvalidInputError(
@@ -466,14 +466,14 @@ def check_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _squared_norms(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return each row's squared norm, summed in float64."""
+    """Return the squared norm of each row of a matrix, summed in float64."""
     return np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64).astype(np.float32)
 
 
 def descending_lists(
     products: NDArray[np.float32], bounds: NDArray[np.int64], n_heads: int, n_threads: int
 ) -> NDArray[np.float32]:
-    """Return each draw's and bucket's greatest products, descending, with their candidates.
+    """Build lists of each draw's greatest products per bucket, descending, with the candidates.
 
     The layout is the one that `walk_tokens` reads: by chunk, draw and bucket, products beside the
     bits of the candidates. Lists are as long as the shortest bucket allows, padded with products

@@ -42,7 +42,7 @@ _FLOATS, _INTS = ir.VectorType(ir.FloatType(), WIDTH), ir.VectorType(ir.IntType(
 
 @njit(nogil=True, cache=True)
 def transpose_lanes(squared, first, n, turned):
-    """Transpose n rows of `squared` from `first` on into `turned`, repeating the last up to WIDTH.
+    """Copy n rows of `squared` from `first` on into the columns of `turned`, padded to WIDTH.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def transpose_lanes(squared, first, n, turned):
 
 @njit(nogil=True, cache=True)
 def scan_draw(s, turned, slack, lists, list_ids, bounds, products, p, a, best, chosen):
-    """Update each lane's best crossing rate, and its candidate, with the candidates of one draw.
+    """Update each lane's best crossing rate and its candidate, in place, for one draw.
 
     A bucket is left as soon as none of its lines can cross any lane's earlier than its best.
 
@@ -98,7 +98,7 @@ def scan_draw(s, turned, slack, lists, list_ids, bounds, products, p, a, best, c
 
 @intrinsic
 def _raise_rates(typingctx, turned, lists, list_ids, place, p, a, best, chosen):
-    """Compare one chunk of a list, at `place` (j, s, b), with all lanes, without a branch.
+    """Emit code that updates all lanes' best rates with one chunk of candidates, without a branch.
 
     In each lane: rate = (product − p) / (distance − a) where distance > a; the greater of it and
     `best` is kept in `best`, with its candidate in `chosen`.
@@ -145,7 +145,7 @@ def _raise_rates(typingctx, turned, lists, list_ids, place, p, a, best, chosen):
 
 @intrinsic
 def _least_stop(typingctx, p, best, slack, b):
-    """Return the least p + best·slack[b] over all lanes: no lane needs a lower product."""
+    """Emit code that returns the least p + best·slack[b] over lanes: no lane needs less."""
     signature = types.float32(p, best, slack, types.int64)
 
     def codegen(context, builder, signature, arguments):
@@ -170,14 +170,14 @@ def _least_stop(typingctx, p, best, slack, b):
 
 
 def _load(builder, pointer, vector):
-    """Emit the load of a vector; arrays guarantee an alignment of 4 bytes only."""
+    """Emit code that loads a vector from memory that is aligned to 4 bytes only."""
     loaded = builder.load(builder.bitcast(pointer, vector.as_pointer()))
     loaded.align = 4
     return loaded
 
 
 def _broadcast(builder, value, vector):
-    """Emit a vector that holds the value in all its lanes."""
+    """Emit code that copies one value into all lanes of a vector."""
     nothing, first = ir.Constant(vector, ir.Undefined), ir.Constant(ir.IntType(32), 0)
     in_first = builder.insert_element(nothing, value, first)
     return builder.shuffle_vector(in_first, nothing, ir.Constant(_INTS, [0] * WIDTH))
@@ -207,7 +207,7 @@ def walk_tokens(
     ids,
     counts,
 ):
-    """Compute the envelope of every (token, draw): crossing rates, descending, and candidates.
+    """Write the envelope of every (token, draw): crossing rates, descending, and candidates.
 
     WIDTH tokens are processed together, draw by draw, so that a draw's lists stay in the
     processor's cache. Fastest if the tokens' norms are alike, since they then read the same
@@ -305,7 +305,7 @@ def _walk_together(
     ids,
     counts,
 ):
-    """Compute up to WIDTH tokens' envelopes, one a lane, from near candidates' best rates."""
+    """Write the envelopes of up to WIDTH tokens, one per lane, starting from near candidates."""
     n, n_buckets, n_steps = len(starts), len(bounds) - 1, rates.shape[2]
     few, few_squared, few_rest = _nearest_few(near, near_squared, rest, n_near, n_few)
     p, a = np.empty(WIDTH, np.float32), np.empty(WIDTH, np.float32)
@@ -348,7 +348,7 @@ def _walk_together(
 
 @njit(nogil=True, cache=True)
 def _write_step(s, step, rate, chosen, rates, ids, counts):
-    """Write one step's crossings of each lane; return how many lanes crossed."""
+    """Write each lane's crossing of one step, if it has one; return how many lanes crossed."""
     n_crossed = 0
     for lane in range(len(counts)):
         if chosen[lane] >= 0:
@@ -360,7 +360,7 @@ def _write_step(s, step, rate, chosen, rates, ids, counts):
 
 @njit(nogil=True, cache=True)
 def _nearest_few(near, near_squared, rest, n_near, n_few):
-    """Return each bucket's few nearest candidates, their distances and the next distance."""
+    """Return each bucket's n_few nearest candidates, their distances and the next distance."""
     n_buckets = rest.shape[1]
     few = np.empty((WIDTH, n_buckets * n_few), np.uint32)
     few_squared = np.empty((WIDTH, n_buckets * n_few), np.float32)
@@ -375,7 +375,7 @@ def _nearest_few(near, near_squared, rest, n_near, n_few):
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan", "ninf"})
 def _near_rates(by_candidate, s, near, near_squared, lane, p, a, room):
-    """Write where candidates' lines cross the line of value p, slope a; return the greatest."""
+    """Write the rates at which near candidates' lines cross line (p, a); return the greatest."""
     for k in range(near.shape[1]):
         room[k] = by_candidate[near[lane, k], s]
     for k in range(near.shape[1]):
@@ -390,7 +390,7 @@ def _near_rates(by_candidate, s, near, near_squared, lane, p, a, room):
 
 @njit(nogil=True, cache=True)
 def _find_near(distance, start, bounds, n_near, near, near_squared, rest):
-    """Find each bucket's nearest candidates except the start, and the rest's least distance."""
+    """Write each bucket's nearest candidates except the start, and the next smallest distance."""
     kept, chosen = np.empty(n_near + 1, np.float32), np.empty(n_near + 1, np.uint32)
     lanes = np.empty(LANES, np.float32)
     for b in range(len(rest)):
@@ -425,7 +425,7 @@ def _insert(value, u, start, n_near, kept, chosen):
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan"})
 def _least_of_four(distance, low, lanes):
-    """Write the minimum of four distances, LANES apart, into each lane."""
+    """Write into each lane the least of four distances that lie LANES apart."""
     for k in range(LANES):
         one, two = distance[low + k], distance[low + LANES + k]
         three, four = distance[low + 2 * LANES + k], distance[low + 3 * LANES + k]
@@ -435,7 +435,7 @@ def _least_of_four(distance, low, lanes):
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc", "nnan"})
 def _first_rates(by_candidate, start, near, near_squared, start_squared, best, best_id):
-    """Update each draw's best rate from the start with the near candidates, four at a time."""
+    """Update each draw's best first crossing with the near candidates, four at a time."""
     none, one = np.float32(0), np.float32(1)
     for k in range(0, len(near), 4):
         u0, u1, u2, u3 = near[k], near[k + 1], near[k + 2], near[k + 3]
@@ -457,7 +457,7 @@ def _first_rates(by_candidate, start, near, near_squared, start_squared, best, b
 
 @njit(nogil=True, cache=True)
 def count_outcomes(tokens, starts, rates, ids, counts, half_etas, seen, returned, n_w, s_w):
-    """Count, at each η, the draws that return the token, and the distinct candidates returned.
+    """Write, for each token and η, how many draws return it and how many distinct candidates come.
 
     A candidate is returned on a range of η: a set of bits. The bits that are new among all draws
     are what it adds to S_w.
@@ -487,7 +487,7 @@ def count_outcomes(tokens, starts, rates, ids, counts, half_etas, seen, returned
                     u = starts[i] if n == 0 else np.int64(ids[i, s, n - 1])
                     high = width
                     if n < counts[i, s]:
-                        high = _first_below(half_etas, first, width, rates[i, s, n])
+                        high = _count_at_least(half_etas, first, width, rates[i, s, n])
                     if high > low:
                         if u == tokens[i]:
                             steps[low] += 1
@@ -495,7 +495,7 @@ def count_outcomes(tokens, starts, rates, ids, counts, half_etas, seen, returned
                         if seen[u] == 0:
                             returned[n_returned] = u
                             n_returned += 1
-                        seen[u] |= _bits(high) & ~_bits(low)
+                        seen[u] |= _low_bits(high) & ~_low_bits(low)
                         low = high
             for k in range(n_returned):
                 bits = seen[returned[k]]
@@ -509,15 +509,15 @@ def count_outcomes(tokens, starts, rates, ids, counts, half_etas, seen, returned
 
 
 @njit(nogil=True, cache=True)
-def _bits(n):
-    """Return a mask of the n lowest bits."""
+def _low_bits(n):
+    """Return a 64-bit mask whose n lowest bits are set."""
     full = np.uint64(0xFFFFFFFFFFFFFFFF)
     return full if n >= 64 else ~(full << np.uint64(n))
 
 
 @njit(nogil=True, cache=True)
-def _first_below(half_etas, first, width, rate):
-    """Return how many of `width` descending values from `first` on are at least the rate."""
+def _count_at_least(half_etas, first, width, rate):
+    """Return how many of `width` descending values, from `first` on, are at least the rate."""
     n = 0
     for g in range(first, first + width):
         n += half_etas[g] >= rate

@@ -54,7 +54,7 @@ def choose_by_tokens(
     share: float = 1.0,
     confidence: float | None = None,
 ) -> EtaChoice:
-    """Recommend the greatest η at which a share of the vocabulary is deniable.
+    """Recommend the greatest η at which a share of the vocabulary is replaced often enough.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def choose_by_tokens(
 def token_inversion(
     found: VocabularyDeniability, counts: dict[int, int]
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the expected share of a corpus's tokens that stay unchanged, at every η.
+    """Compute the expected share of unchanged corpus tokens at each η, and the share covered.
 
     Implements Qu et al. (2021), §5.4: the accuracy of an attacker who answers the token nearest to
     the noisy vector. Differs from the paper: the expectation over the draws is computed from N_w,
@@ -136,7 +136,7 @@ def token_inversion(
 def corpus_counts(
     encoder: WhiteBoxEncoder, texts: Sequence[str], on_progress: OnProgress = no_progress
 ) -> dict[int, int]:
-    """Count the encoder's tokens in texts, without special tokens."""
+    """Tokenise texts; return the count of each token id, without special tokens."""
     counts: Counter[int] = Counter()
     for start in range(0, len(texts), 1000):
         for row in encoder.token_ids(texts[start : start + 1000], is_whole=True):
@@ -181,7 +181,7 @@ def choose_by_corpus(
 
 
 def _check_confidence(confidence: float) -> float:
-    """Return the confidence; raise InvalidInputError unless it lies between 0 and 1."""
+    """Return the confidence unchanged; raise InvalidInputError unless it lies between 0 and 1."""
     if not 0 < confidence < 1:
         raise InvalidInputError(f"confidence must lie between 0 and 1, got {confidence!r}.")
     return confidence
@@ -190,13 +190,13 @@ def _check_confidence(confidence: float) -> float:
 def _clopper_pearson_limit(
     counts: NDArray[np.int64], n_draws: int, alpha: float
 ) -> NDArray[np.float64]:
-    """Return the upper one-sided Clopper–Pearson limit at `alpha` for each count."""
+    """Return each count's upper one-sided Clopper–Pearson limit at level `alpha`."""
     ends = special.betaincinv(counts + 1, np.maximum(n_draws - counts, 1), 1 - alpha)
     return np.where(counts >= n_draws, 1.0, ends)
 
 
 def _hoeffding_limit(means: NDArray[np.float64], n_draws: int, alpha: float) -> NDArray[np.float64]:
-    """Return the greatest p with n·KL(mean ‖ p) ≤ ln(1/α), by bisection from above."""
+    """Return Hoeffding's upper confidence limit for each mean, found by bisection."""
     low, high = means.astype(np.float64), np.ones_like(means, np.float64)
     for _ in range(60):
         middle = (low + high) / 2
@@ -207,7 +207,7 @@ def _hoeffding_limit(means: NDArray[np.float64], n_draws: int, alpha: float) -> 
 
 
 def _prefix_length(holds: NDArray[np.bool_]) -> int:
-    """Return how many η, from the smallest on, satisfy a bound without a gap.
+    """Return the number of True values before the first False: the η that satisfy a bound.
 
     More noise returns fewer tokens unchanged, but the different tokens returned may be fewer too.
     An η is recommended only if every smaller η satisfies the bound as well.
@@ -218,7 +218,7 @@ def _prefix_length(holds: NDArray[np.bool_]) -> int:
 def _make_choice(
     etas: NDArray[np.float64], kept: NDArray[np.float64], n_kept: int, what: str, how: str
 ) -> EtaChoice:
-    """Build the EtaChoice and its sentence from the bound's share at each η."""
+    """Build the EtaChoice with the n_kept-th η and its sentence; without an η if n_kept is 0."""
     if n_kept == 0:
         return EtaChoice(
             None,

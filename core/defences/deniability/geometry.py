@@ -39,7 +39,7 @@ class Geometry:
     sd_distance: tuple[float, ...]
 
     def neighbours_within(self, eta: float) -> int:
-        """Return the greatest measured k whose mean distance is within the mean noise norm at η."""
+        """Return the greatest k whose mean distance is within the mean noise norm at η, or 0."""
         within = [
             k
             for k, distance in zip(self.neighbours, self.mean_distance, strict=True)
@@ -56,7 +56,7 @@ def measure_geometry(
     neighbours: Sequence[int] = NEIGHBOURS,
     on_progress: OnProgress = no_progress,
 ) -> Geometry:
-    """Measure the mean distance from each token to its k-th nearest neighbours, exactly."""
+    """Measure tokens' mean distance to their k-th nearest neighbour, exactly, for several k."""
     vectors = encoder.token_vectors.detach().float()[torch.as_tensor(tokens)]
     n = len(vectors)
     ranks = sorted({k for k in neighbours if k < n} | {n - 1})
@@ -82,7 +82,7 @@ def measure_geometry(
 
 
 def load_geometry(path: Path, encoder: WhiteBoxEncoder | None = None) -> Geometry:
-    """Load a stored geometry; raise ArtifactError or EncoderMismatchError if it is unusable."""
+    """Load a Geometry from a JSON file; raise ArtifactError or EncoderMismatchError if unfit."""
     data = read_record(
         path,
         encoder=str,

@@ -32,10 +32,10 @@ _SHARE_OF_COUNTING = 0.95
 
 
 def find_statistics(encoder: WhiteBoxEncoder) -> Path | None:
-    """Return the folder of an encoder's stored statistics, or None if they must be measured."""
+    """Return the folder of an encoder's stored deniability statistics; None if there is none."""
     is_bundled = ":" not in encoder.name
     folders = [SHIPPED / encoder.name] if is_bundled else []
-    return next((f for f in (*folders, _folder(encoder)) if (f / META).exists()), None)
+    return next((f for f in (*folders, _cache_folder(encoder)) if (f / META).exists()), None)
 
 
 def measure_statistics(
@@ -46,7 +46,7 @@ def measure_statistics(
     n_threads: int | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Path:
-    """Measure the vocabulary and geometry of an encoder, store them, and return their folder.
+    """Measure and store an encoder's deniability and token distances; return their folder.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def measure_statistics(
     StorageError
         The cache folder cannot be written; raised before the work.
     """
-    folder = _folder(encoder)
+    folder = _cache_folder(encoder)
     check_writable(folder.parent)
     vocabulary = measure_vocabulary(
         encoder,
@@ -82,7 +82,7 @@ def measure_statistics(
 
 
 def measure_encoder(on: EncoderSpec, on_progress: OnProgress = no_progress) -> None:
-    """Measure the vocabulary and the geometry of an encoder and store them on disk.
+    """Load the encoder of a spec, measure its deniability statistics and store them on disk.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def measure_encoder(on: EncoderSpec, on_progress: OnProgress = no_progress) -> N
 
 
 def known_encoders() -> list[str]:
-    """Return the names of the encoders measured on this computer, ascending."""
+    """Read the cache; return the sorted names of the encoders measured on this computer."""
     names = set()
     for path in cache_dir("deniability").glob(f"*/{META}"):
         try:
@@ -105,6 +105,6 @@ def known_encoders() -> list[str]:
     return sorted(names)
 
 
-def _folder(encoder: WhiteBoxEncoder) -> Path:
-    """Return the cache folder for an encoder's statistics."""
+def _cache_folder(encoder: WhiteBoxEncoder) -> Path:
+    """Return the path of the cache folder for an encoder's deniability statistics."""
     return cache_dir("deniability", encoder.fingerprint[:32])

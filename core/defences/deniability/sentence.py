@@ -75,7 +75,7 @@ class DeniableSentence:
         return [self._tokens[i] for i in self.ids]
 
     def at(self, eta: float, *, n_replacements: int = 10) -> list[TokenDeniability]:
-        """Return the deniability of every token of the sentence at η, in order.
+        """Return the TokenDeniability of every token of the sentence at η, in order.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class DeniableSentence:
         ]
 
     def privatised(self, engine: DeniabilityEngine, eta: float, seed: int) -> list[str]:
-        """Return the sentence's word pieces after one draw of noise.
+        """Replace the sentence's tokens under one draw of noise at η; return the word pieces.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class DeniableSentence:
         return [self._tokens[i] for i in engine.perturbed(self.ids, eta, rng)]
 
     def unchanged(self, eta: float) -> Score:
-        """Return the percentage of tokens that stay unchanged at η, with its interval.
+        """Return the mean percentage of tokens that stay unchanged at η, as a Score.
 
         The draws are the sample: the tokens of a draw share it, so each draw counts once (normal
         limits of the mean over draws, cut to [0, 100]; `constant_interval` where all agree).
@@ -121,7 +121,7 @@ class DeniableSentence:
         return Score(float(mean), interval, len(shares))
 
     def curves(self, etas: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return N_w of every token of the sentence at each η, (tokens, len(etas))."""
+        """Return how many draws return each token (N_w) at each η, (tokens, len(etas))."""
         star = np.sort(self.envelopes.eta_star, axis=1)
         passed = np.array([np.searchsorted(row, etas, side="right") for row in star])
         return passed[self._which].astype(np.float64)

@@ -67,7 +67,7 @@ class VocabularyDeniability:
     mean_s_w: NDArray[np.float64]
 
     def at(self, eta: float) -> int:
-        """Return the index of the grid's η nearest to `eta`, by ratio."""
+        """Return the index of the measured η nearest to `eta`, by ratio."""
         return int(np.abs(np.log(self.etas / eta)).argmin())
 
 
@@ -81,7 +81,7 @@ def measure_vocabulary(
     n_threads: int | None = None,
     on_progress: OnProgress = no_progress,
 ) -> VocabularyDeniability:
-    """Measure N_w and S_w of every candidate token at every η of a grid.
+    """Measure N_w (draws unchanged) and S_w (distinct outcomes) of every token at every η.
 
     Raises
     ------
@@ -145,7 +145,7 @@ _FACTS: dict[str, Callable[[Any], Any]] = {
 
 
 def save_vocabulary(folder: Path, found: VocabularyDeniability) -> Path:
-    """Write the statistics as an artifact; `eta_at_rank` is rounded to float16."""
+    """Write a vocabulary's statistics to a folder; `eta_at_rank` is rounded to float16."""
     arrays: dict[str, NDArray[Any]] = {name: getattr(found, name) for name in _ARRAYS}
     arrays["eta_at_rank"] = arrays["eta_at_rank"].astype(np.float16)
     facts = {name: getattr(found, name) for name in _FACTS}
@@ -153,7 +153,7 @@ def save_vocabulary(folder: Path, found: VocabularyDeniability) -> Path:
 
 
 def load_vocabulary(folder: Path, encoder: WhiteBoxEncoder | None = None) -> VocabularyDeniability:
-    """Load a vocabulary's deniability statistics that `save_vocabulary` wrote.
+    """Load the vocabulary statistics that `save_vocabulary` wrote to a folder.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def load_vocabulary(folder: Path, encoder: WhiteBoxEncoder | None = None) -> Voc
         facts = {name: kind(meta[name]) for name, kind in _FACTS.items()}
         facts |= {name: arrays[name] for name in _ARRAYS}
         found = VocabularyDeniability(**facts)
-        _check(found)
+        _check_arrays(found)
     except (*UNFIT, OverflowError) as error:
         raise ArtifactError(
             f"{folder} does not contain deniability statistics: {error!r}. Move it away, then "
@@ -181,8 +181,8 @@ def load_vocabulary(folder: Path, encoder: WhiteBoxEncoder | None = None) -> Voc
     return replace(found, eta_at_rank=found.eta_at_rank.astype(np.float32))
 
 
-def _check(found: VocabularyDeniability) -> None:
-    """Raise ValueError if the arrays' shapes or types do not match each other."""
+def _check_arrays(found: VocabularyDeniability) -> None:
+    """Raise ValueError if the statistics' arrays have shapes or types that do not match."""
     n_sets, *axes = (len(part) for part in (found.seeds, found.tokens, found.etas, found.ranks))
     n_tokens, n_etas, n_ranks = axes
     wanted = {

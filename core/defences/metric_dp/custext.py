@@ -49,7 +49,7 @@ MAPPINGS = ("conservative", "aggressive")
 
 
 def custext_log_weights(distances: NDArray[np.float64], *, epsilon: float) -> NDArray[np.float64]:
-    """Return CusText's log-weights ½·ε·u of set members (m, K), given distances; inf is no member.
+    """Compute CusText's log-weights of set members from distances (m, K); inf: no member.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class CusText(TextMechanism):
         return self.mapping == "aggressive"
 
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> _SetPrivatizer:
-        """Return the privatizer that replaces an encoder's tokens."""
+        """Build the object that replaces an encoder's tokens, with draws from `rng`."""
         check_epsilon(self.epsilon)
         return _SetPrivatizer(self, encoder, rng)
 
@@ -107,13 +107,13 @@ class _SetPrivatizer:
             self._sets = cached_token_sets(encoder, mechanism.k, mechanism.candidates)
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the replacement of each of (m,) tokens, by independent draws."""
+        """Draw a replacement for each of (m,) token ids, independently; return the new ids."""
         return self._drawn.take(token_ids)
 
     def chances(
         self, token_ids: NDArray[np.int64], released: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
-        """Return P[y | x] of (m,) tokens x and (Y,) tokens y, (m, Y); see `ExponentialPrivatizer`.
+        """Compute P[y | x] of (m,) tokens x and (Y,) tokens y, (m, Y); by default all y.
 
         The tokens asked for are distinct.
         """
@@ -133,14 +133,14 @@ class _SetPrivatizer:
         return found
 
     def _draw(self, block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sample a replacement for each occurrence of the distinct tokens of a block."""
+        """Sample a replacement for each occurrence (`which`) of a block's distinct tokens."""
         members = self._members(block)
         return self.ids[
             members[which, sample_columns(self._weights(block, members), which, self._rng)]
         ]
 
     def precompute(self, token_ids: NDArray[np.int64]) -> None:
-        """Precompute the output sets of the given tokens if each token has its own set."""
+        """Store the output sets of the given tokens, if each token has its own set."""
         if self._sets is None and self._mechanism.k <= _SMALL:
             distinct = np.unique(np.asarray(token_ids, np.int64))
             self._near |= zip(distinct.tolist(), self._members(distinct), strict=True)
@@ -171,7 +171,7 @@ class _SetPrivatizer:
     def _weights(
         self, token_ids: NDArray[np.int64], members: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return the log-weights of the (m, K) members of the tokens' output sets."""
+        """Compute the log-weights of the (m, K) members of the tokens' output sets."""
         places = members.clip(min=0)
         if members.shape[1] <= _SMALL:
             near = self._distances.to_own_candidates(token_ids, places)
@@ -202,7 +202,7 @@ class TokenSets:
 
 
 def partition_tokens(vectors: NDArray[np.float32], k: int) -> TokenSets:
-    """Partition candidates into sets of k: the first one left with its nearest, and so on.
+    """Partition candidate vectors into sets of k: the first left with its nearest, and so on.
 
     Fewer than k at the end join the last set.
 
@@ -236,7 +236,7 @@ def partition_tokens(vectors: NDArray[np.float32], k: int) -> TokenSets:
 
 
 def _make_token_sets(sets: list[NDArray[np.int64]], n: int) -> TokenSets:
-    """Build TokenSets from lists of members."""
+    """Build TokenSets of n candidates from the candidate indices of each set."""
     members = np.full((len(sets), max(map(len, sets))), _NONE, np.int64)
     set_of = np.empty(n, np.int64)
     for number, each in enumerate(sets):
@@ -249,7 +249,7 @@ _SETS: dict[tuple[str, int, str], TokenSets] = {}
 
 
 def cached_token_sets(encoder: WhiteBoxEncoder, k: int, candidates: str = "regular") -> TokenSets:
-    """Return the output sets of an encoder's candidates, computed once per process."""
+    """Compute the shared output sets of an encoder's candidates, once per process."""
     key = (encoder.fingerprint, k, candidates)
     if key not in _SETS:
         if len(_SETS) > 8:

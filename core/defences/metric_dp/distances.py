@@ -51,7 +51,7 @@ class TokenDistances:
     def of(
         cls, encoder: WhiteBoxEncoder, token_ids: Sequence[int], candidates: str = "regular"
     ) -> TokenDistances:
-        """Measure the exact distances of given tokens to all candidates.
+        """Measure each token's distance to its nearest, median and farthest candidate.
 
         The median pair is of the whole vocabulary.
 
@@ -79,12 +79,12 @@ class TokenDistances:
             nearest,
             median,
             farthest,
-            _median_pair(encoder, candidates, others),
+            _measure_median_pair(encoder, candidates, others),
             len(known),
         )
 
     def guarantees(self, eta: float) -> Guarantees:
-        """Return the guarantees at η: for the least protected token and for the whole text.
+        """Compute the guarantees at η from the distances, for token pairs and the whole text.
 
         The bound of the whole text is η·Σᵢ max_w d(xᵢ, w), which holds for every other text of as
         many tokens.
@@ -96,7 +96,7 @@ class TokenDistances:
             what = f"this text of {n} tokens and any other text of {n} tokens"
             whole = Guarantee(what, eta, float(self.to_farthest.sum()))
         return Guarantees(
-            _pair_guarantee(
+            _make_pair_guarantee(
                 self.tokens[worst],
                 self.nearest[worst],
                 eta,
@@ -105,17 +105,17 @@ class TokenDistances:
             ),
             Guarantee("two words a typical (median) distance apart", eta, self.median_pair),
             whole,
-            _pair_guarantee(
+            _make_pair_guarantee(
                 self.tokens[far], self.farthest[far], eta, float(self.to_farthest[far])
             ),
             n_tokens=n,
         )
 
 
-def _pair_guarantee(
+def _make_pair_guarantee(
     token: str, other: str, eta: float, distance: float, role: str = ""
 ) -> Guarantee:
-    """Return the guarantee for two tokens at a distance; `role` describes the other."""
+    """Build the Guarantee for two tokens at a distance; `role` describes the other."""
     return Guarantee(f"{_quote_token(token)} and {role}{_quote_token(other)}", eta, distance)
 
 
@@ -130,7 +130,7 @@ def _measure_token(
     squares: NDArray[np.float32],
     is_other: NDArray[np.bool_],
 ) -> tuple[int, int, float, float, float]:
-    """Return indices of the nearest and farthest token; nearest, median and farthest distance."""
+    """Return a token's nearest and farthest candidate, and nearest, median, farthest distance."""
     halves = squares / 2 - others @ vector  # of the squared distances, but for a constant
     near = int(np.where(is_other, halves, np.inf).argmin())
     far = int(np.where(is_other, halves, -np.inf).argmax())
@@ -143,8 +143,10 @@ def _measure_token(
 _MEDIANS: dict[tuple[str, str], float] = {}
 
 
-def _median_pair(encoder: WhiteBoxEncoder, candidates: str, vectors: NDArray[np.float32]) -> float:
-    """Return the median distance of two random candidates, measured once per encoder."""
+def _measure_median_pair(
+    encoder: WhiteBoxEncoder, candidates: str, vectors: NDArray[np.float32]
+) -> float:
+    """Measure the median distance of two random candidates, once per encoder."""
     key = (encoder.fingerprint, candidates)
     if key not in _MEDIANS:
         _MEDIANS[key] = median_distance(vectors)
@@ -152,7 +154,7 @@ def _median_pair(encoder: WhiteBoxEncoder, candidates: str, vectors: NDArray[np.
 
 
 def median_distance(vectors: NDArray[np.float32], *, n_pairs: int = _PAIRS, seed: int = 0) -> float:
-    """Return the median Euclidean distance of randomly drawn pairs of different rows."""
+    """Estimate the median Euclidean distance of two different rows from random pairs."""
     rng, n, found = np.random.default_rng(seed), len(vectors), []
     for start in range(0, n_pairs, 4096):
         m = min(4096, n_pairs - start)
@@ -180,7 +182,7 @@ class TextDistances:
     widest: float
 
     def guarantees(self, eta: float) -> Guarantees:
-        """Return the guarantees at η of noise on whole-text vectors."""
+        """Compute the guarantees at η of noise on whole-text vectors, from the distances."""
         texts = f"{self.n_texts:,} texts"
         return Guarantees(
             Guarantee(
@@ -200,7 +202,7 @@ class TextDistances:
 
 
 def text_distances(vectors: NDArray[np.float32], *, most: int = 500) -> TextDistances:
-    """Measure the distances among the first `most` text vectors.
+    """Measure the nearest, median and widest distance among the first `most` vectors.
 
     Raises
     ------
@@ -227,13 +229,13 @@ _N_TEXTS = 40
 
 
 def has_d_chi_guarantee(mechanism: str) -> bool:
-    """Return whether a defence guarantees d_χ-privacy, and so has a parameter η."""
+    """Return whether the defence of a name guarantees d_χ-privacy, and so has a parameter η."""
     entry = entry_of(mechanism)
     return bool(entry.guarantee) and "eta" in entry.kind.__dataclass_fields__
 
 
 def bundled_distances(encoder: Encoder) -> TextDistances:
-    """Measure the distances between vectors of evenly spaced bundled sentences."""
+    """Encode some bundled sentences and measure the distances between their vectors."""
     sentences: Sequence[str] = bundled_sentences()
     step = max(1, len(sentences) // _N_TEXTS)
     return text_distances(encoder.encode(list(sentences[::step][:_N_TEXTS])))
@@ -242,7 +244,7 @@ def bundled_distances(encoder: Encoder) -> TextDistances:
 def distances_of(
     encoder: Encoder, mechanism: str, text: str = EXAMPLE, candidates: str = "regular"
 ) -> TokenDistances | TextDistances:
-    """Measure the distances that a d_χ mechanism's guarantee depends on, for one text.
+    """Measure the distances that a d_χ mechanism's guarantee needs; raise if it has no η.
 
     Raises
     ------
@@ -257,7 +259,7 @@ def distances_of(
 def measured_distances(
     encoder: Encoder, mechanism: str, text: str = EXAMPLE, candidates: str = "regular"
 ) -> TokenDistances | TextDistances:
-    """Measure the distances that any metric-DP guarantee depends on, for one text.
+    """Measure a text's token distances; for vector mechanisms, those of bundled sentences.
 
     Raises
     ------
@@ -274,7 +276,7 @@ def measured_distances(
 def distances_of_texts(
     encoder: Encoder, mechanism: str, texts: Sequence[str], candidates: str = "regular"
 ) -> TokenDistances | TextDistances | None:
-    """Measure the distances that a guarantee depends on, for the texts of a user.
+    """Measure the distances that a guarantee needs on a user's texts; None if too few.
 
     Parameters
     ----------
@@ -304,5 +306,5 @@ def distances_of_texts(
 def guarantees_at(
     encoder: Encoder, mechanism: str, eta: float, text: str = EXAMPLE, candidates: str = "regular"
 ) -> Guarantees:
-    """Measure the guarantees of a d_χ mechanism at η, for the tokens of a text."""
+    """Measure a text's token distances; return a d_χ mechanism's guarantees at η."""
     return distances_of(encoder, mechanism, text, candidates).guarantees(eta)

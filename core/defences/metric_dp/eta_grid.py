@@ -24,14 +24,14 @@ def eta_grid(dimension: int, n: int = 41) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=8)
 def eta_steps(dimension: int) -> tuple[float, ...]:
-    """Return the slider's values of η: 15 to 200 at n = 384, about 2 % apart, scaled with n."""
+    """Return the slider's ascending values of η: 15 to 200 at n = 384, scaled with n."""
     low, high = (float(eta_grid(dimension)[i]) for i in (0, -1))
-    steps = {_tidy(float(s), low) for s in np.geomspace(low, high, 131)}
+    steps = {_round_eta(float(s), low) for s in np.geomspace(low, high, 131)}
     steps |= {float(s) for s in range(30, 200, 5)}
     return tuple(sorted(s for s in steps if low <= s <= high))
 
 
-def _tidy(eta: float, low: float) -> float:
+def _round_eta(eta: float, low: float) -> float:
     """Round η to halves or wholes, or to three digits on a small scale."""
     if low < 7:
         return float(f"{eta:.3g}")

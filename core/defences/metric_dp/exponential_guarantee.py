@@ -40,7 +40,7 @@ from leakscope.core.storage.artifacts import read_record
 
 
 def guarantees_of(encoder: Encoder, spec: DefenceSpec, text: str = EXAMPLE) -> Guarantees:
-    """Measure the guarantees of a mechanism, at its settings, for the tokens of a text.
+    """Measure a text's token distances; return the guarantees of a spec's mechanism.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def guarantees_of(encoder: Encoder, spec: DefenceSpec, text: str = EXAMPLE) -> G
 def guarantees_from_distances(
     spec: DefenceSpec, found: TokenDistances | TextDistances
 ) -> Guarantees:
-    """Compute the guarantees of a mechanism, at its settings, from measured distances.
+    """Compute the guarantees of a spec's mechanism from distances measured before.
 
     Raises
     ------
@@ -77,12 +77,12 @@ def _make_with_guarantee(spec: DefenceSpec) -> Any:
 
 
 def _santext_guarantees(mechanism: SanText, found: TokenDistances) -> Guarantees:
-    """Return SanText's guarantees: ε·d for every pair of tokens."""
+    """Compute SanText's guarantees from distances d: log-odds of ε·d for every token pair."""
     return replace(found.guarantees(mechanism.epsilon), symbol="ε")
 
 
 def _tem_guarantees(mechanism: TEM, found: TokenDistances) -> Guarantees:
-    """Return TEM's guarantees: as SanText's, with distances capped at γ."""
+    """Compute TEM's guarantees from distances capped at γ, otherwise as SanText's."""
     gamma = mechanism.gamma(found.n_candidates)
     cut = replace(
         found,
@@ -96,7 +96,7 @@ def _tem_guarantees(mechanism: TEM, found: TokenDistances) -> Guarantees:
 
 
 def _santext_plus_guarantees(mechanism: SanTextPlus, found: TokenDistances) -> Guarantees:
-    """Return the guarantees of SanText+: SanText's, with ln(1/p) added."""
+    """Compute the guarantees of SanText+ from distances: SanText's plus ln(1/p)."""
     base = found.guarantees(mechanism.epsilon)
     more = math.log(1 / mechanism.p)
     whole = base.whole and replace(base.whole, more=more * base.n_tokens)
@@ -113,7 +113,7 @@ def _santext_plus_guarantees(mechanism: SanTextPlus, found: TokenDistances) -> G
 
 
 def _custext_guarantees(mechanism: CusText, found: TokenDistances) -> Guarantees:
-    """Return CusText's guarantees: ε within a shared output set, no bound between sets."""
+    """Compute CusText's guarantees: ε within a shared output set, no bound between sets."""
     epsilon, n = mechanism.epsilon, len(found.tokens)
     is_shared = mechanism.mapping == "conservative"
     own = 1.0 if is_shared else math.inf
@@ -166,7 +166,7 @@ class ShippedDistances:
 
 
 def load_distances(path: Path) -> ShippedDistances:
-    """Load stored token and text distances from a JSON file.
+    """Load an encoder's stored token and text distances from a JSON file.
 
     Raises
     ------
@@ -176,8 +176,8 @@ def load_distances(path: Path) -> ShippedDistances:
     data = read_record(path, encoder=str, fingerprint=str, tokens=dict, texts=dict)
     try:
         tokens, texts = (
-            _from_dict(TokenDistances, data["tokens"]),
-            _from_dict(TextDistances, data["texts"]),
+            _restore_distances(TokenDistances, data["tokens"]),
+            _restore_distances(TextDistances, data["texts"]),
         )
         for found in (tokens, texts):
             found.guarantees(1.0)
@@ -189,7 +189,7 @@ def load_distances(path: Path) -> ShippedDistances:
     return ShippedDistances(data["encoder"], data["fingerprint"], tokens, texts)
 
 
-def _from_dict(kind: type[_Found], stored: dict[str, Any]) -> _Found:
+def _restore_distances(kind: type[_Found], stored: dict[str, Any]) -> _Found:
     """Build TokenDistances or TextDistances from its JSON form."""
     own = {each.name: stored[each.name] for each in fields(kind)}
     lists = {name: value for name, value in own.items() if isinstance(value, list)}
@@ -201,13 +201,13 @@ def _from_dict(kind: type[_Found], stored: dict[str, Any]) -> _Found:
 
 
 @cache
-def _load_shipped() -> ShippedDistances:
-    """Load the distances that ship with the project, cached."""
+def _load_shipped_distances() -> ShippedDistances:
+    """Load the token and text distances that ship with the project, cached."""
     return load_distances(SHIPPED)
 
 
 def shipped_guarantees(spec: DefenceSpec, encoder: str) -> Guarantees | None:
-    """Return a mechanism's guarantees for an example text from stored distances; None if unknown.
+    """Compute a spec's guarantees for the example text from shipped distances, or None.
 
     They are stored for the bundled encoder and the `regular` candidates alone.
 
@@ -219,7 +219,7 @@ def shipped_guarantees(spec: DefenceSpec, encoder: str) -> Guarantees | None:
     """
     if spec.name not in DEFENCES or not guarantee_of(spec):
         return None
-    found = _load_shipped()
+    found = _load_shipped_distances()
     if encoder != found.encoder or dict(spec.settings).get("candidates", "regular") != "regular":
         return None
     is_of_texts = DEFENCES[spec.name].acts_on == "vector"

@@ -65,7 +65,7 @@ _AHEAD, _MOST = 16, 2_000_000
 
 
 def draw_in_blocks(token_ids: NDArray[np.int64], draw: Draw) -> NDArray[np.int64]:
-    """Sample a replacement for each of (m,) tokens, a block of distinct tokens at a time."""
+    """Call `draw` on blocks of distinct tokens; return the replacement of each of (m,) tokens."""
     token_ids = np.asarray(token_ids, np.int64)
     distinct, which = np.unique(token_ids, return_inverse=True)
     order = np.argsort(which, kind="stable")
@@ -98,7 +98,7 @@ class SampleBuffer:
         self._left = np.zeros(n_tokens, np.int64)
 
     def take(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a replacement of each of (m,) tokens; no draw is ever returned twice."""
+        """Take a replacement of each of (m,) tokens; draw more if needed, use no draw twice."""
         token_ids = np.asarray(token_ids, np.int64)
         distinct, which, counts = np.unique(token_ids, return_inverse=True, return_counts=True)
         is_lacking = self._left[distinct] < counts
@@ -125,7 +125,7 @@ class SampleBuffer:
 
 
 def _segment_indices(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the concatenated index ranges start, start + 1, … of segments of given lengths."""
+    """Return the concatenated ranges start, start + 1, … of segments with given lengths."""
     before = np.cumsum(lengths) - lengths
     found: NDArray[np.int64] = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
     return found
@@ -152,7 +152,7 @@ def check_epsilon(epsilon: object) -> float:
 
 
 def epsilon_setting(start: float, steps: tuple[float, ...], what: str) -> float:
-    """Declare the ε setting of a mechanism; `what` names its unit."""
+    """Declare a mechanism's dataclass field for ε; `what` names its unit."""
     declared: float = setting(
         start,
         f"Privacy parameter, {what}: a smaller value changes more",
@@ -169,7 +169,7 @@ _KNOWN: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
 def _as_float64(
     encoder: WhiteBoxEncoder, vectors: NDArray[np.float32], ids: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return candidates' vectors and squared norms in float64, cached for the process.
+    """Return candidates' vectors and squared norms as float64 arrays, cached in the process.
 
     Those of 30,000 tokens take some 90 MB.
     """
@@ -203,7 +203,7 @@ class Distances:
     def of(
         self, token_ids: NDArray[np.int64], places: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
-        """Return the (m, U) distances from tokens to all candidates; exactly 0 to a token itself.
+        """Compute the (m, U) distances from tokens to all candidates; exactly 0 to a token itself.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class Distances:
     def to_own_candidates(
         self, token_ids: NDArray[np.int64], places: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return the (m, K) distances from each token to its own K candidates."""
+        """Compute the (m, K) distances from each token to its own K candidates."""
         found = np.empty(places.shape)
         step = max(1, _MOST_NUMBERS // max(1, places.shape[1] * self._known.shape[1]))
         for start in range(0, len(places), step):
@@ -290,18 +290,18 @@ class ExponentialPrivatizer:
         self._sums = np.full((len(encoder.tokens), 2), np.nan)
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the replacement of each of (m,) tokens, by independent draws."""
+        """Draw a replacement for each of (m,) token ids, independently; return the new ids."""
         return self._drawn.take(token_ids)
 
     def precompute(self, token_ids: NDArray[np.int64]) -> None:
-        """Precompute the sums over all candidates that `chances` needs for these tokens."""
+        """Compute and store the sums over all candidates that `chances` needs for tokens."""
         distinct = np.unique(np.asarray(token_ids, np.int64))
         self._sums[distinct] = self._normalisers(distinct)
 
     def chances(
         self, token_ids: NDArray[np.int64], released: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
-        """Return P[y | x] of (m,) tokens x and (Y,) tokens y: an (m, Y) array.
+        """Compute P[y | x] of (m,) tokens x and (Y,) tokens y, (m, Y); by default all y.
 
         Parameters
         ----------
@@ -318,7 +318,7 @@ class ExponentialPrivatizer:
         return found
 
     def _normalisers(self, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return each token's greatest log-weight and Σ exp(weight − greatest) over all U."""
+        """Return (m, 2): each token's greatest log-weight and Σ exp(weight − greatest)."""
         sums = self._sums[token_ids]
         missing = np.flatnonzero(np.isnan(sums[:, 0]))
         for start in range(0, len(missing), _BLOCK):
@@ -331,7 +331,7 @@ class ExponentialPrivatizer:
         return np.asarray(sums)
 
     def _draw(self, block: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sample a replacement for each occurrence of the distinct tokens of a block."""
+        """Sample a replacement for each occurrence (`which`) of a block's distinct tokens."""
         weights = self._log_weights(self._distances.of(block))
         return self.ids[sample_columns(weights, which, self._rng)]
 
@@ -342,7 +342,7 @@ _N_COUNTED = 5000
 
 
 def santext_log_weights(distances: NDArray[np.float64], *, epsilon: float) -> NDArray[np.float64]:
-    """Return SanText's log-weights −½·ε·d of candidates at given distances.
+    """Compute SanText's log-weights −½·ε·d of candidates from an array of distances d.
 
     Examples
     --------
@@ -363,7 +363,7 @@ class SanText(TextMechanism):
     def privatizer(
         self, encoder: WhiteBoxEncoder, rng: np.random.Generator
     ) -> ExponentialPrivatizer:
-        """Return the privatizer that replaces an encoder's tokens."""
+        """Build the object that replaces an encoder's tokens, with draws from `rng`."""
         weights = partial(santext_log_weights, epsilon=check_epsilon(self.epsilon))
         return ExponentialPrivatizer(encoder, self.candidates, weights, rng=rng)
 
@@ -394,7 +394,7 @@ class SanTextPlus(TextMechanism):
     seed: int | None = None
 
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> _PlusPrivatizer:
-        """Return the privatizer that replaces an encoder's tokens."""
+        """Build the object that replaces an encoder's tokens, with draws from `rng`."""
         if not 0 < self.p <= 1:
             raise InvalidInputError(f"p must lie in (0, 1], got {self.p!r}.")
         return _PlusPrivatizer(self, encoder, rng)
@@ -414,7 +414,7 @@ class _PlusPrivatizer:
         self._inner = ExponentialPrivatizer(encoder, outputs, weights, rng=rng)
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the replacement of each of (m,) tokens, by independent draws."""
+        """Draw replacements for all sensitive tokens and some others; return (m,) token ids."""
         token_ids = np.asarray(token_ids, np.int64)
         is_drawn = self._rng.random(len(token_ids)) < self._p
         is_drawn |= self._is_sensitive[token_ids]
@@ -423,13 +423,13 @@ class _PlusPrivatizer:
         return changed
 
     def precompute(self, token_ids: NDArray[np.int64]) -> None:
-        """Precompute what `chances` needs for these tokens; see `ExponentialPrivatizer`."""
+        """Compute and store what `chances` needs for the given tokens."""
         self._inner.precompute(token_ids)
 
     def chances(
         self, token_ids: NDArray[np.int64], released: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
-        """Return P[y | x] of (m,) tokens x and (Y,) tokens y, shape (m, Y)."""
+        """Compute P[y | x] of (m,) tokens x and (Y,) tokens y, (m, Y); by default all y."""
         token_ids = np.asarray(token_ids, np.int64)
         asked = self.ids if released is None else np.asarray(released, np.int64)
         found = self._inner.chances(token_ids, asked)
@@ -449,7 +449,7 @@ def sensitive_tokens(
     rare tokens, the later ones are.
     """
     ids = candidate_ids(encoder, candidates)
-    counts = _token_counts(encoder)[ids]
+    counts = _count_tokens(encoder)[ids]
     n_sensitive = max(1, int(np.ceil(share * len(ids) - 1e-9)))
     frequent = np.argsort(-counts, kind="stable")[: len(ids) - n_sensitive]
     found = np.ones(len(encoder.tokens), bool)
@@ -460,8 +460,8 @@ def sensitive_tokens(
 _COUNTS: dict[str, NDArray[np.int64]] = {}
 
 
-def _token_counts(encoder: WhiteBoxEncoder) -> NDArray[np.int64]:
-    """Count each token of an encoder in bundled sentences, once per encoder and process."""
+def _count_tokens(encoder: WhiteBoxEncoder) -> NDArray[np.int64]:
+    """Count each token of an encoder in some bundled sentences, once per process."""
     if encoder.fingerprint not in _COUNTS:
         sentences = bundled_sentences()
         some = sentences[:: max(1, len(sentences) // _N_COUNTED)]
@@ -488,7 +488,7 @@ def tem_gamma(epsilon: float, beta: float, n_tokens: int) -> float:
 def tem_log_weights(
     distances: NDArray[np.float64], *, epsilon: float, gamma: float
 ) -> NDArray[np.float64]:
-    """Return TEM's log-weights −½·ε·min(d, γ) of candidates at given distances.
+    """Compute TEM's log-weights −½·ε·min(d, γ) of candidates from an array of distances d.
 
     Examples
     --------
@@ -514,13 +514,13 @@ class TEM(TextMechanism):
     seed: int | None = None
 
     def gamma(self, n_tokens: int) -> float:
-        """Return the threshold γ for a number of candidate tokens."""
+        """Compute the distance threshold γ for a number of candidate tokens."""
         return tem_gamma(check_epsilon(self.epsilon), self.beta, n_tokens)
 
     def privatizer(
         self, encoder: WhiteBoxEncoder, rng: np.random.Generator
     ) -> ExponentialPrivatizer:
-        """Return the privatizer that replaces an encoder's tokens."""
+        """Build the object that replaces an encoder's tokens, with draws from `rng`."""
         ids = candidate_ids(encoder, self.candidates)
         gamma = self.gamma(len(ids))
         weights = partial(tem_log_weights, epsilon=self.epsilon, gamma=gamma)

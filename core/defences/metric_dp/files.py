@@ -54,14 +54,14 @@ _T = TypeVar("_T")
 
 
 def map_batches(change: Callable[[Sequence[str]], Answers]) -> ChangeBatches:
-    """Return a transform of an iterable of batches that applies `change` to each batch."""
+    """Turn a function of one batch of texts into a function of a stream of batches."""
     return partial(map, change)
 
 
 def zip_answers(
     change: ChangeBatches, batches: Iterable[_T], texts_of: Callable[[_T], Sequence[str]]
 ) -> Iterator[tuple[_T, Answers]]:
-    """Yield each batch with the answers to its texts, while the next batch may be read."""
+    """Yield (batch, answers to its texts) for each batch; the next may be read before."""
     waiting: deque[_T] = deque()
 
     def texts() -> Iterator[Sequence[str]]:
@@ -94,7 +94,7 @@ class PrivatizedFile:
     _rng: random.Random = field(default_factory=lambda: random.Random(0))
 
     def note(self, texts: Sequence[str], answers: Answers) -> None:
-        """Count a batch's identifiers and add its texts to the random sample (a reservoir)."""
+        """Count the identifiers of a batch before and after; add its texts to the random sample."""
         for i, text in enumerate(texts):
             if not text or text.isspace():
                 continue
@@ -116,7 +116,7 @@ def privatize_file(
     gives_vectors: bool = False,
     on_progress: OnProgress = no_progress,
 ) -> PrivatizedFile:
-    """Write a copy of a file in which the texts of one column are privatised.
+    """Read a file, privatise the texts of one column and write a copy; return its summary.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def privatize_file(
     done = PrivatizedFile(
         passed=PassedThrough(passed, tuple(n for n in facts.vectors if n in passed))
     )
-    change = _recording(_skipping_blanks(change), done)
+    change = _record_batches(_skip_blanks(change), done)
     with storage_errors(target), unfinished(target.parent) as file:
         done.n_rows = write(table or source, file.path, change, column, on_progress, done.passed)
         try:
@@ -179,8 +179,8 @@ def privatize_file(
     return done
 
 
-def _recording(change: ChangeBatches, done: PrivatizedFile) -> ChangeBatches:
-    """Wrap a batch transform so that its texts and answers are recorded in `done`."""
+def _record_batches(change: ChangeBatches, done: PrivatizedFile) -> ChangeBatches:
+    """Wrap a batch transform so that `done` notes all texts and their answers."""
 
     def changed(batches: Iterable[Sequence[str]]) -> Iterator[Answers]:
         for texts, answers in zip_answers(change, batches, list):
@@ -191,13 +191,13 @@ def _recording(change: ChangeBatches, done: PrivatizedFile) -> ChangeBatches:
 
 
 def _refuse_existing(target: Path) -> None:
-    """Raise InvalidInputError if the target file exists."""
+    """Raise InvalidInputError if the target file exists already."""
     if target.exists() or target.is_symlink():
         raise InvalidInputError(f"{target} exists and is not overwritten. Name another file.")
 
 
-def _skipping_blanks(change: ChangeBatches) -> ChangeBatches:
-    """Wrap a batch transform so that it skips blank texts, whose vectors are zero."""
+def _skip_blanks(change: ChangeBatches) -> ChangeBatches:
+    """Wrap a batch transform to skip blank texts: they stay blank, or get zero vectors."""
 
     def written_of(texts: Sequence[str]) -> list[int]:
         return [i for i, text in enumerate(texts) if text and not text.isspace()]
@@ -220,20 +220,20 @@ def _skipping_blanks(change: ChangeBatches) -> ChangeBatches:
 
 
 def _require_texts(path: File, answers: Answers) -> Sequence[str]:
-    """Return the answers as texts; refuse vectors, which this file format cannot hold."""
+    """Return the answers unchanged; raise if they are vectors, which the format cannot hold."""
     if isinstance(answers, np.ndarray):
         raise refusal(path, "", "cannot contain vectors. Write to a file that ends in .parquet.")
     return answers
 
 
 def _in_batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
-    """Yield an iterator's rows in lists of up to `BATCH_ROWS`."""
+    """Cut an iterator of rows into lists of up to `BATCH_ROWS` and yield them."""
     while batch := list(islice(rows, BATCH_ROWS)):
         yield batch
 
 
 def _check_cell(source: File, place: str, cell: Any) -> str:
-    """Return a cell as text, empty for None; refuse other types and overlong texts."""
+    """Return a cell's text, "" for None; raise for other types and for overlong texts."""
     if cell is None:
         return ""
     if not isinstance(cell, str):
@@ -260,11 +260,11 @@ def _write_lines(
     on_progress: OnProgress,
     _passed: PassedThrough,
 ) -> int:
-    """Write the privatised lines of a plain-text file; return their number."""
+    """Privatise the lines of a plain-text file and write them; return their number."""
     n_rows = 0
     with _open_output(out) as file:
         for batch, answers in zip_answers(
-            change, _in_batches(read_lines(source)), _line_texts(source)
+            change, _in_batches(read_lines(source)), _make_line_extractor(source)
         ):
             for answer, (_place, line) in zip(_require_texts(source, answers), batch, strict=True):
                 ending = line[len(line.rstrip("\r\n")) :]
@@ -275,8 +275,8 @@ def _write_lines(
     return n_rows
 
 
-def _line_texts(source: File) -> Callable[[list[Any]], list[str]]:
-    """Return a function that extracts the texts of a batch of lines."""
+def _make_line_extractor(source: File) -> Callable[[list[Any]], list[str]]:
+    """Build a function that extracts and checks the texts of a batch of (place, line)."""
     return lambda batch: [_check_cell(source, place, line.rstrip("\r\n")) for place, line in batch]
 
 
@@ -288,8 +288,8 @@ def _write_csv(
     on_progress: OnProgress,
     passed: PassedThrough,
 ) -> int:
-    """Write a CSV table with a privatised column; return the number of rows."""
-    at, n_rows, texts_of = table.names.index(column), 0, _csv_texts(table, column)
+    """Privatise one column of a CSV table and write the table; return the number of rows."""
+    at, n_rows, texts_of = table.names.index(column), 0, _make_csv_extractor(table, column)
     with _open_output(out) as file:
         file.write(table.separator_line)
         writer = csv.writer(file, delimiter=table.delimiter, lineterminator="\n")
@@ -305,14 +305,14 @@ def _write_csv(
     return n_rows
 
 
-def _csv_texts(table: CsvTable, column: str) -> Callable[[list[Any]], list[str]]:
-    """Return a function that extracts the texts of a batch of CSV rows."""
+def _make_csv_extractor(table: CsvTable, column: str) -> Callable[[list[Any]], list[str]]:
+    """Build a function that extracts and checks the column's texts in a batch of CSV rows."""
     at = table.names.index(column)
     return lambda batch: [_check_cell(table.file, place, cells[at]) for place, cells in batch]
 
 
 def _count_cells(passed: PassedThrough, records: Sequence[Mapping[str, Any]]) -> None:
-    """Count the identifiers in the cells of the columns that are written unchanged."""
+    """Count in `passed` the identifiers in the columns that are written unchanged."""
     for name in passed.columns:
         if name not in passed.vectors:
             passed.count_cells(name, (get_leaf(record, name) for record in records))
@@ -326,12 +326,12 @@ def _write_json(
     on_progress: OnProgress,
     passed: PassedThrough,
 ) -> int:
-    """Write JSON rows with a privatised field, or the whole document; return the number of rows."""
+    """Privatise one field of JSON rows or a document and write it; return the number of rows."""
     n_rows = 0
     changed: list[Any] = []
     with _open_output(out) as file:
         batches = _in_batches(table.records())
-        for batch, answers in zip_answers(change, batches, _json_texts(table, column)):
+        for batch, answers in zip_answers(change, batches, _make_json_extractor(table, column)):
             for (_place, record), answer in zip(
                 batch, _require_texts(table.file, answers), strict=True
             ):
@@ -352,17 +352,19 @@ def _write_json(
     return n_rows
 
 
-def _json_texts(table: JsonTable, column: str) -> Callable[[list[Any]], list[str]]:
-    """Return a function that extracts the texts of a batch of JSON records."""
+def _make_json_extractor(table: JsonTable, column: str) -> Callable[[list[Any]], list[str]]:
+    """Build a function that extracts and checks the field's texts in a batch of records."""
 
     def texts_of(batch: list[Any]) -> list[str]:
-        return [_check_cell(table.file, p, _json_field(table.file, p, r, column)) for p, r in batch]
+        return [
+            _check_cell(table.file, p, _read_json_field(table.file, p, r, column)) for p, r in batch
+        ]
 
     return texts_of
 
 
-def _json_field(source: File, place: str, record: dict[str, Any], column: str) -> Any:
-    """Return a field of a JSON record; refuse a record that cannot be written unchanged."""
+def _read_json_field(source: File, place: str, record: dict[str, Any], column: str) -> Any:
+    """Return a JSON record's field; raise if it is missing or cannot be written back."""
     found = get_leaf(record, column)
     if found is None and column not in leaf_names(record):
         raise refusal(source, place, f"has no {column!r}. Fill it in or take the row out.")
@@ -379,7 +381,7 @@ def _write_parquet(
     on_progress: OnProgress,
     passed: PassedThrough,
 ) -> int:
-    """Write a Parquet table with a privatised column; return the number of rows."""
+    """Privatise one column of a Parquet table and write it; return the number of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -408,7 +410,7 @@ def _write_parquet(
 def _parquet_batches(
     table: ParquetTable, file: Any, column: str
 ) -> Iterator[tuple[Any, list[Any], list[str]]]:
-    """Yield each Parquet batch with its column's values, and the values as texts."""
+    """Yield (batch, values of the column, their checked texts) for each Parquet batch."""
     n_rows = 0
     for batch in table.batches(file):
         found = column_values(table.file, table.column_of(batch, column), n_rows)
@@ -425,27 +427,28 @@ def _write_vectors(
     on_progress: OnProgress,
     passed: PassedThrough,
 ) -> int:
-    """Write protected vectors and the other columns of a non-Parquet source to Parquet."""
+    """Write vectors and the other columns to a Parquet file; return the number of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    source, rows = _source_rows(table)
+    source, rows = _iterate_rows(table)
     if isinstance(table, CsvTable):
-        texts_of = _csv_texts(table, str(column))
+        texts_of = _make_csv_extractor(table, str(column))
     elif isinstance(table, JsonTable):
-        texts_of = _json_texts(table, str(column))
+        texts_of = _make_json_extractor(table, str(column))
     else:
-        texts_of = _line_texts(source)
+        texts_of = _make_line_extractor(source)
     writer, n_rows = None, 0
     with ExitStack() as stack:
         for batch, answers in zip_answers(change, _in_batches(rows), texts_of):
             if not isinstance(answers, np.ndarray):
                 raise TypeError("The answers must be vectors, as gives_vectors says.")
-            records = [_row_mapping(table, row) for _, row in batch]
+            records = [_row_to_mapping(table, row) for _, row in batch]
             kept = {
-                name: _string_array(get_leaf(r, name) for r in records) for name in passed.columns
+                name: _to_string_array(get_leaf(r, name) for r in records)
+                for name in passed.columns
             }
-            whole = pa.table({**kept, VECTOR_COLUMN: _vector_array(answers)})
+            whole = pa.table({**kept, VECTOR_COLUMN: _to_vector_array(answers)})
             writer = writer or stack.enter_context(
                 pq.ParquetWriter(out, whole.schema, compression="zstd")
             )
@@ -458,8 +461,8 @@ def _write_vectors(
     return n_rows
 
 
-def _source_rows(table: CsvTable | JsonTable | Path) -> tuple[File, Iterator[tuple[str, Any]]]:
-    """Return the source file of a table and an iterator over its rows, with their places."""
+def _iterate_rows(table: CsvTable | JsonTable | Path) -> tuple[File, Iterator[tuple[str, Any]]]:
+    """Return a table's source file and an iterator over its rows as (place, row) pairs."""
     if isinstance(table, CsvTable):
         return table.file, table.whole_rows()
     if isinstance(table, JsonTable):
@@ -467,14 +470,14 @@ def _source_rows(table: CsvTable | JsonTable | Path) -> tuple[File, Iterator[tup
     return table, read_lines(table)
 
 
-def _row_mapping(table: CsvTable | JsonTable | Path, row: Any) -> Mapping[str, Any]:
-    """Return a row as a mapping of column names to values."""
+def _row_to_mapping(table: CsvTable | JsonTable | Path, row: Any) -> Mapping[str, Any]:
+    """Return a row as a mapping of column names to values; empty for a line of plain text."""
     if isinstance(table, CsvTable):
         return dict(zip(table.names, row, strict=True))
     return row if isinstance(table, JsonTable) else {}
 
 
-def _string_array(cells: Iterable[Any]) -> Any:
+def _to_string_array(cells: Iterable[Any]) -> Any:
     """Convert cells to an Arrow string array; values that are not texts become JSON."""
     import pyarrow as pa
 
@@ -485,7 +488,7 @@ def _string_array(cells: Iterable[Any]) -> Any:
     return pa.array(texts, pa.string())
 
 
-def _vector_array(answers: np.ndarray) -> Any:
+def _to_vector_array(answers: np.ndarray) -> Any:
     """Convert vectors to an Arrow array of fixed-size lists."""
     import pyarrow as pa
 
@@ -494,14 +497,14 @@ def _vector_array(answers: np.ndarray) -> Any:
 
 
 def _replace_column(table: Any, path: tuple[str, ...], cells: list[Any], answers: Answers) -> Any:
-    """Return an Arrow table whose column holds the answers; empty cells stay empty."""
+    """Return an Arrow table with the answers in place of a column; vectors get a new column."""
     import pyarrow as pa
 
     at = table.schema.get_field_index(path[0])
     if isinstance(answers, np.ndarray):
         rest = _replace_field(table.column(at).combine_chunks(), path[1:], None)
         table = table.remove_column(at) if rest is None else table.set_column(at, path[0], rest)
-        return table.append_column(VECTOR_COLUMN, _vector_array(answers))
+        return table.append_column(VECTOR_COLUMN, _to_vector_array(answers))
     kept = [None if cell is None else answer for cell, answer in zip(cells, answers, strict=True)]
     changed = pa.array(kept, pa.string())
     whole = _replace_field(table.column(at).combine_chunks(), path[1:], changed)
@@ -509,7 +512,7 @@ def _replace_column(table: Any, path: tuple[str, ...], cells: list[Any], answers
 
 
 def _replace_field(column: Any, path: tuple[str, ...], field_values: Any) -> Any:
-    """Return a struct column with one field replaced, or removed if the new values are None.
+    """Return a struct column with the field at `path` replaced; None as new values removes it.
 
     A column itself is replaced where the path is empty. None is returned where nothing is left.
     """
@@ -534,7 +537,7 @@ def _replace_field(column: Any, path: tuple[str, ...], field_values: Any) -> Any
 
 
 def _estimate_progress(source: File, n_written: int) -> float:
-    """Estimate progress from bytes written: a privatised text is about as long as its source."""
+    """Return the share done, estimated as bytes written over bytes of the source file."""
     n_bytes = source.stat().st_size if isinstance(source, Path) else len(source.content)
     return min(1.0, n_written / max(n_bytes, 1))
 
@@ -567,7 +570,7 @@ def strip_leading_mark(change: ChangeBatches) -> ChangeBatches:
 
 @contextmanager
 def write_before_and_after(change: ChangeBatches, target: Path | None) -> Iterator[ChangeBatches]:
-    """Wrap a batch transform so that each text and its replacement are written to a CSV file.
+    """Context manager: yield a batch transform that also writes texts and answers to a CSV file.
 
     Cells that a spreadsheet would take for a formula are neutralised.
 
@@ -624,7 +627,7 @@ class RepeatCounter:
         self._digests = array("Q")
 
     def counted(self, change: ChangeBatches) -> ChangeBatches:
-        """Wrap a batch transform so that the texts passing through it are counted."""
+        """Wrap a batch transform so that this counter records every text that passes through."""
 
         def changed(batches: Iterable[Sequence[str]]) -> Iterator[Answers]:
             return change(map(self._record, batches))
@@ -632,20 +635,20 @@ class RepeatCounter:
         return changed
 
     def _record(self, texts: Sequence[str]) -> Sequence[str]:
-        """Record the digests of a batch of texts; return the batch."""
+        """Store the digests of a batch of texts; return the batch unchanged."""
         self._digests.extend(_digest(text) for text in texts)
         return texts
 
     @property
     def counts(self) -> tuple[int, int]:
-        """The most frequent text's occurrences, and how many texts occur more than once."""
+        """Occurrences of the most frequent text, and number of texts that occur repeatedly."""
         if not self._digests:
             return 0, 0
         found = np.unique(np.frombuffer(self._digests, np.uint64), return_counts=True)[1]
         return int(found.max()), int((found > 1).sum())
 
     def describe(self, promises: Guarantees) -> str:
-        """Return a sentence on how the repeats weaken a guarantee."""
+        """Describe in a sentence how the repeats in the file weaken the given guarantees."""
         most, n_repeated = self.counts
         if most < 2:
             return "No text occurs more than once in the file."
@@ -656,7 +659,7 @@ class RepeatCounter:
         )
 
     def to_dict(self, promises: Guarantees) -> dict[str, Any]:
-        """Return the JSON-able form, with the guarantee that remains for the most frequent text."""
+        """Return the repeats, and the most frequent text's guarantee, as a JSON-able dict."""
         most, n_repeated = self.counts
         left = promises.after(max(most, 1)).to_dict()
         return {"most_frequent": most, "n_repeated": n_repeated, "promise": left}

@@ -59,7 +59,7 @@ def format_odds(log_odds: float) -> str:
 
 
 def verdict(log_odds: float) -> str:
-    """Return a short verdict on a guarantee with these log-odds, such as `a strong guarantee`.
+    """Return the verdict on odds given by their logarithm, such as `a strong guarantee`.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Guarantee:
     releases: int = 1
 
     def __post_init__(self) -> None:
-        """Check η, the distance and the number of releases."""
+        """Raise InvalidInputError if η, the distance or the number of releases is invalid."""
         check_eta(self.eta)
         if not self.distance >= 0:
             raise InvalidInputError(f"A distance must be at least 0, got {self.distance!r}.")
@@ -113,7 +113,7 @@ class Guarantee:
 
     @property
     def clause(self) -> str:
-        """The bound as a clause that continues "whoever sees the output may tell apart".
+        """The bound as words that follow "whoever sees the output may tell apart".
 
         Examples
         --------
@@ -125,7 +125,7 @@ class Guarantee:
         return f"{self.what} with {bound}{times}: {verdict(self.epsilon)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form, with ε because the odds may overflow a float."""
+        """Return the guarantee as a JSON-able dict, with ε because the odds may overflow."""
         return {
             "what": self.what,
             "distance": self.distance,
@@ -176,7 +176,7 @@ class Guarantees:
         return self.nearest.releases
 
     def after(self, releases: int) -> Guarantees:
-        """Return the guarantees that remain after several releases of the same input.
+        """Return a copy with the guarantees that remain after several releases of the same input.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class Guarantees:
 
     @property
     def headline(self) -> str:
-        """One sentence on the nearest neighbour, whose guarantee is the strongest."""
+        """One sentence with the bound for the nearest neighbour, which is the strongest."""
         at = f"At {self.symbol} = {self.nearest.eta:g}"
         return f"{at}, whoever sees the output may tell apart {self.nearest.clause}."
 
@@ -233,15 +233,15 @@ class Guarantees:
     def others(self) -> str:
         """One sentence: the odds at the median distance, and of a whole text if there is one."""
         pair = self.pairs[1]
-        parts = f"{pair[:1].upper()}{pair[1:]}, the odds are {_up_to(self.median.odds)}"
+        parts = f"{pair[:1].upper()}{pair[1:]}, the odds are {_format_limit(self.median.odds)}"
         if self.whole is None:
             return f"{parts}."
-        whole = _up_to(self.whole.odds)
+        whole = _format_limit(self.whole.odds)
         return f"{parts}; for a whole sentence of {self.n_tokens} tokens, {whole}."
 
     @property
     def in_full(self) -> str:
-        """All odds, and what is not guaranteed."""
+        """All odds and what is not guaranteed, as one text."""
         return " ".join(filter(None, (self.headline, self.others, self.also)))
 
     @property
@@ -264,7 +264,7 @@ class Guarantees:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the guarantees of each kind of pair as a JSON-able dict."""
         by_name = {name: getattr(self, name) for name in _PAIRS}
         return {name: promise and promise.to_dict() for name, promise in by_name.items()}
 
@@ -272,8 +272,8 @@ class Guarantees:
 _PAIRS = ("nearest", "median", "whole", "widest")
 
 
-def _up_to(odds: str) -> str:
-    """Return the odds as a limit: `up to 10 to 1`, or `unlimited`."""
+def _format_limit(odds: str) -> str:
+    """Format odds in words as a limit: `up to 10 to 1`, or `unlimited`."""
     return odds if odds == _UNLIMITED else f"up to {odds}"
 
 

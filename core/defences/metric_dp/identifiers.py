@@ -33,7 +33,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 def identifiers_in(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the kind and string of each identifier-like part of a text; no part counts twice.
+    """Find strings in a text that look like identifiers; yield (kind, string), no overlaps.
 
     Dates and decimal numbers are none.
 
@@ -84,14 +84,14 @@ class PassedThrough:
     n_neutral: int = 0
 
     def neutralise(self, cells: Iterable[str]) -> list[str]:
-        """Neutralise cells of a row that a spreadsheet would run as formulas; count them."""
+        """Return a row's cells, with those that spreadsheets would run escaped; count these."""
         before = list(cells)
         after = [neutral_cell(cell) for cell in before]
         self.n_neutral += sum(a != b for a, b in zip(before, after, strict=True))
         return after
 
     def count_cells(self, column: str, cells: Iterable[Any]) -> None:
-        """Count the identifiers in cells of a column that is written unchanged."""
+        """Add the identifiers in cells of an unchanged column to the counts, by kind."""
         found: Counter[str] = Counter()
         for cell in cells:
             is_number = isinstance(cell, int) and not isinstance(cell, bool)
@@ -101,7 +101,7 @@ class PassedThrough:
             self.in_columns.setdefault(column, Counter()).update(found)
 
     def count_text(self, before: str, after: str | None) -> None:
-        """Count a text's identifiers, and those left in its release (None for vectors)."""
+        """Count a text's identifiers, and those left in its release (None if it is a vector)."""
         folded = None
         for kind, string in identifiers_in(before):
             self.in_texts[kind] += 1
@@ -139,7 +139,7 @@ class PassedThrough:
         return tuple(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form: column names and counts, no content."""
+        """Return column names and counts as a JSON-able dict, without content."""
         return {
             "columns": list(self.columns),
             "neutralised_cells": self.n_neutral,

@@ -51,7 +51,7 @@ _ETA_HELP = "Privacy parameter, in 1/distance: a smaller value adds more noise"
 
 
 def _long_eta_steps(dimension: int) -> tuple[float, ...]:
-    """Return the values of η for whole-text noise, which go 40 times as far as those for tokens."""
+    """Return the values of η to offer for whole-text noise: up to 40 times those for tokens."""
     steps = eta_steps(dimension)
     more = np.round(np.geomspace(steps[-1], 40 * steps[-1], 40)[1:])
     return (*steps, *(float(step) for step in more))
@@ -62,7 +62,7 @@ _LONG_ETA = Strength("η: less noise to the right", 75.0, _long_eta_steps, "η {
 
 
 def eta_setting(start: float = 75.0, strength: Strength = _ETA) -> float:
-    """Declare the η setting of a mechanism."""
+    """Declare a mechanism's dataclass field for η, with its default and values to try."""
     declared: float = setting(start, _ETA_HELP, low=LEAST_ETA, high=MOST_ETA, strength=strength)
     return declared
 
@@ -100,12 +100,12 @@ class TextPrivatizer:
         )
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the replacement of each of (m,) tokens, each with its own noise."""
+        """Add fresh noise to each of (m,) tokens' vectors; return the nearest candidates' ids."""
         (changed,) = self.token_batches([np.asarray(token_ids, np.int64)])
         return changed
 
     def token_batches(self, batches: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
-        """Yield the replacements of each batch, drawing the next batch's noise meanwhile."""
+        """Yield the replacements of each batch of token ids, adding noise to the next meanwhile."""
 
         def run(blocks: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
             return self._nearest.of_blocks(map(self._add_noise, blocks))
@@ -114,13 +114,13 @@ class TextPrivatizer:
             yield self.ids[np.concatenate(found)]
 
     def _add_noise(self, token_ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of tokens with noise added."""
+        """Look up the vectors of tokens and return them with fresh noise added."""
         noise = draw_noise(len(token_ids), self._vectors.shape[1], self.eta, rng=self._rng)
         noise += self._vectors[token_ids]
         return noise
 
     def texts(self, texts: Sequence[str], *, is_whole: bool = True) -> list[str]:
-        """Privatise each text; `is_whole=False` cuts texts at the encoder's maximum length.
+        """Privatise texts and return the new ones; `is_whole=False` cuts overlong texts.
 
         A text in which the tokenizer finds nothing becomes the empty text.
         """
@@ -148,7 +148,7 @@ class TextToText(TextMechanism):
     seed: int | None = None
 
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> TextPrivatizer:
-        """Return the privatizer that replaces an encoder's tokens."""
+        """Build the object that replaces an encoder's tokens, with noise from `rng`."""
         return TextPrivatizer(encoder, self.eta, candidates=self.candidates, rng=rng)
 
 
@@ -160,7 +160,7 @@ class TokenRepresentation:
     seed: int | None = None
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return an encoder that reads noisy token vectors."""
+        """Return an encoder that adds noise to its token vectors before it combines them."""
         check_eta(self.eta)
         known = require_white_box(encoder, "Token-representation privatisation")
         transform = partial(_encode_noisy, known, self.eta, generator_of(self.seed))
@@ -175,7 +175,7 @@ class SequenceRepresentation:
     seed: int | None = None
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return an encoder of noisy vectors, which are not normalised again."""
+        """Return an encoder that adds noise to its vectors, without normalising them again."""
         check_eta(self.eta)
         rng = generator_of(self.seed)
 
@@ -188,7 +188,7 @@ class SequenceRepresentation:
 def make_privatizer(
     mechanism: Any, encoder: WhiteBoxEncoder, rng: np.random.Generator
 ) -> TokenPrivatizer:
-    """Return the token privatizer of a mechanism.
+    """Build the object that replaces an encoder's tokens by a mechanism, with draws from `rng`.
 
     For noisy token vectors it returns the token nearest to each: the likeliest original.
     """
@@ -213,7 +213,7 @@ class ChainedPrivatizer:
         self.ids = self._parts[-1].ids
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the final replacement of each of (m,) tokens."""
+        """Replace (m,) tokens by each mechanism in turn; return the final token ids."""
         for part in self._parts:
             token_ids = part.tokens(token_ids)
         return token_ids
@@ -227,7 +227,7 @@ def _encode_noisy(
     texts: Sequence[str],
     on_progress: OnProgress,
 ) -> Vectors:
-    """Encode texts from noisy token vectors, in batches of texts of equal length."""
+    """Add noise to texts' token vectors and encode them, in batches of texts of equal length."""
     ids = encoder.token_ids(check_texts(texts))
     table, device = token_table(encoder), encoder.token_vectors.device
     released = release_under_noise(table[np.fromiter(chain.from_iterable(ids), int)], eta, rng)
@@ -277,7 +277,7 @@ class TextToTextRanked(TextMechanism):
     seed: int | None = None
 
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> _RankedPrivatizer:
-        """Return the privatizer that replaces an encoder's tokens."""
+        """Build the object that replaces an encoder's tokens, with draws from `rng`."""
         check_eta(self.eta)
         if not self.c >= 0:
             raise InvalidInputError(f"c must be at least 0, got {self.c!r}.")
@@ -298,7 +298,7 @@ class _RankedPrivatizer:
         )
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the replacement of each of (m,) tokens, each with its own noise and rank."""
+        """Add noise to each token and draw a rank; return the ids of candidates at these ranks."""
         token_ids = np.asarray(token_ids, np.int64)
         n, eta = len(token_ids), self._mechanism.eta
         fall = self._mechanism.c * eta

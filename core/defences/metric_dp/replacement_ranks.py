@@ -42,12 +42,12 @@ class ReplacementRanks:
 
     @property
     def shares(self) -> dict[str, float]:
-        """The share of replacements in each rank class."""
+        """The share of replacements in each rank class, by the class's name."""
         return {name: float(held.mean()) for name, held in rank_classes(self.ranks).items()}
 
     @property
     def sentence(self) -> str:
-        """A sentence on how many tokens stayed unchanged or became a near neighbour."""
+        """One sentence on how many tokens stayed unchanged or became a near neighbour."""
         own, near, *_ = self.shares.values()
         start = (
             f"Of {len(self.ranks):,} tokens, {own:.0%} stayed unchanged, and {near:.0%} became "
@@ -67,7 +67,7 @@ class ReplacementRanks:
         return int(np.median(others)) if len(others) else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the counts and the share of each rank class as a JSON-able dict."""
         return {"n": len(self.ranks), "n_candidates": self.n_candidates, "shares": self.shares}
 
 
@@ -127,7 +127,7 @@ def ranks_in_texts(privatizer: TokenPrivatizer, texts: Sequence[str]) -> Replace
 def bundled_tokens(
     encoder: WhiteBoxEncoder, n_texts: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the (n,) tokens of `n_texts` bundled sentences, and the sentence index of each."""
+    """Tokenise `n_texts` bundled sentences; return the (n,) token ids and sentence indices."""
     sentences = bundled_sentences()
     some = sentences[:: max(1, len(sentences) // n_texts)][:n_texts]
     rows = encoder.token_ids(some)

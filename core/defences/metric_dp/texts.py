@@ -33,7 +33,7 @@ class TokenPrivatizer(Protocol):
     """The candidates: what may come out, ascending."""
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the replacement of each of (m,) tokens."""
+        """Draw a replacement for each of (m,) token ids; return the new ids."""
         ...
 
 
@@ -46,11 +46,11 @@ class TextMechanism(Protocol):
         ...
 
     def privatizer(self, encoder: WhiteBoxEncoder, rng: np.random.Generator) -> TokenPrivatizer:
-        """Return the privatizer that replaces an encoder's tokens."""
+        """Build the object that replaces an encoder's tokens, with draws from `rng`."""
         ...
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return an encoder that encodes privatised texts."""
+        """Return an encoder that privatises texts, then encodes them with the given encoder."""
         change = text_privatiser(self, encoder, is_whole=False)
 
         def transform(texts: Sequence[str], on_progress: OnProgress) -> Vectors:
@@ -62,7 +62,7 @@ class TextMechanism(Protocol):
 def privatise_texts(
     privatizer: TokenPrivatizer, texts: Sequence[str], *, is_whole: bool = True
 ) -> list[str]:
-    """Privatise each text; `is_whole=False` cuts texts at the encoder's maximum length.
+    """Privatise texts and return the new ones; `is_whole=False` cuts overlong texts.
 
     A text in which the tokenizer finds nothing becomes the empty text.
     """
@@ -73,7 +73,7 @@ def privatise_texts(
 def privatise_batches(
     privatizer: TokenPrivatizer, batches: Iterable[Sequence[str]], *, is_whole: bool = True
 ) -> Iterator[list[str]]:
-    """Privatise batches of texts lazily; the next batch may be read while one is compared."""
+    """Privatise a stream of batches of texts; yield a list of new texts for each batch."""
     encoder, lengths = privatizer.encoder, deque[list[int]]()
 
     def tokens() -> Iterator[NDArray[np.int64]]:
@@ -92,7 +92,7 @@ def privatise_batches(
 def text_privatiser(
     mechanism: TextMechanism, encoder: Encoder, *, is_whole: bool = True
 ) -> Callable[[Sequence[str]], list[str]]:
-    """Return a function that privatises a list of texts, with fresh noise at every call.
+    """Return a function from a list of texts to privatised texts, with fresh noise at every call.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def text_privatiser(
 def batch_privatiser(
     mechanism: TextMechanism, encoder: Encoder, *, is_whole: bool = True
 ) -> Callable[[Iterable[Sequence[str]]], Iterator[list[str]]]:
-    """Return a function that privatises an iterable of batches of texts, with fresh noise.
+    """Return a function from a stream of batches to privatised batches, with fresh noise.
 
     Raises
     ------

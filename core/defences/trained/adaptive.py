@@ -107,7 +107,7 @@ class PartedLoop(Loop):
         return len(self.plan) // self.epochs
 
     def batches(self, epoch: int) -> Sequence[NDArray[np.int64]]:
-        """Return the batches of a part."""
+        """Return the batches of row indices of the part with the number `epoch`."""
         return self.plan[epoch * self.n_batches : (epoch + 1) * self.n_batches]
 
 
@@ -118,7 +118,7 @@ class LossCurve:
         self.points: list[dict[str, float]] = []
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the points of the curve."""
+        """Return the points of the curve as checkpoint state, without arrays."""
         return {}, {"points": self.points}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
@@ -163,7 +163,7 @@ class TrainHeldOut:
         seed: int,
         passed: int = 0,
     ) -> Self:
-        """Split shuffled texts, skipping those that earlier runs took; it wraps around at the end.
+        """Split texts at random and tokenise them; train on those after the first `passed`.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class TrainHeldOut:
         return cls(_concatenate(parts), held, np.concatenate(is_new), passed + n_taken)
 
     def new_tokens(self, batches: Sequence[NDArray[np.int64]]) -> int:
-        """Return the number of tokens in batches that neither run before has seen."""
+        """Count the tokens of the rows in batches that no earlier run has taken."""
         rows = np.unique(np.concatenate(batches))
         return int(self.pieces.lengths[rows][self.is_new[rows]].sum())
 
@@ -209,7 +209,7 @@ def _tokenise_nonempty(
 
 
 def _concatenate(parts: Sequence[Pieces]) -> Pieces:
-    """Concatenate tokenised texts."""
+    """Join several sets of tokenised texts into one Pieces."""
     n_first, lengths = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("n_first", "lengths")
     )
@@ -276,7 +276,7 @@ class AdaptivePretraining:
         checkpoint_dir: Path | None = None,
         on_progress: OnProgress = no_progress,
     ) -> Self:
-        """Pretrain on texts; an interrupted run resumes from its checkpoint.
+        """Pretrain the network on texts under noise; resume an interrupted run's checkpoint.
 
         Parameters
         ----------
@@ -326,7 +326,7 @@ class AdaptivePretraining:
         return self
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
-        """Return the weights of the service's Transformer, to initialise a classifier.
+        """Return the trained Transformer's weights by name, to initialise a classifier.
 
         Raises
         ------
@@ -360,7 +360,7 @@ class AdaptivePretraining:
         return arrays, record
 
     def _check(self) -> None:
-        """Validate the settings, and that the mask shares add up to at most 1."""
+        """Raise InvalidInputError if a setting is invalid or the mask shares exceed 1."""
         validate_settings(self)
         if self.masked + self.replaced > 1:
             raise InvalidInputError("masked and replaced must not add up to more than 1.")
@@ -368,7 +368,7 @@ class AdaptivePretraining:
     def split(
         self, encoder: WhiteBoxEncoder, texts: Sequence[str], passed: int = 0
     ) -> TrainHeldOut:
-        """Split the texts into those trained on and those held out; see `fit`."""
+        """Tokenise texts and split them into those trained on and those held out."""
         return TrainHeldOut.of(
             encoder,
             texts,
@@ -379,7 +379,7 @@ class AdaptivePretraining:
         )
 
     def _plan(self, pieces: Pieces, passed: int) -> list[NDArray[np.int64]]:
-        """Return the training's batches, repeating the texts until enough tokens are seen."""
+        """Group rows into batches, repeating the texts until enough tokens are seen."""
         plan: list[NDArray[np.int64]] = []
         left, n_round = self.tokens, 0
         while left > 0:
@@ -441,7 +441,7 @@ class AdaptivePretraining:
 
     @torch.no_grad()
     def _held_out_loss(self, network: nn.Module, side: UserSide, held: Pieces) -> float:
-        """Return the loss on held-out texts, with the same noise and masks each time."""
+        """Compute the mean loss on held-out texts, with the same noise and masks each time."""
         network.eval()
         rng = np.random.default_rng([self.seed, _HELD_OUT])
         batches = batch_by_length(held.lengths, self.batch_tokens, rng)

@@ -85,7 +85,7 @@ class AdapterNetwork(nn.Module):
 
 
 def _principal_directions(vectors: Vectors, m: int) -> NDArray[np.float32]:
-    """Return the vectors' m principal directions, shape (m, d); the identity if m = d."""
+    """Compute the m principal directions of vectors, shape (m, d); the identity if m = d."""
     d = vectors.shape[1]
     if m == d:
         return np.eye(d, dtype=np.float32)
@@ -132,7 +132,7 @@ class AdversarialAdapter(AdversarialSettings):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train the adapter on texts; see `TrainedDefence.fit`.
+        """Train the adapter against its adversary on texts, encoding them if no vectors are given.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class AdversarialAdapter(AdversarialSettings):
         return self
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return an encoder of adapted vectors, which are unit vectors."""
+        """Return an encoder whose vectors pass through the trained adapter, to unit length."""
         network = self._network()
         if encoder.fingerprint != self.encoder_fingerprint_:
             raise EncoderMismatchError(
@@ -186,7 +186,7 @@ class AdversarialAdapter(AdversarialSettings):
         return ProtectedEncoder.of(encoder, self, transform, m)
 
     def _network(self) -> AdapterNetwork:
-        """Return the trained network; raise NotFittedError if there is none."""
+        """Return the trained adapter network; raise NotFittedError if there is none."""
         if not hasattr(self, "network_"):
             raise NotFittedError("AdversarialAdapter is not trained: call fit, or load one.")
         return self.network_
@@ -267,14 +267,14 @@ class _Run:
         return train(self.game.module, optimizer, self.loss, self.validate, loop, on_progress)
 
     def loss(self, batch: NDArray[np.int64]) -> Tensor:
-        """Return a batch's similarity loss plus the adversary's loss."""
+        """Compute the similarity loss plus the adversary's loss of a batch of row indices."""
         rows = self.known[batch]
         own = self.network(self.vectors[rows].to(self.device))
         kept = similarity_loss(own, self.units[rows].to(self.device), self.adapter.temperature)
         return self.game.loss(kept, own, rows)
 
     def validate(self) -> float:
-        """Record and return the adversary's score on held-out texts."""
+        """Score the adversary on held-out texts; record and return the score."""
         with torch.inference_mode():
             own = self.network(self.vectors[self.held].to(self.device))
         return self.game.record(own, self.held)

@@ -63,7 +63,7 @@ class _AdversarialDual(AdversarialSettings, DualEncoder):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train on consecutive texts of a document; see `DualEncoder.fit`.
+        """Train the encoder on pairs of consecutive texts, against the adversary.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class _AdversarialDual(AdversarialSettings, DualEncoder):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train on pairs (x_a, x_b); `labels` are the attributes of the x_b."""
+        """Train on text pairs (x_a, x_b) against the adversary; `labels` are those of the x_b."""
         return self._fit_adversarially(ContextPairs.of(pairs), labels, on_progress, checkpoint_dir)
 
     def _fit_adversarially(
@@ -108,13 +108,13 @@ class _AdversarialDual(AdversarialSettings, DualEncoder):
         rows: _Rows,
         held: _Rows,
     ) -> DualRun:
-        """Build a training run that includes the adversary."""
+        """Build the training run of a network and its adversary, for given and held-out rows."""
         run = _Run(self, network, pairs, ids, rows, held, labels=self._labels)
         self._game = run.game
         return run
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the state of `DualEncoder.state` and the adversary's scores during training."""
+        """Return the arrays and metadata of `DualEncoder.state`, with the adversary's scores."""
         arrays, meta = super().state()
         during = [score.to_dict() for score in self.during_]
         return arrays, {**meta, "during": during, "seconds": self.seconds_}
@@ -157,11 +157,11 @@ class _Run(DualRun):
         return {**super().identity, "labels": digest_of({}, self.labels)}
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Return the optimiser of encoder and adversary."""
+        """Build the Adam optimiser over encoder and adversary."""
         return self.game.optimizer(self.encoder.learning_rate, self.encoder.clip_norm)
 
     def add_objectives(self, loss: Tensor, vectors: Tensor, rows: _Rows) -> Tensor:
-        """Return the loss of Eq. 2 plus the adversary's loss with reversed gradient."""
+        """Add the adversary's reversed-gradient loss to the loss of Eq. 2; return the sum."""
         return self.game.loss(loss, vectors, rows)
 
     @torch.inference_mode()

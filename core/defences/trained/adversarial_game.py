@@ -69,17 +69,17 @@ class WordAdversary(WordClassifier):
         self._vocabulary = vocabulary
 
     def features(self, vectors: Tensor) -> Tensor:
-        """Return the (n, width) inputs of the word classifiers."""
+        """Map (n, d) vectors to the (n, width) inputs of the word classifiers."""
         read: Tensor = self.layers(vectors)
         return read
 
     def loss(self, vectors: Tensor, rows: NDArray[np.int64]) -> Tensor:
-        """Return Eq. 8 for the texts of `rows`, averaged."""
+        """Return the mean word-prediction loss (Eq. 8) over the texts with indices `rows`."""
         return word_bce(self, vectors, [self._targets[i] for i in rows])
 
     @torch.inference_mode()
     def hits(self, vectors: Tensor, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return each text's F1 of recovered words in per cent, at the best answer length."""
+        """Predict each text's words from its vector; return the (n,) F1 scores in per cent."""
         self.eval()
         p = torch.sigmoid(torch.addmm(self.bias, self.features(vectors), self.words.T)).cpu()
         top = torch.topk(p, min(_LISTED, p.shape[1]), dim=1)
@@ -89,7 +89,7 @@ class WordAdversary(WordClassifier):
         )
 
     def chance(self, rows: NDArray[np.int64]) -> float:
-        """Return the mean F1 in per cent of the best constant answer, the same for all texts."""
+        """Return the best mean F1, in per cent, of one word list answered for every text."""
         n = min(_LISTED, len(self._vocabulary))  # the most frequent words come first
         holds = np.zeros((len(rows), n))
         for place, i in enumerate(rows):
@@ -101,7 +101,7 @@ class WordAdversary(WordClassifier):
     def _f1(
         self, answers: Sequence[NDArray[np.int64]], rows: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return the F1 in per cent of each answer against the text's true words."""
+        """Return the F1, in per cent, of each answered word list against its text's words."""
         found = []
         for answer, i in zip(answers, rows, strict=True):
             true = self._targets[i]
@@ -147,7 +147,7 @@ def make_adversary(
     known: NDArray[np.int64],
     dimension: int,
 ) -> Adversary:
-    """Build an untrained adversary for the words or the labels of texts.
+    """Build an untrained adversary that infers a text's words, or its label if labels are hidden.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class AdversarialGame:
         self.scores: list[Score] = []
 
     def optimizer(self, learning_rate: float, clip: float) -> torch.optim.Optimizer:
-        """Return Adam over encoder and adversary; raises `DivergedError` on divergence."""
+        """Build Adam over encoder and adversary; its step raises DivergedError on divergence."""
         groups: list[dict[str, Any]] = [
             {"params": list(self.network.parameters()), "lr": learning_rate},
             {"params": list(self.module["adversary"].parameters()), "lr": self._rate},
@@ -226,14 +226,14 @@ class AdversarialGame:
         return main + self.adversary.loss(reverse(vectors, self.weight), rows)
 
     def record(self, vectors: Tensor, rows: NDArray[np.int64]) -> float:
-        """Record and return the adversary's score on held-out texts."""
+        """Score the adversary on held-out texts; store the Score and return its value."""
         hits = self.adversary.hits(vectors, rows)
         interval, chance = bootstrap_interval(hits), self.adversary.chance(rows)
         self.scores.append(Score(float(hits.mean()), interval, len(hits), chance))
         return self.scores[-1].value
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the scores so far; the networks are in the checkpoint already."""
+        """Return the adversary's scores so far, without the networks."""
         return {}, {"scores": [score.to_dict() for score in self.scores]}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:

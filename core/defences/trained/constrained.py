@@ -73,7 +73,7 @@ def default_rate(mechanism: str, reader: str) -> float:
 
 
 def _single_release_rng(seed: int, row: int) -> np.random.Generator:
-    """Return a new generator for the single release of a text."""
+    """Return a generator that always draws the same noise for a row: its single release."""
     return RestorableGenerator(seed, _TRAINING, _ONE_TEXT, row).rng
 
 
@@ -125,7 +125,7 @@ class ConstrainedClassifier:
         checkpoint_dir: Path | None = None,
         on_progress: OnProgress = no_progress,
     ) -> Self:
-        """Train on some of the examples; an interrupted run resumes from its checkpoint.
+        """Train on the given rows of the examples under noise; resume an interrupted run.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class ConstrainedClassifier:
         examples: Examples,
         start: Mapping[str, NDArray[Any]] | None,
     ) -> _NoisyPieces | _NoisyVectors:
-        """Build what users send of the examples: noisy vectors or noisy word pieces."""
+        """Build the object that yields noisy vectors of whole texts or of word pieces."""
         if self._sends_whole_vectors:
             eta = self.eta if self.is_noisy else None
             return _NoisyVectors(encoder, examples, eta, self.seed)
@@ -236,7 +236,7 @@ class ConstrainedClassifier:
     def _network(
         self, dimension: int, n_classes: int, *, start: Mapping[str, NDArray[Any]] | None
     ) -> nn.Module:
-        """Build the reader of word pieces, from `start` weights if given."""
+        """Build the network that reads word pieces, from `start` weights if given."""
         if self.reader == "bilstm":
             return BiLSTMReader(dimension, n_classes)
         service = open_service(self.encoder)
@@ -302,16 +302,16 @@ class _NoisyPieces:
         return self.pieces.lengths
 
     def prepare(self, rows: NDArray[np.int64]) -> None:
-        """Do nothing: vectors are looked up as they are needed."""
+        """Do nothing: word-piece vectors, unlike whole-text ones, are looked up when needed."""
 
     def network(self, n_classes: int) -> nn.Module:
-        """Build an untrained reader of word pieces."""
+        """Build the network that reads word pieces, before its training on this task."""
         return self.make(n_classes)
 
     def logits(
         self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator | None
     ) -> Tensor:
-        """Return the logits of texts, with fresh noise or their single release."""
+        """Run the network on texts with fresh noise from `rng`, or on their single release."""
         batch = self.pieces.batch(rows)
         vectors = self.side.table[batch.ids]
         if rng is None:
@@ -325,7 +325,7 @@ class _NoisyPieces:
     def _single_release(
         self, rows: list[int], texts: list[NDArray[np.int64]]
     ) -> NDArray[np.float32]:
-        """Return the noisy vectors of texts, identical at each call."""
+        """Return the token vectors of texts under each row's fixed noise, the same at each call."""
         if self.side.mechanism != "text_to_text":
             return self.side.vectors_of_texts(
                 texts, [_single_release_rng(self.seed, row) for row in rows]
@@ -364,7 +364,7 @@ class _NoisyVectors:
         self.lengths = np.ones(len(examples), dtype=np.int64)
 
     def prepare(self, rows: NDArray[np.int64]) -> None:
-        """Encode the texts of new rows."""
+        """Encode the texts of rows that are not encoded yet, and store their vectors."""
         new = rows[~self.is_known[rows]]
         if len(new):
             for vectors, texts in zip(self.vectors, self.sides, strict=True):
@@ -378,7 +378,7 @@ class _NoisyVectors:
     def logits(
         self, network: nn.Module, rows: NDArray[np.int64], rng: np.random.Generator | None
     ) -> Tensor:
-        """Return the logits of texts, with fresh noise or their single release."""
+        """Run the network on texts with fresh noise from `rng`, or on their single release."""
         sent = [side[rows] for side in self.vectors]
         if self.eta is not None:
             sent = self._released(sent, rows.tolist(), self.eta, rng)
@@ -392,7 +392,7 @@ class _NoisyVectors:
         eta: float,
         rng: np.random.Generator | None,
     ) -> list[NDArray[np.float32]]:
-        """Add noise to the sent vectors: fresh with `rng`, else each row's single fixed release."""
+        """Return the vectors with noise: fresh from `rng`, else each row's single fixed release."""
         if rng is not None:
             return [release_under_noise(vectors, eta, rng) for vectors in sent]
         own = np.stack(sent, axis=1)

@@ -30,7 +30,7 @@ _SMALLEST = 1e-8
 def fit_eraser(
     vectors: NDArray[np.float64], labels: NDArray[np.int64], n_labels: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Compute LEACE's projection P (d, d) and mean μ (d,) for x ↦ x − (I − P)(x − μ).
+    """Compute LEACE's P (d, d) and μ (d,) for x ↦ x − (I − P)(x − μ) from labelled vectors.
 
     Implements Belrose et al. (2023), Theorem 4.3, by their package `concept-erasure`: with Σ_xx
     the covariance of the vectors, W = Σ_xx^(−1/2) (the pseudo-inverse) and Σ_xz the
@@ -95,7 +95,7 @@ class Leace:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Fit on texts with their labels; see `TrainedDefence.fit`. There is no checkpoint.
+        """Fit the eraser on labelled texts or their vectors; there is no checkpoint.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class Leace:
         return self
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return an encoder of erased vectors, which are not normalised again."""
+        """Return an encoder whose vectors have the attribute erased, without normalising them."""
         self._check_fitted()
         if encoder.fingerprint != self.encoder_fingerprint_:
             raise EncoderMismatchError(
@@ -141,7 +141,7 @@ class Leace:
         return ProtectedEncoder.of(encoder, self, transform)
 
     def _check_fitted(self) -> None:
-        """Raise NotFittedError before `fit` or `load_state`."""
+        """Raise NotFittedError if neither `fit` nor `load_state` has been called."""
         if not hasattr(self, "projection_"):
             raise NotFittedError("Leace is not fitted: call fit, or load one.")
 

@@ -15,7 +15,7 @@ from leakscope.core.units import units_of_vectors
 
 
 def preserved_neighbours(plain: Vectors, protected: Vectors, *, seed: int = 0) -> Score:
-    """Return the percentage of texts whose nearest other text, by cosine, is unchanged.
+    """Return the percentage of texts whose nearest other text (cosine) a defence leaves unchanged.
 
     Parameters
     ----------

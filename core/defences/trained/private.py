@@ -74,7 +74,7 @@ class PrivateTraining(HeadSettings):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train on texts and their labels; the set of labels itself is not protected.
+        """Encode texts and train the classifier by DP-SGD; the set of labels is not protected.
 
         With `checkpoint_dir`, an interrupted run resumes from its last checkpoint, with its
         accountant. The folder holds the seed and the state of the noise until the training ends,
@@ -112,7 +112,7 @@ class PrivateTraining(HeadSettings):
         ids = np.array([place[label] for label in labels], np.int64)
         check_data(vectors, ids, len(classes))  # before a seed is drawn and kept
         folder = None if checkpoint_dir is None else Path(checkpoint_dir)
-        with _deleting_secrets(folder):
+        with _delete_secrets_at_end(folder):
             head = fit_head(
                 vectors,
                 ids,
@@ -135,7 +135,7 @@ class PrivateTraining(HeadSettings):
     def answer(
         self, encoder: Encoder, texts: Sequence[str], on_progress: OnProgress = no_progress
     ) -> NDArray[np.float32]:
-        """Predict the (n, n_classes) probabilities of `classes_` for texts.
+        """Encode texts and predict their (n, n_classes) class probabilities.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class PrivateTraining(HeadSettings):
         return self
 
     def _check_fitted(self) -> None:
-        """Raise NotFittedError before `fit` or `load_state`."""
+        """Raise NotFittedError if neither `fit` nor `load_state` has been called."""
         if not hasattr(self, "head_"):
             raise NotFittedError("The classifier was not trained: call fit, or load one.")
 
@@ -194,8 +194,8 @@ _SEED_BITS = 256
 
 
 @contextmanager
-def _deleting_secrets(folder: Path | None) -> Iterator[None]:
-    """Delete the seed and checkpoint of a training that finished or diverged.
+def _delete_secrets_at_end(folder: Path | None) -> Iterator[None]:
+    """Context manager: delete the seed and checkpoint once training has finished or diverged.
 
     A training that resumes needs both. The checkpoint is deleted first: a kill in between leaves
     only a seed, from which the same training starts again.
@@ -214,7 +214,7 @@ def _deleting_secrets(folder: Path | None) -> Iterator[None]:
 
 
 def _remove_run(run: Path) -> None:
-    """Delete a checkpoint's files; other files in its folder are kept."""
+    """Delete a checkpoint's files in folder `run`; other files in it are kept."""
     if run.is_dir():
         remove_leftovers(run)
         for path in (run / META, *run.glob("model-*.safetensors")):
@@ -277,7 +277,7 @@ PRIVATE_TRAININGS: Mapping[str, PrivateTrainingEntry] = {
 
 
 def make_training(name: str, settings: Mapping[str, Any]) -> PrivateTraining:
-    """Build an unfitted private training of a classifier by its registry name.
+    """Build an untrained private classifier from its registry name and settings.
 
     Raises
     ------
@@ -294,7 +294,7 @@ def make_training(name: str, settings: Mapping[str, Any]) -> PrivateTraining:
 def save_training(
     made: PrivateTraining, folder: Path, *, training: Mapping[str, Any] | None = None
 ) -> Path:
-    """Write a private classifier: weights, settings and training record, never the seed.
+    """Write a trained private classifier to a folder: weights, settings, record, never the seed.
 
     Raises
     ------
@@ -310,7 +310,7 @@ def save_training(
 
 
 def load_training(folder: Path | str) -> PrivateTraining:
-    """Load a private classifier that `save_training` wrote.
+    """Load a private classifier from the folder that `save_training` wrote.
 
     Raises
     ------

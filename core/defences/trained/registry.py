@@ -103,10 +103,10 @@ def make_trained_defence(spec: DefenceSpec | str) -> TrainedDefence:
 
 
 def is_of_model(name: str) -> bool:
-    """Return whether a defence protects a model's training texts and leaves vectors unchanged."""
+    """Return whether the defence of a name protects a model's training texts, not vectors."""
     return name in MODEL_DEFENCES
 
 
 def is_of_network(name: str) -> bool:
-    """Return whether a defence is a network that reads what another defence releases."""
+    """Return whether the defence of a name is a network that reads another defence's output."""
     return name in NETWORK_DEFENCES

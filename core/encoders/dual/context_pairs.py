@@ -40,7 +40,7 @@ class ContextPairs:
 
     @classmethod
     def of(cls, pairs: Sequence[Sequence[str]]) -> ContextPairs:
-        """Check pairs of texts and replace each distinct text by its number.
+        """Check pairs of texts and build `ContextPairs`, each distinct text stored once.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class ContextPairs:
 
     @classmethod
     def consecutive(cls, texts: Sequence[str]) -> ContextPairs:
-        """Pair each text with the next one."""
+        """Check texts in document order and pair each one with the next."""
         texts = check_texts(texts)
         return cls.of(list(pairwise(texts)))
 
@@ -89,7 +89,7 @@ class ContextPairs:
         )
 
     def in_context(self, rows: _Rows) -> NDArray[np.bool_]:
-        """Return a batch's (n, n) mask of pairs whose x_b must not be a negative of x_a.
+        """Return the (n, n) mask of a batch: true where x_b must not be a negative of x_a.
 
         X_neg holds sentences "that are not in the context" (SR20 §2.1): the same sentence and
         its neighbours are left out, the pair's own x_b (the diagonal) as well.
@@ -101,7 +101,7 @@ class ContextPairs:
         return table
 
     def split(self, n_held_out: int, seed: int) -> tuple[_Rows, _Rows]:
-        """Return training rows and held-out rows that share no sentence."""
+        """Split row numbers at random into training and held-out pairs without a common text."""
         order = np.random.default_rng([seed, 7]).permutation(len(self))
         held = order[:n_held_out]
         is_held = np.zeros(len(self.texts), dtype=bool)
@@ -111,14 +111,14 @@ class ContextPairs:
 
 
 def _text_id(text: Any, known: dict[str, int], name: str) -> int:
-    """Return a text's number, assigning the next one to a new text after checking it."""
+    """Return the number of a text; check a new text and give it the next number."""
     if not isinstance(text, str) or text not in known:
         known[check_text(text, name=name)] = len(known)
     return known[text]
 
 
 def pairs_of(corpus: Corpus, *, min_words: int = 3, max_words: int = 100) -> list[tuple[str, str]]:
-    """Return each sentence of a corpus paired with the next one of its document.
+    """Pair each sentence of a corpus with the next one of its document; return the pairs.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def pairs_of(corpus: Corpus, *, min_words: int = 3, max_words: int = 100) -> lis
 def labelled_pairs_of(
     corpus: Corpus, *, min_words: int = 3, max_words: int = 100
 ) -> tuple[list[tuple[str, str]], list[str | None]]:
-    """Return consecutive sentence pairs as `pairs_of` does, with their documents' labels."""
+    """Pair sentences as `pairs_of` does; return the pairs and their documents' labels."""
     found: list[tuple[str, str]] = []
     labels: list[str | None] = []
     for document in () if corpus.is_split else corpus.documents:

@@ -39,7 +39,7 @@ from leakscope.core.training.loop import Loop, TrainingLog, train
 
 
 def context_loss(a: Tensor, b: Tensor, in_context: Tensor) -> Tensor:
-    """Return −log P(x_b | x_a, X_neg), averaged over the batch.
+    """Return the mean over the batch of −log P(x_b | x_a, X_neg), from embeddings of x_a and x_b.
 
     Implements Song & Raghunathan (2020), Eq. 2: log P = log exp(Φ(x_b)·Φ(x_a)) −
     log Σ_{x ∈ {x_b} ∪ X_neg} exp(Φ(x)·Φ(x_a)), X_neg being the other x_b of the batch (§6.1).
@@ -59,7 +59,7 @@ def context_loss(a: Tensor, b: Tensor, in_context: Tensor) -> Tensor:
 
 
 def warm_up(n_warm: int) -> Callable[[int], float]:
-    """Return the warm-up schedule of Vaswani et al. (2017), Eq. 3, as a share of its peak.
+    """Return a function from step to learning rate, as a share of its peak (Vaswani 2017, Eq. 3).
 
     The rate grows linearly for n_warm steps and then falls with the inverse square root of the
     step: lr = d^−½ · min(step^−½, step · n_warm^−3/2), whose peak is (d · n_warm)^−½.
@@ -85,12 +85,12 @@ class RetrievalAccuracy:
 
     @classmethod
     def of(cls, accuracy: float, n: int, n_candidates: int) -> RetrievalAccuracy:
-        """Return an accuracy over n pairs with its Wilson interval; a tie counts as its share."""
+        """Build the accuracy over n pairs, in per cent, with its Wilson interval and chance."""
         interval = wilson_interval(round(accuracy * n / 100), n)
         return cls(Score(accuracy, interval, n, 100 / n_candidates), n_candidates)
 
     def __str__(self) -> str:
-        """Return the accuracy as a phrase, with its interval and chance."""
+        """Format the accuracy as a phrase, with its interval and chance."""
         score = self.score
         value, interval = score.parts()
         return (
@@ -99,7 +99,7 @@ class RetrievalAccuracy:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return accuracy, interval, sample size and chance as JSON-able data."""
+        """Return accuracy, interval, sample size and chance as a dictionary for JSON."""
         return {
             **self.score.to_record("accuracy"),
             "n": self.score.n,
@@ -109,7 +109,7 @@ class RetrievalAccuracy:
 
 
 def rank_contexts(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return 1 where row i of b has the highest dot product with row i of a, a share in a tie.
+    """Return per row i: 1 if row i of b has the highest dot product with row i of a, 1/k if k tie.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def retrieval_accuracy(
     rows: NDArray[np.int64],
     n_candidates: int,
 ) -> RetrievalAccuracy:
-    """Measure how often a network ranks the true x_b first within blocks of held-out pairs.
+    """Encode held-out pairs; measure how often the true x_b ranks first in a block of them.
 
     Parameters
     ----------
@@ -225,11 +225,11 @@ class DualEncoder(TrainedEncoder):
     precision = "float32"
 
     def new_network(self, n_tokens: int) -> DualNetwork:
-        """Return an untrained network with these settings; each subclass defines it."""
+        """Build an untrained network for n_tokens tokens; each subclass defines it."""
         raise NotImplementedError
 
     def rate_share(self, n_steps: int) -> Callable[[int], float] | None:
-        """Return the learning-rate schedule for this many steps; None for a constant rate."""
+        """Return a function from step to share of the learning rate; None for a constant rate."""
         return None
 
     def run_of(
@@ -240,7 +240,7 @@ class DualEncoder(TrainedEncoder):
         rows: _Rows,
         held: _Rows,
     ) -> DualRun:
-        """Return the training run of a network; subclasses override it to train differently."""
+        """Create a network's training run, not yet started; subclasses may return another kind."""
         return DualRun(self, network, pairs, ids, rows, held)
 
     def fit(
@@ -310,7 +310,7 @@ class DualEncoder(TrainedEncoder):
         self.fingerprint = digest.hexdigest()
 
     def _network(self) -> DualNetwork:
-        """Return the trained network, or raise NotFittedError."""
+        """Return the trained network, or raise NotFittedError if there is none."""
         network = getattr(self, "network_", None)
         if network is None:
             raise NotFittedError(
@@ -320,7 +320,7 @@ class DualEncoder(TrainedEncoder):
         return self.network_
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the (n, d) float32 embeddings of n texts, in their order; not unit vectors.
+        """Encode n texts as (n, d) float32 vectors, not of unit length.
 
         Raises
         ------
@@ -330,12 +330,12 @@ class DualEncoder(TrainedEncoder):
             A text that cannot be encoded.
         """
         network = self._network()
-        return self._in_batches(texts, self.dimension, embed_ids, network, on_progress)
+        return self._embed_in_batches(texts, self.dimension, embed_ids, network, on_progress)
 
     def encode_layer(
         self, texts: Sequence[str], layer: int, on_progress: OnProgress = no_progress
     ) -> Vectors:
-        """Return the (n, width) mean token states of n texts at a layer.
+        """Encode n texts as the (n, width) means of their token states at a layer.
 
         Layer 0 is the mean of word vectors, [UNK] left out (Ψ of SR20 Eq. 7). The last layer is
         `encode` where pooling is `mean`.
@@ -347,7 +347,7 @@ class DualEncoder(TrainedEncoder):
             )
 
         def embed(network: DualNetwork, ids: Sequence[NDArray[np.int64]]) -> Tensor:
-            """Return the mean states of a batch of token ids at the layer."""
+            """Average the states at the layer over each text of a batch, given as token ids."""
             batch, mask = pad(ids, network.words.weight.device)
             vectors = network.words(batch)
             if layer == 0:
@@ -355,10 +355,10 @@ class DualEncoder(TrainedEncoder):
             return pool(network.states(vectors, mask, layer), mask, "mean")
 
         width = self.dimension if layer else network.words.embedding_dim
-        return self._in_batches(texts, width, embed, network, on_progress)
+        return self._embed_in_batches(texts, width, embed, network, on_progress)
 
     @torch.inference_mode()
-    def _in_batches(
+    def _embed_in_batches(
         self,
         texts: Sequence[str],
         width: int,
@@ -366,8 +366,8 @@ class DualEncoder(TrainedEncoder):
         network: DualNetwork,
         on_progress: OnProgress,
     ) -> Vectors:
-        """Embed texts in batches of similar length; return the vectors in the texts' order."""
-        ids = self._ids(check_texts(texts))
+        """Tokenise texts and embed them in batches of similar length; return their vectors."""
+        ids = self._tokenize(check_texts(texts))
         order = np.argsort([-len(row) for row in ids], kind="stable")
         out = np.empty((len(ids), width), dtype=np.float32)
         for start in range(0, len(ids), _BATCH):
@@ -377,8 +377,8 @@ class DualEncoder(TrainedEncoder):
             on_progress(done / len(ids), f"Encoded {done:,} of {len(ids):,} texts")
         return out
 
-    def _ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[NDArray[np.int64]]:
-        """Return the token ids of each text, cut at `max_length` unless whole."""
+    def _tokenize(self, texts: Sequence[str], *, is_whole: bool = False) -> list[NDArray[np.int64]]:
+        """Tokenise texts; return each one's token ids, cut at `max_length` unless `is_whole`."""
         limit = None if is_whole else self.settings["max_length"]
         return [self.tokens_.ids(text, limit) for text in texts]
 
@@ -399,12 +399,12 @@ class DualEncoder(TrainedEncoder):
         return self._network().words.weight
 
     def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
-        """Return the token ids of each text, truncated as for encoding, or of the whole text."""
+        """Tokenise texts; return each one's token ids, cut at `max_length` unless `is_whole`."""
         self._network()
-        return [ids.tolist() for ids in self._ids(texts, is_whole=is_whole)]
+        return [ids.tolist() for ids in self._tokenize(texts, is_whole=is_whole)]
 
     def text_of(self, token_ids: Sequence[int]) -> str:
-        """Return token ids as text, tokens separated by spaces."""
+        """Convert token ids to a text, tokens separated by spaces."""
         self._network()
         return self.tokens_.text_of(token_ids)
 
@@ -421,7 +421,7 @@ class DualEncoder(TrainedEncoder):
         return pool(network.states(vectors, mask, layer) if layer else vectors, mask, "mean")
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the weights; settings, vocabulary and validation as JSON-able data."""
+        """Return the weights as arrays, and settings, vocabulary and validation for JSON."""
         arrays = {k: v.cpu().numpy() for k, v in self._network().state_dict().items()}
         return arrays, {
             "encoder": self.name,
@@ -432,7 +432,7 @@ class DualEncoder(TrainedEncoder):
         }
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
-        """Check the stored settings and weights, and set them."""
+        """Check the stored settings and weights that `state` returned, and set them."""
         if meta["encoder"] != self.name:
             raise ArtifactError(f"This is the state of {meta['encoder']!r}, not of {self.name!r}.")
         for key in self.settings:
@@ -521,7 +521,7 @@ class DualRun:
         return train(self.module, self.optimizer(), self.loss, self.validate, loop, on_progress)
 
     def loss(self, batch: _Rows) -> Tensor:
-        """Return the contrastive loss (SR20 Eq. 2) of a batch of pairs."""
+        """Encode a batch of pairs (row numbers) and return its contrastive loss (SR20 Eq. 2)."""
         self.network.train()
         seed_device(self.device)
         rows = self.rows[batch]
@@ -534,16 +534,16 @@ class DualRun:
         return self.add_objectives(context_loss(one, two, in_context), two, rows)
 
     def add_objectives(self, loss: Tensor, vectors: Tensor, rows: _Rows) -> Tensor:
-        """Return the loss plus further training objectives on Φ(x_b); here there are none."""
+        """Return the loss plus further objectives on vectors of x_b; unchanged in this class."""
         return loss
 
     def validate(self) -> float:
-        """Return how often the next sentence is ranked first on held-out pairs, in per cent."""
+        """Measure how often the true next sentence ranks first on held-out pairs, in per cent."""
         found = retrieval_accuracy(self.network, self.ids, self.pairs, self.held, self.n_candidates)
         return found.score.value
 
     def score_of(self, accuracy: float) -> RetrievalAccuracy:
-        """Return a validation accuracy with its interval, sample size and chance."""
+        """Add to a validation accuracy its interval, sample size and chance."""
         n = len(self.held) // self.n_candidates * self.n_candidates
         return RetrievalAccuracy.of(accuracy, n, self.n_candidates)
 
@@ -561,7 +561,7 @@ class LSTMDualEncoder(DualEncoder):
     n_layers: int = field(default=1, init=False)
 
     def new_network(self, n_tokens: int) -> DualNetwork:
-        """Return an untrained LSTM network with these settings."""
+        """Build an untrained LSTM network for n_tokens tokens with these settings."""
         return LSTMNetwork(
             n_tokens,
             self.word_dimension,
@@ -594,11 +594,11 @@ class TransformerDualEncoder(DualEncoder):
     name: str = field(default="dual_transformer", init=False)
 
     def rate_share(self, n_steps: int) -> Callable[[int], float]:
-        """Return the warm-up schedule of the learning rate."""
+        """Return the function from step to share of the peak learning rate, with warm-up."""
         return warm_up(min(self.warmup_steps, n_steps // 10))
 
     def new_network(self, n_tokens: int) -> DualNetwork:
-        """Return an untrained Transformer network with these settings.
+        """Build an untrained Transformer network for n_tokens tokens with these settings.
 
         Raises
         ------

@@ -54,7 +54,7 @@ class DualNetwork(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def states(self, vectors: Tensor, mask: Tensor, layer: int) -> Tensor:
-        """Return a layer's states from (batch, length, word dimension) word vectors; abstract."""
+        """Map (batch, length, word dimension) word vectors to a layer's token states; abstract."""
         raise NotImplementedError
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ class LSTMNetwork(DualNetwork):
         self.lstm = nn.LSTM(word_dimension, dimension, batch_first=True)
 
     def states(self, vectors: Tensor, mask: Tensor, layer: int) -> Tensor:
-        """Return the LSTM's hidden states h_1 … h_ℓ; padding at the end affects none of them."""
+        """Map word vectors to the LSTM's hidden states h_1 … h_ℓ, which padding does not affect."""
         # cuDNN differentiates LSTMs in training mode only; one layer is the same in both modes.
         self.lstm.train()
         states: Tensor = self.lstm(self.dropout(vectors))[0]
@@ -103,7 +103,7 @@ class TransformerNetwork(DualNetwork):
         nn.init.normal_(self.words.weight, std=1 / self.scale)  # times √d: unit variance
 
     def states(self, vectors: Tensor, mask: Tensor, layer: int) -> Tensor:
-        """Return the token states after the given layer."""
+        """Map (batch, length, d) word vectors to the token states after the given layer."""
         positions = _sinusoids(vectors.shape[1], vectors.shape[2]).to(vectors.device)
         states = self.dropout(vectors * self.scale + positions)
         # On a CPU the gradient of fused attention costs more than all the rest together.
@@ -122,7 +122,7 @@ def _sinusoids(length: int, dimension: int) -> Tensor:
 
 
 def pad(ids: Sequence[NDArray[np.int64]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return token ids padded to (batch, length) with [PAD], and the mask of real tokens."""
+    """Pad texts' token ids to one (batch, length) tensor; return it and the mask of real tokens."""
     lengths = torch.tensor([len(row) for row in ids])
     filled = np.full((len(ids), int(lengths.max())), PAD)
     for row, values in zip(filled, ids, strict=True):
@@ -132,7 +132,7 @@ def pad(ids: Sequence[NDArray[np.int64]], device: torch.device) -> tuple[Tensor,
 
 
 def embed_ids(network: DualNetwork, ids: Sequence[NDArray[np.int64]]) -> Tensor:
-    """Return the (n, d) embeddings of n texts given as token ids, with gradients.
+    """Encode n texts, given as token ids, as (n, d) embeddings with gradients.
 
     Texts of similar length go together, so that little is padding.
     """

@@ -51,6 +51,7 @@ class WordTokens:
     tokens: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        """Raise ArtifactError unless the tokens are distinct and begin with [PAD] and [UNK]."""
         if self.tokens[:2] != _SPECIAL or len(set(self.tokens)) != len(self.tokens):
             raise ArtifactError(
                 "The token vocabulary is damaged: it must start with [PAD] and [UNK] and contain "
@@ -59,7 +60,7 @@ class WordTokens:
 
     @classmethod
     def count(cls, texts: Iterable[str], size: int) -> WordTokens:
-        """Return the vocabulary of the `size` most frequent tokens, ties alphabetical."""
+        """Count tokens in texts; build a vocabulary of the `size` most frequent (ties: A–Z)."""
         counts: Counter[str] = Counter()
         for text in texts:
             counts.update(split_tokens(text))
@@ -72,14 +73,14 @@ class WordTokens:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Map from token to id."""
+        """The id of each token, by token."""
         return {token: i for i, token in enumerate(self.tokens)}
 
     def ids(self, text: str, limit: int | None = None) -> NDArray[np.int64]:
-        """Return the ids of a text's first `limit` tokens, at least one; [UNK] if unknown."""
+        """Tokenise a text; return its first `limit` token ids, [UNK] if unknown or empty."""
         found = [self.index.get(token, UNK) for token in split_tokens(text)[:limit]]
         return np.array(found or [UNK], dtype=np.int64)
 
     def text_of(self, ids: Sequence[int]) -> str:
-        """Return the text of token ids, joined by spaces."""
+        """Convert token ids to a text, tokens joined by spaces."""
         return " ".join(self.tokens[i] for i in ids)

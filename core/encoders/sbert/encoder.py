@@ -39,7 +39,7 @@ _Triple = tuple[Sequence[str], Sequence[str], Sequence[float]]
 
 
 def cosine_loss(one: Tensor, two: Tensor, scores: Tensor) -> Tensor:
-    """Return the mean of (cos(u, v) − score/5)² over sentence pairs.
+    """Return the mean of (cos(u, v) − score/5)² over pairs of sentence vectors.
 
     Implements the regression objective of Reimers & Gurevych (2019), §3: mean squared error
     between the cosine of the sentence vectors and the score as a share of the highest.
@@ -55,7 +55,7 @@ def cosine_loss(one: Tensor, two: Tensor, scores: Tensor) -> Tensor:
 
 
 def warm_up_and_decay(n_steps: int, warmup_share: float) -> Callable[[int], float]:
-    """Return a learning-rate schedule: linear warm-up, then linear decay to 0."""
+    """Return a function from step to share of the learning rate: linear warm-up, then decay."""
     n_warm = math.ceil(n_steps * warmup_share)
 
     def share(step: int) -> float:
@@ -121,7 +121,7 @@ class SentenceBERT(TrainedEncoder):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Raise InvalidInputError: scored pairs are needed, see `fit_pairs`.
+        """Raise InvalidInputError in any case: training needs scored pairs, see `fit_pairs`.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class SentenceBERT(TrainedEncoder):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Fine-tune the language model on sentence pairs with similarity scores.
+        """Fine-tune the language model on sentence pairs with human scores; return the encoder.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class SentenceBERT(TrainedEncoder):
         is_bundled = self.base == "minilm"
         source = minilm_folder() if is_bundled else self.base
         is_local = is_bundled or must_be_local(f"mlm:{self.base}", self.base)
-        encoder = TrainableTransformer(source, **self._options(), is_local=is_local)
+        encoder = TrainableTransformer(source, **self._transformer_options(), is_local=is_local)
         run = FineTuning(self, encoder, known, held)
         self.log_ = run.train(on_progress, checkpoint_dir)
         self._set_weights(encoder)
@@ -192,8 +192,8 @@ class SentenceBERT(TrainedEncoder):
         on_progress(1.0, f"Trained on {len(known):,} pairs: validation {score_text}")
         return self
 
-    def _options(self) -> dict[str, Any]:
-        """Return the options of `TransformerEncoder` for this encoder."""
+    def _transformer_options(self) -> dict[str, Any]:
+        """Return the keyword arguments with which to create this encoder's Transformer."""
         return {
             "name": self.name,
             "max_length": self.max_length,
@@ -203,7 +203,7 @@ class SentenceBERT(TrainedEncoder):
         }
 
     def _set_weights(self, encoder: TrainableTransformer) -> None:
-        """Take over a fine-tuned encoder with its dimension and fingerprint."""
+        """Set the fine-tuned Transformer, with its dimension and fingerprint."""
         self._encoder = encoder.end_training()
         self.dimension, self.fingerprint = encoder.dimension, encoder.fingerprint
         self.device = str(encoder.device)
@@ -225,7 +225,7 @@ class SentenceBERT(TrainedEncoder):
         return encoder
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the (n, d) float32 embeddings of n texts, in their order; not unit vectors."""
+        """Encode n texts as (n, d) float32 vectors, not of unit length."""
         return self.fitted.encode(texts, on_progress)
 
     n_layers = property(lambda self: self.fitted.n_layers)
@@ -238,7 +238,7 @@ class SentenceBERT(TrainedEncoder):
     embed_token_vectors = property(lambda self: self.fitted.embed_token_vectors)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the weights as arrays; settings, files and validation as JSON-able data."""
+        """Return the weights as arrays, and settings, files and validation for JSON."""
         arrays, files = self.fitted.pack()
         return arrays, {
             "encoder": self.name,
@@ -249,14 +249,16 @@ class SentenceBERT(TrainedEncoder):
         }
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
-        """Set the stored settings and weights; the base model is not needed."""
+        """Set what `state` returned; the base model is not needed."""
         if meta["encoder"] != self.name:
             raise ValueError(f"it is the state of {meta['encoder']!r}")
         for key in self.settings:
             setattr(self, key, meta["settings"][key])
         validate_settings(self)
         self.validation_ = Score.of_record(meta["validation"], "spearman")
-        self._set_weights(TrainableTransformer.unpack(arrays, meta["files"], **self._options()))
+        self._set_weights(
+            TrainableTransformer.unpack(arrays, meta["files"], **self._transformer_options())
+        )
 
 
 class FineTuning:
@@ -319,7 +321,7 @@ class FineTuning:
         return torch.optim.AdamW(groups, lr=self.recipe.learning_rate, fused=is_fused)
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
-        """Return the cosine loss of a batch of pairs."""
+        """Encode a batch of pairs, given as row numbers, and return its cosine loss."""
         self.network.train()
         seed_device(self.encoder.device)
         batch = self.known.take(rows)
@@ -331,7 +333,7 @@ class FineTuning:
         return cosine_loss(one, two, torch.from_numpy(batch.scores).to(one.device))
 
     def validate(self) -> float:
-        """Return Spearman's correlation ×100 on the validation pairs."""
+        """Measure Spearman's correlation ×100 of cosines and scores on the validation pairs."""
         self.network.eval()
         score = spearman_score(self.encoder, self.held, self.recipe.seed)
         self.scores[score.value] = score

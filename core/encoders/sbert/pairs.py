@@ -33,7 +33,7 @@ class ScoredPairs:
     def of(
         cls, one: Sequence[str], two: Sequence[str], scores: Sequence[float], name: str = "pairs"
     ) -> ScoredPairs:
-        """Check texts and scores and return them as pairs.
+        """Check two lists of texts and their scores; build the pairs, or raise InvalidInputError.
 
         Raises
         ------
@@ -68,7 +68,7 @@ class ScoredPairs:
         return len(self.scores)
 
     def take(self, rows: NDArray[np.int64]) -> ScoredPairs:
-        """Return the pairs of the given rows."""
+        """Return the pairs with the given row numbers."""
         return ScoredPairs(
             tuple(self.one[i] for i in rows), tuple(self.two[i] for i in rows), self.scores[rows]
         )
@@ -82,7 +82,7 @@ class ScoredPairs:
 
 
 def spearman_score(encoder: Encoder, pairs: ScoredPairs, seed: int = 0) -> Score:
-    """Return Spearman's correlation ×100 between an encoder's cosines and human scores.
+    """Encode pairs; return Spearman's correlation ×100 between cosines and human scores.
 
     Raises
     ------

@@ -27,7 +27,7 @@ class TrainableTransformer(TransformerEncoder):
         return module
 
     def embed_batch(self, texts: Sequence[str]) -> Tensor:
-        """Return the (n, d) float32 mean states of the last layer, with gradients."""
+        """Encode n texts as (n, d) float32 means of the last layer's states, with gradients."""
         batch = self._tokenizer(
             list(texts),
             padding=True,
@@ -39,13 +39,13 @@ class TrainableTransformer(TransformerEncoder):
         return mean_of_tokens(states, batch["attention_mask"])
 
     def end_training(self) -> Self:
-        """Freeze the weights and compute the fingerprint."""
+        """Freeze the weights, compute the fingerprint, and return this encoder."""
         self._model.eval().requires_grad_(False)
         self.fingerprint = self._compute_fingerprint()
         return self
 
     def pack(self) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-        """Return the weights as arrays, and the JSON files of configuration and tokeniser by name.
+        """Return the weights as arrays, and configuration and tokeniser as JSON texts by file name.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class TrainableTransformer(TransformerEncoder):
 
     @classmethod
     def unpack(cls, arrays: dict[str, NDArray[Any]], files: dict[str, str], **options: Any) -> Self:
-        """Restore an encoder from what `pack` returned; options as for `TransformerEncoder`.
+        """Build an encoder from what `pack` returned; options as for `TransformerEncoder`.
 
         Raises
         ------

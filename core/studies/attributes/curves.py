@@ -91,7 +91,7 @@ def load_rows(path: Path) -> ResultTable:
 
 
 def load_shipped(folder: Path = SHIPPED) -> ResultTable:
-    """Read the shipped rows of the attribute study, from the files that exist.
+    """Read the shipped rows of the attribute study from those result files that a folder has.
 
     Raises
     ------
@@ -107,24 +107,24 @@ def load_shipped(folder: Path = SHIPPED) -> ResultTable:
 
 
 def views_of(rows: Sequence[Row], source: str) -> tuple[list[int], list[int]]:
-    """Return the measured numbers of labels and of texts per label, each in ascending order."""
+    """Return a source's measured numbers of labels, and of texts per label, as ascending lists."""
     own = ResultTable(rows).where(labelled_from=source, is_shuffled=False)
     return sorted(own.distinct("n_labels")), sorted(own.distinct("n_per_label"))
 
 
 def labelled_sources(rows: Sequence[Row]) -> list[str]:
-    """Return the sources of labelled texts that occur in the rows."""
+    """Return the names of the sources of labelled texts in the rows, in the order of `SOURCES`."""
     found = {str(row["labelled_from"]) for row in rows}
     return [source for source in SOURCES if source in found]
 
 
 def curves(rows: Sequence[Row], view: View, along: str) -> list[Curve]:
-    """Return one accuracy curve per attack and encoder, followed by those of shuffled controls."""
+    """Build an accuracy curve per attack and encoder from rows, then those of shuffled controls."""
     fixed = "n_labels" if along == "n_per_label" else "n_per_label"
     own = ResultTable(rows).where(labelled_from=view.source, **{fixed: getattr(view, fixed)})
     found = []
     for is_shuffled in (False, True):
-        kinds = own.where(is_shuffled=is_shuffled).group_by("attribute_attack", _encoder)
+        kinds = own.where(is_shuffled=is_shuffled).group_by("attribute_attack", _encoder_name)
         for (attack, encoder), kind in kinds.items():
             at = sorted(kind.having(f"top{view.k}").group_by(along).items())
             if not at:  # with at most five labels, top-5 accuracy is not measured
@@ -137,7 +137,7 @@ def curves(rows: Sequence[Row], view: View, along: str) -> list[Curve]:
 
 
 def mean_over_draws(rows: ResultTable, measure: str) -> Score:
-    """Return the mean of a score over seeds that draw labels and texts from one pool.
+    """Average a score of rows over seeds that draw labels and texts from the same pool.
 
     If all labels are used, each seed is tested on the same works: what those works have in common
     does not average out.
@@ -145,17 +145,17 @@ def mean_over_draws(rows: ResultTable, measure: str) -> Score:
     return rows.mean(measure, is_same_sample=True)
 
 
-def _encoder(row: Row) -> str:
-    """Return the encoder of a row; "" for an attack that reads texts."""
+def _encoder_name(row: Row) -> str:
+    """Return the name of a row's encoder; "" for an attack that reads texts."""
     return str(row.get("encoder", ""))
 
 
 def mean_at(
     rows: Sequence[Row], view: View, attack: str, measure: str, encoder: str = ""
 ) -> Score | None:
-    """Return an attack's mean score over seeds at one view; None if not measured."""
+    """Return an attack's mean score over seeds at one view of an encoder; None if not measured."""
     own = ResultTable(rows).where(
-        lambda row: measure in row.scores and _encoder(row) == encoder,
+        lambda row: measure in row.scores and _encoder_name(row) == encoder,
         attribute_attack=attack,
         labelled_from=view.source,
         n_labels=view.n_labels,
@@ -166,7 +166,7 @@ def mean_at(
 
 
 def strongest(rows: Sequence[Row], view: View, encoder: str) -> str:
-    """Return the name of the vector attack with the highest top-1 accuracy at a view."""
+    """Return the name of the vector attack with the highest top-1 accuracy, else "linear"."""
     names = (name for name, entry in ATTRIBUTE_ATTACKS.items() if not entry.is_baseline)
     found = {name: mean_at(rows, view, name, "top1", encoder) for name in names}
     measured = {name: score.value for name, score in found.items() if score is not None}
@@ -174,7 +174,7 @@ def strongest(rows: Sequence[Row], view: View, encoder: str) -> str:
 
 
 def tops(n_labels: int) -> list[int]:
-    """Return the k for which top-k accuracy is informative: those below the number of labels.
+    """Return the k of `TOP` below the number of labels, for which top-k accuracy is informative.
 
     Examples
     --------
@@ -185,9 +185,9 @@ def tops(n_labels: int) -> list[int]:
 
 
 def row_with_confusions(rows: Sequence[Row], source: str, encoder: str) -> Row | None:
-    """Return the row that lists confused labels, of the most labels; None if there is none."""
+    """Return the row of the most labels that lists confused labels; None if there is none."""
     own = ResultTable(rows).where(
-        lambda row: "mixed_labels" in row.facts and _encoder(row) == encoder,
+        lambda row: "mixed_labels" in row.facts and _encoder_name(row) == encoder,
         labelled_from=source,
         is_shuffled=False,
     )
@@ -197,7 +197,7 @@ def row_with_confusions(rows: Sequence[Row], source: str, encoder: str) -> Row |
 
 
 def table(rows: Sequence[Row]) -> list[dict[str, object]]:
-    """Return a record per row, for a table or a download."""
+    """Return one dict of cells by column title per row, for a table or a download."""
     return [
         {
             "attack": row["attribute_attack"],
@@ -215,7 +215,7 @@ def table(rows: Sequence[Row]) -> list[dict[str, object]]:
 
 
 def _format_accuracies(row: Row) -> dict[str, str]:
-    """Format each accuracy of a row and its chance level; "" if not measured."""
+    """Format a row's accuracies and chance levels by column title; "" if not measured."""
     measured = {name: row.scores.get(key) for name, key in _ACCURACIES.items()}
     return {n: score.format(3) if score else "" for n, score in measured.items()} | {
         f"guessing, {n}": f"{score.chance:.3f}" if score else "" for n, score in measured.items()

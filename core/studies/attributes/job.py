@@ -42,7 +42,7 @@ _N_UNSEEN = 60
 def infer_attribute(
     request: AttributeRequest, examples: Examples | None, on_progress: OnProgress = no_progress
 ) -> InferenceResult:
-    """Run the linear probe and the bag-of-words baseline on drawn texts, at every size.
+    """Run the linear probe and bag-of-words baseline on texts of a request, at every size.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def infer_attribute(
     draws = {request.seed: drawn}
     encoding = _scaled_progress(on_progress, 0.05, 0.7, "Encoding")
     shared = encode_draws(examples, draws, encoder, encoding)
-    cases = _cases(request, drawn)
+    cases = _list_cases(request, drawn)
     training = _scaled_progress(on_progress, 0.7, 0.8, "Training the probe")
     probe = run_cases(make_attribute_attack("linear"), cases, examples, draws, shared, training)
     *plain, largest = (case for case in cases if not case.is_shuffled)
@@ -83,12 +83,12 @@ def infer_attribute(
     ]
     (linear,) = (each.linear for each in probe if each.case == largest)
     assert linear is not None
-    unseen = _unseen_texts(examples, drawn, request)
+    unseen = _draw_unseen_texts(examples, drawn, request)
     return InferenceResult(
         rows=tuple(rows),
         labels=drawn.labels,
         linear=linear,
-        topic=_topic_map(examples, shared, unseen, request.split),
+        topic=_fit_topic_map(examples, shared, unseen, request.split),
         unseen=tuple((examples.texts[i], examples.labels[i]) for i in unseen),
     )
 
@@ -99,7 +99,7 @@ def _scaled_progress(on_progress: OnProgress, start: float, end: float, told: st
 
 
 def _draw_texts(request: AttributeRequest, examples: Examples) -> Draw:
-    """Draw labelled texts and targets; if too few labels qualify, of all that do."""
+    """Draw labelled texts and targets of n labels, or of all usable labels if those are fewer."""
     n_labels = min(request.n_labels, len(set(examples.labels)), MOST_LABELS)
     plan = Plan(
         n_labels=n_labels,
@@ -114,8 +114,8 @@ def _draw_texts(request: AttributeRequest, examples: Examples) -> Draw:
         return draw(examples, replace(plan, n_labels=0))
 
 
-def _cases(request: AttributeRequest, drawn: Draw) -> list[Case]:
-    """Return the cases of every size, and one with shuffled labels at the largest."""
+def _list_cases(request: AttributeRequest, drawn: Draw) -> list[Case]:
+    """List the cases to run: one per size, and a control with shuffled labels at the largest."""
     ((source, known),) = drawn.known.items()
     n_labels, n_known = known.shape
     labels = sorted({max(2, n_labels // 4), max(2, n_labels // 2), n_labels})
@@ -125,15 +125,17 @@ def _cases(request: AttributeRequest, drawn: Draw) -> list[Case]:
 
 
 def _with_cell(request: AttributeRequest, attack: str, rows: Sequence[Row]) -> list[Row]:
-    """Give rows the cell entries that those of the study have: attack, split, label, encoder."""
+    """Return copies of rows with the cell entries that rows of the study have."""
     cell = {"attribute_attack": attack, "split": request.split, "label": request.attribute}
     if attack == "linear":
         cell["encoder"] = request.on.name
     return [replace(row, cell=dict(cell)) for row in rows]
 
 
-def _unseen_texts(examples: Examples, drawn: Draw, request: AttributeRequest) -> NDArray[np.int64]:
-    """Return the indices of a few targets per label, of one group if groups are split."""
+def _draw_unseen_texts(
+    examples: Examples, drawn: Draw, request: AttributeRequest
+) -> NDArray[np.int64]:
+    """Draw a few targets per label as text indices, of one group each if groups are split."""
     rng = np.random.default_rng([request.seed, 14])
     most = max(1, _N_UNSEEN // len(drawn.labels))
     found: list[int] = []
@@ -146,10 +148,10 @@ def _unseen_texts(examples: Examples, drawn: Draw, request: AttributeRequest) ->
     return np.array(found, np.int64)
 
 
-def _topic_map(
+def _fit_topic_map(
     examples: Examples, shared: SharedVectors, unseen: NDArray[np.int64], split: str
 ) -> TopicMap | None:
-    """Fit a map from content words to vectors without the unseen texts; None if too few texts."""
+    """Fit a map from content words to vectors, without the unseen texts; None if too few remain."""
     of = examples.groups
     if split == "group" and of is not None:
         aside = {of[i] for i in unseen}

@@ -49,7 +49,7 @@ def rows_from_cases(
     draws: Mapping[int, Draw],
     shared: SharedVectors | None = None,
 ) -> list[Row]:
-    """Convert case results to rows: accuracy, topic and rest parts, and confused labels.
+    """Convert case results to rows: accuracies, those of topic and rest, and confused labels.
 
     At the largest size of each seed, a linear probe on dense vectors is also scored on the topic
     part and on the rest; at the first seed, its confused labels are listed.
@@ -71,16 +71,16 @@ def rows_from_cases(
         is_largest = case == replace(largest, seed=case.seed, source=case.source)
         if is_largest and each.linear is not None:
             if shared is not None and not is_sparse(shared.vectors):
-                parts, told = _part_accuracies(each, examples, drawn, shared)
+                parts, told = _score_topic_and_rest(each, examples, drawn, shared)
                 scores, facts = scores | parts, facts | told
             if case.seed == first:
-                facts |= _confusions(each, drawn)
+                facts |= _confusion_facts(each, drawn)
         rows.append(Row(scores=scores, facts=facts))
     return rows
 
 
 def _facts(each: CaseResult, drawn: Draw) -> dict[str, Any]:
-    """Return the facts of a case's row: sizes, source, and numbers of targets and groups."""
+    """Return the facts of a case's row as a dict: sizes, source, numbers of targets and groups."""
     tested = drawn.target_indices(each.case.n_labels)
     groups = None if drawn.groups is None else {drawn.groups[i] for i in tested}
     return {
@@ -97,16 +97,16 @@ def _facts(each: CaseResult, drawn: Draw) -> dict[str, Any]:
 
 
 def _topic_contrast(same: Answers, other: Answers, case: Case) -> dict[str, Score]:
-    """Return the accuracy lost on the same targets when labelled texts come from other groups."""
+    """Return by name the accuracy lost if labelled texts are of other groups, and its share."""
     ks, seed = tops(case.n_labels), case.seed
     told = {f"top{k}_lost": difference(same, other, k, seed) for k in ks}
     return told | {f"topic_share_top{k}": topic_share(same, other, k, seed) for k in ks}
 
 
-def _part_accuracies(
+def _score_topic_and_rest(
     each: CaseResult, examples: Examples, drawn: Draw, shared: SharedVectors
 ) -> tuple[dict[str, Score], dict[str, Any]]:
-    """Return the probe's accuracy on the part that content words predict, and on the rest.
+    """Score a probe on the vectors that content words predict, and on what remains of them.
 
     Their paired difference is included.
     """
@@ -130,8 +130,8 @@ def _part_accuracies(
     return scores, {"topic_r2": round(float(explained), 4)}
 
 
-def _confusions(each: CaseResult, drawn: Draw) -> dict[str, Any]:
-    """Return the labels that a probe confuses most, their shares, and the confused pairs."""
+def _confusion_facts(each: CaseResult, drawn: Draw) -> dict[str, Any]:
+    """Return, as facts, the labels that a probe confuses most, their shares, and the pairs."""
     labels = drawn.labels[: each.case.n_labels]
     found = most_confused(each.answers.truth, each.predicted, labels, N_MIXED)
     return {
@@ -142,7 +142,7 @@ def _confusions(each: CaseResult, drawn: Draw) -> dict[str, Any]:
 
 
 def anonymise_labels(rows: Sequence[Row]) -> list[Row]:
-    """Replace the confused labels in rows by `label 1`, `label 2`, …; and shorten their errors."""
+    """Return rows whose confused labels are `label 1`, `label 2`, …, with shortened errors."""
     found = []
     for row in rows:
         facts = row.facts
@@ -161,7 +161,7 @@ def anonymise_labels(rows: Sequence[Row]) -> list[Row]:
 
 
 def with_answers(row: Row, found: CaseResult, drawn: Draw) -> Row:
-    """Store a case's answers and target digest in its row, for a later paired comparison."""
+    """Return a row that also stores a case's answers, for a later paired comparison."""
     targets = drawn.targets[drawn.target_indices(found.case.n_labels)]
     answers = found.answers
     kept = {
@@ -178,15 +178,15 @@ def with_answers(row: Row, found: CaseResult, drawn: Draw) -> Row:
 
 
 def _pack(numbers: NDArray[Any]) -> str:
-    """Compress an array to a base64 string."""
+    """Compress an integer array to a base64 string."""
     return base64.b64encode(zlib.compress(numbers.tobytes(), 9)).decode()
 
 
 def _unpack(kept: Mapping[str, Any]) -> Answers:
-    """Restore the answers that `with_answers` stored."""
+    """Decode the answers that `with_answers` stored in a row."""
 
     def numbers(name: str, kind: type) -> NDArray[np.int64]:
-        """Decompress one stored array to integers."""
+        """Decompress one stored array, given by its name, to integers."""
         return np.frombuffer(zlib.decompress(base64.b64decode(kept[name])), kind).astype(np.int64)
 
     groups = None if kept["groups"] is None else numbers("groups", np.int32).tolist()
@@ -196,7 +196,7 @@ def _unpack(kept: Mapping[str, Any]) -> Answers:
 
 
 def with_gains(rows: Sequence[Row], reference: str, encoder: str) -> list[Row]:
-    """Add each attack's gain over the reference attack, paired by target; drop the stored answers.
+    """Return rows with paired gains over a reference attack, without the stored answers.
 
     Measures `top1_gain` and `top5_gain`: the difference to the reference, paired target by target;
     `top5_ratio`: the ratio to its share (top-5 if there are more than five labels). The fact
@@ -219,7 +219,7 @@ def with_gains(rows: Sequence[Row], reference: str, encoder: str) -> list[Row]:
 
 
 def _comparison_key(row: Row) -> tuple[Any, ...] | None:
-    """Return what two rows must share to be compared; None if a row stores no answers."""
+    """Return what two rows must share to be compared; None for a control or without answers."""
     if _KEPT not in row.facts or row["is_shuffled"]:
         return None
     names = ("split", "labelled_from", "n_labels", "n_per_label", "seed")
@@ -227,7 +227,7 @@ def _comparison_key(row: Row) -> tuple[Any, ...] | None:
 
 
 def _with_gain(row: Row, other: Row | None) -> Row:
-    """Return a row with its paired gain over the reference row, without its stored answers."""
+    """Return a row with its paired gain over a reference row, without its stored answers."""
     facts = {name: value for name, value in row.facts.items() if name != _KEPT}
     if other is None or other is row:
         return replace(row, facts=facts)

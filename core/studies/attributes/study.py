@@ -88,7 +88,7 @@ class AttributeStudy:
     )
 
     def __post_init__(self) -> None:
-        """Check that n_known and n_drawn cover the largest sizes."""
+        """Raise InvalidInputError unless n_known and n_drawn are 0 or cover the largest sizes."""
         for name, most in (("n_known", max(self.sizes)), ("n_drawn", max(self.labels))):
             if 0 < (given := getattr(self, name)) < most:
                 raise InvalidInputError(
@@ -98,7 +98,7 @@ class AttributeStudy:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the table must have: label and group."""
+        """The names of the columns that the table must have: label and group, if given."""
         return tuple(filter(None, (self.label_column, self.group_column)))
 
     def cells(self) -> list[Cell]:
@@ -116,7 +116,7 @@ class AttributeStudy:
         ]
 
     def finish(self, rows: Sequence[Row]) -> list[Row]:
-        """Add gains over the reference attack to the rows, and anonymise labels if asked."""
+        """Return rows with gains over the reference attack, and anonymous labels if asked."""
         rows = with_gains(rows, self.reference, next(iter(self.encoders), ""))
         return anonymise_labels(rows) if self.is_anonymous else rows
 
@@ -175,7 +175,7 @@ class AttributeStudy:
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Draw texts, encode and attack them; return a row per size and seed, controls included."""
+    """Run a cell: draw texts, encode and attack them; return a row per size, seed and control."""
     target = cell["target"], cell["label"], cell["group"]
     if _content_of(*target) != cell["content"]:
         raise InvalidInputError(
@@ -198,7 +198,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
             contents=[cell.get("other_content", "")],
         )
         shared = encode_draws(examples, draws, encoder)
-    cases = _cases(cell, next(iter(draws.values())))
+    cases = _list_cases(cell, next(iter(draws.values())))
     found = run_cases(make_attribute_attack(name, given), cases, examples, draws, shared)
     rows = rows_from_cases(found, examples, draws, shared)
     return [
@@ -208,7 +208,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 
 
 def _plan(cell: Cell, seed: int) -> Plan:
-    """Return the draw plan of a cell under a seed."""
+    """Build the plan by which a cell's texts are drawn under one seed."""
     return Plan(
         n_labels=cell["n_drawn"],
         n_per_label=cell["n_known"],
@@ -220,8 +220,8 @@ def _plan(cell: Cell, seed: int) -> Plan:
     )
 
 
-def _cases(cell: Cell, drawn: Draw) -> list[Case]:
-    """Return the cases of each size and seed, and the controls for each number of labels."""
+def _list_cases(cell: Cell, drawn: Draw) -> list[Case]:
+    """List the cases to run: one per size and seed, and controls with shuffled labels."""
     sizes = [(n_labels, n, False) for n_labels in cell["labels"] for n in cell["sizes"]]
     controls = [(n_labels, n, True) for n_labels in cell["labels"] for n in cell["controls"]]
     return [
@@ -243,14 +243,14 @@ def _read_examples(target: str, label: str, group: str) -> Examples:
 
 @lru_cache(maxsize=4)
 def _content_of(target: str, label: str, group: str) -> str:
-    """Return a digest of the texts with their labels and groups."""
+    """Return a digest of a table's texts with their labels and groups."""
     examples = _read_examples(target, label, group)
     return digest_fields([*examples.texts, *examples.labels, *(examples.groups or ())])[:16]
 
 
 @lru_cache(maxsize=8)
 def _draw_cached(target: str, label: str, group: str, plan: Plan) -> Draw:
-    """Draw labelled texts and targets by a plan, once per process."""
+    """Read a table and draw labelled texts and targets by a plan, once per process."""
     return draw(_read_examples(target, label, group), plan)
 
 
@@ -271,7 +271,7 @@ Key = tuple[Any, ...]
 
 
 def by_size(rows: Iterable[Row]) -> dict[Key, ResultTable]:
-    """Group the measured rows that differ only in their seed."""
+    """Group the measured rows by everything but the seed, under a `Key`."""
     return ResultTable(rows).measured.group_by(
         "split",
         "labelled_from",
@@ -284,13 +284,13 @@ def by_size(rows: Iterable[Row]) -> dict[Key, ResultTable]:
 
 
 def mean_of(rows: ResultTable, measure: str) -> Score | None:
-    """Return a score's mean over seeds; None if no row has it."""
+    """Return a score's mean over the seeds of rows; None if no row has it."""
     own = rows.having(measure)
     return mean_over_draws(own, measure) if own else None
 
 
 def gain_over(rows: Sequence[Row], baseline: str = "textcnn") -> list[tuple[Key, Score]]:
-    """Return, per size, the ratio of each probe's top-5 accuracy to a baseline's.
+    """Return (key, ratio) pairs: each probe's top-5 accuracy divided by a baseline's.
 
     Only rows compared with that baseline on the same targets count.
     """
@@ -303,7 +303,7 @@ def gain_over(rows: Sequence[Row], baseline: str = "textcnn") -> list[tuple[Key,
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as Markdown: accuracy by size, controls, gains and topic share."""
+    """Format the study's rows as Markdown: accuracy by size, controls, gains and topic share."""
     titles = {"top1": "top-1", "balanced": "balanced", "top5": "top-5"}
     measures = [name for name in titles if any(name in row.scores for row in rows)]
     columns = (*_HEAD, "n", *chain(*((f"{titles[m]} [95 % CI]", "guessing") for m in measures)))
@@ -354,14 +354,14 @@ def _key_cells(key: Key) -> tuple[object, ...]:
 
 
 def _describe_attack(key: Key) -> str:
-    """Return attack and encoder of a key, marked if labels are shuffled."""
+    """Format the attack and encoder of a key as text, marked if labels are shuffled."""
     _, _, attack, encoder, _, _, is_shuffled = key
     named = f"{attack}, {encoder}" if encoder else attack
     return f"{named}, shuffled labels" if is_shuffled else named
 
 
 def _gain_table(grouped: Mapping[Key, ResultTable]) -> list[str]:
-    """Return the table of gains over the reference attack; empty if rows have none."""
+    """Return the Markdown table of gains over the reference attack; empty if rows have none."""
     columns = (
         *_HEAD,
         "compared with",
@@ -396,7 +396,7 @@ def _gain_table(grouped: Mapping[Key, ResultTable]) -> list[str]:
 
 
 def _contrast_lines(grouped: Mapping[Key, ResultTable]) -> list[str]:
-    """Return a line per attack with the accuracy lost if labelled texts are of other groups."""
+    """Return a Markdown line per attack: accuracy lost if labelled texts are of other groups."""
     told = []
     for key, rows in grouped.items():
         if ATTRIBUTE_ATTACKS[key[2]].reads == "nothing":
@@ -413,7 +413,7 @@ def _contrast_lines(grouped: Mapping[Key, ResultTable]) -> list[str]:
 
 
 def _topic_lines(grouped: Mapping[Key, ResultTable]) -> list[str]:
-    """Return a line per probe with its accuracy on the topic part and on the rest."""
+    """Return a Markdown line per probe: its accuracy on the topic part of vectors and the rest."""
     told = []
     for key, rows in grouped.items():
         k = max(tops(key[4]))

@@ -57,7 +57,7 @@ _TITLES = {
 
 
 def planted_flaws(mechanism: str) -> tuple[str, ...]:
-    """Return the flaws that the study plants in a mechanism."""
+    """Return the names of the deliberate flaws that the study plants in a mechanism."""
     if mechanism in CHOICES:
         return tuple(FLAWED_CHOICES)
     return tuple(FLAWS if _kind_of(mechanism) == "text" else NUMBER_FLAWS)
@@ -85,7 +85,7 @@ class AuditStudy:
     alpha: float = setting(ALPHA, "chance that an audit refutes a correct mechanism", low=0, high=1)
 
     def cells(self) -> list[Cell]:
-        """Return one cell per mechanism and flaw, including the mechanism without a flaw."""
+        """Return one cell per mechanism and planted flaw, and one for the flawless mechanism."""
         return [
             {
                 "study": "audit",
@@ -111,12 +111,12 @@ class AuditStudy:
 
 
 def uses(cell: Cell) -> Cell:
-    """Return the cell's mechanism as the defence that it measures."""
+    """Return {"defence": …}: the registry entry of the cell's mechanism, which it measures."""
     return {"defence": cell["mechanism"]}
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Audit a mechanism n_runs times, and return the share of refutations."""
+    """Audit a cell's mechanism n_runs times; return one row with the per cent of refutations."""
     n = cell["n_runs"]
     run = _audit_runner(cell)
     found = [run(seed) for seed in range(cell["seed"], cell["seed"] + n)]
@@ -151,21 +151,21 @@ def _audit_runner(cell: Cell) -> Callable[[int], Audit]:
 
 
 def _refuting_tests(found: Sequence[Audit]) -> list[list[Any]]:
-    """Return the tests that refuted, most frequent first, with their numbers of audits."""
+    """Return [test, number of audits] pairs of the tests that refuted, most frequent first."""
     counts = Counter(name for each in found for name in each.refuted_by)
     return [[name, n] for name, n in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as Markdown: how many audits refute each mechanism, and by which tests."""
+    """Format the study's rows as Markdown: how many audits refute each mechanism, by what tests."""
     columns = ["mechanism", "flaw", "refuted, %", "most often by (audits)"]
     lines = [_table_row(row) for row in rows]
     table = "\n".join(markdown_table(columns, lines)) + "\n"
-    return f"{_introduction(rows)}{table}{_untested(rows)}"
+    return f"{_introduction(rows)}{table}{_untested_section(rows)}"
 
 
 def _table_row(row: Row) -> list[str]:
-    """Return the table cells of a mechanism: its flaw, share refuted, and refuting tests."""
+    """Return the table cells of a row: mechanism, flaw, per cent refuted, refuting tests."""
     title = DEFENCES[row["mechanism"]].title
     if row.error:
         return [title, row["flaw"], "–", f"failed: {row.error}"]
@@ -176,7 +176,7 @@ def _table_row(row: Row) -> list[str]:
 
 
 def _introduction(rows: Sequence[Row]) -> str:
-    """Return title and paragraph above the table: numbers of audits and draws, and the level."""
+    """Format the title and paragraph above the table: numbers of audits and draws, the level."""
     title = "# What the mechanism audit catches\n\n"
     measured = [row for row in rows if not row.error]
     if not measured:
@@ -196,7 +196,7 @@ def _introduction(rows: Sequence[Row]) -> str:
 
 
 def _describe_strengths(rows: Sequence[Row]) -> str:
-    """Return the η, ε and dimensions of the audited mechanisms in words."""
+    """Describe the η, ε and dimensions of the audited mechanisms, as part of a sentence."""
     etas = dict.fromkeys(row["eta"] for row in rows if "eta" in row)
     strengths = dict.fromkeys(row["strength"] for row in rows if "strength" in row)
     dimensions = dict.fromkeys(row["dimension"] for row in rows if "dimension" in row)
@@ -206,8 +206,8 @@ def _describe_strengths(rows: Sequence[Row]) -> str:
     return f"at {', '.join(told)}" if etas else ", ".join(told)
 
 
-def _untested(rows: Sequence[Row]) -> str:
-    """Return the section on what the audits of these mechanisms do not test."""
+def _untested_section(rows: Sequence[Row]) -> str:
+    """Return the Markdown section on what the audits of these mechanisms do not test."""
     kinds = dict.fromkeys(_kind_of(row["mechanism"]) for row in rows)
     lists = {("numbers" if kind in ("tokens", "vector") else kind): kind for kind in kinds}
     parts = [

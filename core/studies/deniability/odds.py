@@ -21,7 +21,7 @@ ODDS = "Odds up to: neighbour · median · sentence"
 
 
 def guarantees_of_setting(spec: DefenceSpec, encoder: str) -> Guarantees | None:
-    """Return the guarantees of a defence, or of the first stage of a chain; None if unknown.
+    """Return the shipped guarantees of a defence spec, or its chain's first stage; else None.
 
     None if it guarantees nothing, or if the distances on that encoder are unknown.
     """
@@ -71,7 +71,7 @@ COMPOSED = (
 
 
 def odds_note(specs: Sequence[DefenceSpec], encoder: str, covers: str = ONE_RELEASE) -> str:
-    """Explain a column of odds in a few sentences; "" if the column would be empty.
+    """Explain a column of odds of defence specs in a few sentences; "" if it would be empty.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def odds_note(specs: Sequence[DefenceSpec], encoder: str, covers: str = ONE_RELE
 
 
 def noise_schedule(row: Mapping[str, Any]) -> str:
-    """Return when the noise of a row's training texts was drawn: `once` or `every_epoch`.
+    """Return `once` or `every_epoch`: when the noise of a row's training texts was drawn.
 
     Rows of earlier versions do not record it: they drew it in every epoch.
     """

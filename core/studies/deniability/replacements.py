@@ -109,7 +109,7 @@ class ReplacementStudy:
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Replace the tokens of bundled sentences, and return the share in each class of ranks.
+    """Replace tokens of bundled sentences; return a row with the per cent in each class of ranks.
 
     Per cent of the tokens of each class of ranks; intervals are over sentences, which are drawn
     whole. Chance is the share of a token that is drawn evenly from all candidates.
@@ -141,7 +141,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 
 
 def _interval(held: NDArray[np.bool_], groups: Sequence[int], seed: int) -> Interval:
-    """Return the interval of a share over sentences; Wilson's if all tokens agree.
+    """Return the interval of a share of tokens, over sentences; Wilson's if all tokens agree.
 
     In that case resampling sentences gives no width.
     """
@@ -181,7 +181,7 @@ def describe_setting(row: Row) -> tuple[str, str]:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as a Markdown table: the share of tokens per class of ranks."""
+    """Format the study's rows as a Markdown table: the share of tokens per class of ranks."""
     lines = [
         [*describe_setting(row), f"failed: {row.error}"] if row.error else table_cells(row)
         for row in rows
@@ -190,14 +190,14 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def table_cells(row: Row) -> list[str]:
-    """Format a row for `COLUMNS`; small shares have two decimals."""
+    """Format a row as table cells for `COLUMNS`; small shares have two decimals."""
     shares = [row.format(name, 2 if row.scores[name].value < _FEW else 1) for name in CLASSES]
     median = "–" if row["middle"] is None else f"{row['middle']:,} (n {row['n_beyond']:,})"
     return [*describe_setting(row), *shares, median]
 
 
 def _introduction(rows: Sequence[Row]) -> str:
-    """Return title and paragraph above the table: numbers of tokens and sentences, and chance."""
+    """Format the title and paragraph above the table: tokens, sentences, and shares by chance."""
     head = "# What replaces a token\n\n"
     first = next((row for row in rows if not row.error), None)
     if first is None:

@@ -116,18 +116,18 @@ class DeniabilityStudy:
 
 
 def uses(cell: Cell) -> Cell:
-    """Return the defence whose replacements are counted: text to text."""
+    """Return {"defence": "text_to_text"}: the registry entry that each cell measures."""
     return {"defence": "text_to_text"}
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Measure a cell's part; the rows name by `table` the table that they belong to."""
+    """Measure a cell: a corpus, the sentence or the vocabulary; each row names its `table`."""
     return _PARTS[cell["part"]](cell)
 
 
 @lru_cache(maxsize=8)
 def content_of(corpus: str) -> str:
-    """Return a digest of a corpus's texts."""
+    """Return a digest of the texts that a corpus reference names."""
     return NamedTexts.of(corpus).open().content_hash[:16]
 
 
@@ -139,8 +139,8 @@ def _open_encoder(name: str) -> tuple[WhiteBoxEncoder, VocabularyDeniability, Ge
     return encoder, found, load_geometry(SHIPPED / name / "geometry.json", encoder)
 
 
-def _corpus_rows(cell: Cell) -> list[Row]:
-    """Measure token inversion on a corpus at each η, and the η that match the paper's.
+def _measure_corpus(cell: Cell) -> list[Row]:
+    """Measure token inversion on a corpus at each η, and find the η that match the paper's.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def _corpus_rows(cell: Cell) -> list[Row]:
 def _token_inversion(
     encoder: WhiteBoxEncoder, drawn: NDArray[np.int64], eta: float, seed: int
 ) -> Score:
-    """Return the share of tokens that text-to-text noise at η leaves unchanged."""
+    """Privatise tokens by text-to-text noise at η; return the per cent left unchanged."""
     privatizer = TextPrivatizer(encoder, eta, rng=np.random.default_rng([seed, int(eta * 10)]))
     n_back = int((privatizer.tokens(drawn) == drawn).sum())
     return Score(100 * n_back / len(drawn), wilson_interval(n_back, len(drawn)), len(drawn))
@@ -190,7 +190,7 @@ def _token_inversion(
 def _matching_rows(
     name: str, accuracy: NDArray[np.float64], etas: NDArray[np.float64]
 ) -> list[Row]:
-    """Return, for each η of the paper, the η at which this encoder gives the same accuracy."""
+    """Return a row per η of the paper: the η that gives this encoder the same accuracy."""
     rows = []
     for paper, values in PAPER_TABLE_3.items():
         for eta, value in values:
@@ -200,8 +200,8 @@ def _matching_rows(
     return rows
 
 
-def _sentence_rows(cell: Cell) -> list[Row]:
-    """Return the privatised example sentence at each η, and the replacements of tokens."""
+def _measure_sentence(cell: Cell) -> list[Row]:
+    """Privatise the example sentence at each η, and count replacements of example tokens."""
     encoder, _, _ = _open_encoder(cell["encoder"])
     etas, seed = cell["etas"], cell["seed"]
     vectors = token_table(encoder)
@@ -218,7 +218,7 @@ def _sentence_rows(cell: Cell) -> list[Row]:
 
 
 def _replacement_rows(encoder: WhiteBoxEncoder, engine: DeniabilityEngine, cell: Cell) -> list[Row]:
-    """Return the most frequent replacements of each example token at each η."""
+    """Draw replacements of each example token at each η; return rows of the most frequent."""
     names = list(encoder.tokens)
     known = [token for token in cell["tokens"] if token in names]
     envelopes = engine.envelopes([names.index(token) for token in known])
@@ -231,8 +231,8 @@ def _replacement_rows(encoder: WhiteBoxEncoder, engine: DeniabilityEngine, cell:
     return rows
 
 
-def _vocabulary_rows(cell: Cell) -> list[Row]:
-    """Return N_w and S_w at each η, and the distances between tokens."""
+def _summarise_vocabulary(cell: Cell) -> list[Row]:
+    """Return a row of N_w and S_w per η, and a row of distances between tokens."""
     _, found, geometry = _open_encoder(cell["encoder"])
     distances: dict[str, Any] = {
         "table": "distances",
@@ -244,7 +244,7 @@ def _vocabulary_rows(cell: Cell) -> list[Row]:
 
 
 def _count_row(found: VocabularyDeniability, eta: float) -> Row:
-    """Return the means, worst cases and histograms of N_w and S_w over the vocabulary at η.
+    """Return a row: means, worst cases and histograms of N_w and S_w over the vocabulary at η.
 
     `mean_n_w` and `mean_s_w` hold a mean for each set of draws.
     """
@@ -271,19 +271,19 @@ def _count_row(found: VocabularyDeniability, eta: float) -> Row:
 
 
 _PARTS: dict[str, Callable[[Cell], list[Row]]] = {
-    "corpus": _corpus_rows,
-    "sentence": _sentence_rows,
-    "vocabulary": _vocabulary_rows,
+    "corpus": _measure_corpus,
+    "sentence": _measure_sentence,
+    "vocabulary": _summarise_vocabulary,
 }
 
 
 def rows_of_table(rows: Sequence[Row], table: str) -> list[Row]:
-    """Return the rows that belong to a table."""
+    """Return those rows whose fact `table` has the given name."""
     return [row for row in rows if row.get("table") == table]
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as a Markdown page; missing parts are left out, failed ones listed."""
+    """Format the study's rows as a Markdown page; missing parts are left out, failures listed."""
     sections = (
         ("inversion", _inversion_section),
         ("matching", _matching_section),
@@ -306,7 +306,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def _introduction(rows: Sequence[Row]) -> str:
-    """Return the paragraph above the tables: encoder, numbers of tokens and draws, seeds."""
+    """Format the paragraph above the tables: encoder, numbers of tokens and draws, seeds."""
     told = [f"Encoder: {rows[0]['encoder']}"]
     if counts := rows_of_table(rows, "counts"):
         told.append(f"{counts[0]['n_vocabulary']:,} regular tokens")
@@ -323,7 +323,7 @@ def _introduction(rows: Sequence[Row]) -> str:
 
 
 def _guarantee_section(rows: Sequence[Row]) -> list[str]:
-    """Return the section on the odds that each measured η guarantees; empty if unknown."""
+    """Return the Markdown section on the odds that each measured η guarantees; empty if unknown."""
     etas = sorted({row["eta"] for table in _AT_ETA for row in rows_of_table(rows, table)})
     encoder = rows[0]["encoder"]
     specs = [DefenceSpec.of("text_to_text", {"eta": float(eta)}) for eta in etas]
@@ -344,7 +344,7 @@ _AT_ETA = ("inversion", "counts", "sentence", "replacements")
 
 
 def _inversion_section(rows: Sequence[Row]) -> list[str]:
-    """Return the section on token inversion by corpus and η."""
+    """Return the Markdown section on token inversion by corpus and η."""
     corpora = list(ResultTable(rows).group_by("name").values())
     columns = ["corpus", "tokens (sample)", *(f"η {row['eta']:g}" for row in corpora[0])]
     lines = [
@@ -364,7 +364,7 @@ def _inversion_section(rows: Sequence[Row]) -> list[str]:
 
 
 def _matching_section(rows: Sequence[Row]) -> list[str]:
-    """Return the section on the η that match those of the paper."""
+    """Return the Markdown section on the η that match those of the paper."""
     table = ResultTable(rows)
     names = table.distinct("name")
     lines = []
@@ -380,7 +380,7 @@ def _matching_section(rows: Sequence[Row]) -> list[str]:
 
 
 def _count_section(rows: Sequence[Row]) -> list[str]:
-    """Return the section on N_w and S_w by η."""
+    """Return the Markdown section on N_w and S_w by η."""
     lines = [
         [
             f"{row['eta']:g}",
@@ -400,7 +400,7 @@ def _count_section(rows: Sequence[Row]) -> list[str]:
 
 
 def _distance_section(rows: Sequence[Row]) -> list[str]:
-    """Return the section with the figure of distances and noise."""
+    """Return the Markdown section with the figure of distances and noise."""
     del rows  # the figure has them
     return [
         "## Distances and noise (their Fig. 3)\n",
@@ -409,7 +409,7 @@ def _distance_section(rows: Sequence[Row]) -> list[str]:
 
 
 def _sentence_section(rows: Sequence[Row]) -> list[str]:
-    """Return the section with the privatised sentence at each η."""
+    """Return the Markdown section with the privatised sentence at each η."""
     lines = [
         [f"{row['eta']:g}", _escape_markup(_join_word_pieces(row["privatised"]))] for row in rows
     ]
@@ -421,7 +421,7 @@ def _sentence_section(rows: Sequence[Row]) -> list[str]:
 
 
 def _replacement_section(rows: Sequence[Row]) -> list[str]:
-    """Return the section with the most frequent replacements of each token."""
+    """Return the Markdown section with the most frequent replacements of each token."""
     lines = [
         [
             row["token"],
@@ -438,12 +438,12 @@ def _replacement_section(rows: Sequence[Row]) -> list[str]:
 
 
 def _table(columns: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
-    """Return a Markdown table as one string."""
+    """Format columns and lines of cells as a Markdown table, in one string."""
     return "\n".join(markdown_table(columns, lines)) + "\n"
 
 
 def _format_spread(row: Row, name: str) -> str:
-    """Format a mean with its standard deviation over sets of draws."""
+    """Format the mean of N_w or S_w with its standard deviation over sets of draws."""
     values: NDArray[np.float64] = np.array(row[f"mean_{name}"])
     spread = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
     return f"{row.format(name, 0)}{spread}"

@@ -91,7 +91,7 @@ class AttackStudy:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the table needs in addition to the texts."""
+        """The names of the columns that the table needs besides the texts."""
         return (self.where.partition("=")[0],) if self.where else ()
 
     def cells(self) -> list[Cell]:
@@ -158,8 +158,8 @@ def _encoder(precision: str) -> Encoder:
 
 
 @lru_cache(maxsize=2)
-def _corpus(target: str, where: str, group: str = "") -> Corpus:
-    """Load the attacked file, or the rows with one value; `group` is read as their author."""
+def _load_target(target: str, where: str, group: str = "") -> Corpus:
+    """Load the attacked file, or its rows with one value; column `group` is read as the author."""
     path, column = split_reference(target)
     label, _, value = where.partition("=")
     columns = Columns(text=column, label=label or None, author=group or None)
@@ -167,8 +167,8 @@ def _corpus(target: str, where: str, group: str = "") -> Corpus:
     return corpus.only([value]) if label else corpus
 
 
-def _texts_of(cell: Cell, encoder: Encoder) -> tuple[Sequence[str], Decontaminated, Vocabulary]:
-    """Return a cell's auxiliary texts, its drawn targets and the words that are scored."""
+def _draw_texts(cell: Cell, encoder: Encoder) -> tuple[Sequence[str], Decontaminated, Vocabulary]:
+    """Draw a cell's targets; return its auxiliary texts, the targets and the scored words."""
     is_held_out = cell["auxiliary"] == "held-out"
     shipped = shipped_vocabulary(encoder)
     marks = frozenset(shipped_held_out(encoder) if is_held_out or cell["shipped_texts"] else ())
@@ -188,7 +188,7 @@ def _texts_of(cell: Cell, encoder: Encoder) -> tuple[Sequence[str], Decontaminat
 
 
 def _target_rows(texts: Sequence[str], cell: Cell) -> list[int]:
-    """Draw the target indices in ascending order; those of slow attacks are a subset."""
+    """Draw the indices of target texts, ascending; slow attacks get a subset of the others'."""
     rows = sample_rows(len(check_texts(texts)), cell["n_drawn"], cell["seed"])
     few = np.random.default_rng([cell["seed"], 12]).permutation(rows)[: cell["n_targets"]]
     return sorted(few.tolist())
@@ -211,14 +211,14 @@ def split_texts(
     is_held_out: bool,
     group: str = "",
 ) -> tuple[Sequence[str], Decontaminated]:
-    """Return the auxiliary texts, and the sentences to attack that are no near-duplicates.
+    """Split a collection; return auxiliary texts, and targets that nearly repeat no known text.
 
     If held out: no auxiliary text, and the marked sentences. Else the sentences of nine in ten
     documents, and those of the others. `group` names a column that is read as the rows' author.
     """
-    corpus, shipped = _corpus(target, where, group), _shipped_texts(shipped_texts, marks)
+    corpus, shipped = _load_target(target, where, group), _shipped_texts(shipped_texts, marks)
     if is_held_out:
-        rest = _unmarked([d.text for d in _corpus(target, "").documents], marks)
+        rest = _unmarked([d.text for d in _load_target(target, "").documents], marks)
         held_out = [d for d in corpus.documents if text_mark(d.text) in marks]
         fields = ("text", "id", "label", "author")
         marked = Sentences(*(tuple(getattr(d, name) for d in held_out) for name in fields))
@@ -239,13 +239,13 @@ def decontaminated_sentences(
     contents: tuple[str, ...],
     group: str = "",
 ) -> Decontaminated:
-    """Return all sentences of a collection that are no near-duplicates of training texts."""
-    sentences = _corpus(target, where, group).sentences(1, _MOST_WORDS)
+    """Read a collection; return its sentences that nearly repeat no training text."""
+    sentences = _load_target(target, where, group).sentences(1, _MOST_WORDS)
     return drop_near_duplicates(sentences, _shipped_texts(shipped_texts, marks), near)
 
 
 def _shipped_texts(reference: str, marks: frozenset[str]) -> Iterator[str]:
-    """Yield the training texts of the shipped weights by sentence; none without a reference."""
+    """Read a corpus; yield, by sentence, the texts that the shipped weights were trained on."""
     if not reference:
         return
     corpus = open_corpus(reference)
@@ -257,15 +257,15 @@ def _shipped_texts(reference: str, marks: frozenset[str]) -> Iterator[str]:
 
 
 def _unmarked(texts: Sequence[str], marks: frozenset[str]) -> Iterator[str]:
-    """Return the texts whose mark is not among those held out."""
+    """Return an iterator over the texts whose mark (a hash) is not among `marks`."""
     return (text for text in texts if text_mark(text) not in marks)
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Attack the sentences of a cell, and return the scores beside the prior-only baseline."""
+    """Attack a cell's sentences; return a row of scores, with the prior-only baseline's F1."""
     check_contents(cell)
     encoder = _encoder(cell["encoder_precision"])
-    auxiliary, targets, scope = _texts_of(cell, encoder)
+    auxiliary, targets, scope = _draw_texts(cell, encoder)
     is_trained = cell["auxiliary"] == "in"
     if is_trained:
         made = make_attack(AttackSpec.of(cell["attack"], cell["settings"]))
@@ -301,7 +301,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as a Markdown table: scores × 100 with 95 % bootstrap CI of F1."""
+    """Format the study's rows as a Markdown table: scores × 100 with 95 % bootstrap CI of F1."""
     more = ("F1, every word", "weighted F1", "prior F1")
     scores = ("unrestricted_f1", "weighted_f1", "chance")
     lines = markdown_table(

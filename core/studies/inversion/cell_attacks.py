@@ -20,7 +20,7 @@ def has_setting(attack: str, setting: str) -> bool:
 
 
 def settings_for(attack: str, given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the given settings that an attack has.
+    """Return, as a dict, the given (name, value) settings that an attack has; raise on `seed`.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def make_cell_attack(cell: Cell) -> InversionAttack:
 def fit_attack(
     cell: Cell, encoder: Encoder, texts: Sequence[str], *, checkpoint_dir: str | None = None
 ) -> InversionAttack:
-    """Build and fit a cell's attack; `vocabulary_` holds the words that it is scored on.
+    """Build a cell's attack and fit it on texts; `vocabulary_` holds the words that are scored.
 
     White-box attacks answer tokens and have no vocabulary: they get the words of the
     auxiliary texts, so that all attacks are scored on the same words.
@@ -63,13 +63,13 @@ def fit_attack(
 
 
 def scored_vocabulary(cell: Cell, texts: Sequence[str]) -> Vocabulary:
-    """Count the words of texts that are scored; stop words only if the attack keeps them."""
+    """Count the words of texts that are scored; stop words only if the cell's attack keeps them."""
     keeps = cell["settings"].get("keep_stop_words")
     return Vocabulary.count(texts, stop_words=frozenset() if keeps else STOP_WORDS)
 
 
 def describe_attack(row: Mapping[str, Any]) -> str:
-    """Return a row's attack with its settings, such as `msp (epochs=8)`."""
+    """Format a row's attack with its settings, such as `msp (epochs=8)`."""
     settings = ", ".join(f"{name}={value}" for name, value in row["settings"].items())
     return f"{row['attack']} ({settings})" if settings else str(row["attack"])
 
@@ -81,7 +81,7 @@ def score_row(
     more: Mapping[str, float | Score] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Row:
-    """Return a result row of an attack's word scores, with the prior's F1 as chance level.
+    """Build the result row of an attack's word scores, with the prior's F1 as chance level.
 
     Parameters
     ----------

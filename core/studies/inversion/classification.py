@@ -80,7 +80,7 @@ class ClassificationStudy:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the table needs: title and label."""
+        """The names of the columns that the table needs: title and label."""
         return (self.title_column, self.label_column)
 
     def cells(self) -> list[Cell]:
@@ -113,7 +113,7 @@ class ClassificationStudy:
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Train a linear classifier on 70 % of the vectors, and return its macro-F1 on the other 30 %.
+    """Train a linear classifier on 70 % of the vectors; return a row of its macro-F1 on the rest.
 
     Test texts that nearly repeat a training text are left out.
     """
@@ -122,7 +122,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     from sklearn.model_selection import GridSearchCV, train_test_split
 
     check_contents(cell)
-    texts, labels = _documents(cell)
+    texts, labels = _draw_documents(cell)
     known, held, known_labels, held_labels = train_test_split(
         texts, labels, test_size=0.3, random_state=cell["seed"], stratify=labels
     )
@@ -164,8 +164,8 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     return [Row(scores={"macro_f1": score}, facts=facts)]
 
 
-def _documents(cell: Cell) -> tuple[list[str], list[str]]:
-    """Return the texts of a view with their classes, at most `per_class` per class."""
+def _draw_documents(cell: Cell) -> tuple[list[str], list[str]]:
+    """Draw documents, at most `per_class` a class; return the cell's view of them, and classes."""
     path, column = split_reference(cell["target"])
     columns = Columns(text=cell["title"], label=cell["label"])
     titles = load_corpus(Path(path), columns=columns)
@@ -186,7 +186,7 @@ def _documents(cell: Cell) -> tuple[list[str], list[str]]:
 
 
 def _text_of_view(view: str, title: str, body: str) -> str:
-    """Return the part of an article in a view: title, first sentences or all."""
+    """Return what a view encodes of an article: its title, first sentences or all."""
     if view == "titles":
         return title
     if view == "sentences":
@@ -195,7 +195,7 @@ def _text_of_view(view: str, title: str, body: str) -> str:
 
 
 def _encoder(cell: Cell, known: Sequence[str], folder: Path) -> Encoder:
-    """Return the cell's encoder, fitted on the training texts in-domain, else on `other`."""
+    """Open the cell's encoder, fitted on the training texts if in-domain, otherwise on `other`."""
     if cell["domain"] == "in":
         return make_encoder(cell["encoder"]).fit(known)
     return open_encoder(  # fitted on the same texts for every view
@@ -208,13 +208,13 @@ def _encoder(cell: Cell, known: Sequence[str], folder: Path) -> Encoder:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as a Markdown table with the thesis's scores."""
+    """Format the study's rows as a Markdown table with the thesis's scores."""
     scores = ("n", "macro-F1 [95 %]", "largest class only", "C22")
-    lines = markdown_table(("encoder", "fitted", "view", *scores), map(_cells, rows))
+    lines = markdown_table(("encoder", "fitted", "view", *scores), map(_table_cells, rows))
     return "\n".join(lines) + "\n"
 
 
-def _cells(row: Row) -> tuple[object, ...]:
+def _table_cells(row: Row) -> tuple[object, ...]:
     """Return a row's table cells: setting, macro-F1 and the thesis's figure, or its error."""
     head = (row["encoder"], row["domain"], row["view"])
     if row.error:

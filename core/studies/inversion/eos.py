@@ -38,14 +38,14 @@ class EosStudy(EncoderStudy):
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as a Markdown table with the thesis's scores."""
+    """Format the study's rows as a Markdown table with the thesis's scores."""
     head = ("encoder", "domain", "[EOS] among the targets", "fitted on")
     theirs = ("C22: P", "R", "F1")
-    lines = markdown_table((*head, *SCORE_COLUMNS, "prior F1", *theirs), map(_cells, rows))
+    lines = markdown_table((*head, *SCORE_COLUMNS, "prior F1", *theirs), map(_table_cells, rows))
     return "\n".join(lines) + "\n"
 
 
-def _cells(row: Row) -> tuple[object, ...]:
+def _table_cells(row: Row) -> tuple[object, ...]:
     """Return a row's table cells: whether [EOS] is a target, and all scores."""
     is_target = bool(row["settings"].get("end_token", False))
     has_theirs = (row["encoder"], row["domain"]) == ("minilm", "in")

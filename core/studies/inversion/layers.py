@@ -98,12 +98,12 @@ class LayerStudy:
 
 
 def uses(cell: Cell) -> Cell:
-    """Return the attack that implements the cell's equation."""
+    """Return {"attack": …}: the name of the attack that implements the cell's equation."""
     return {"attack": EQUATIONS[cell["equation"]]}
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Attack the mean-pooled states of one layer by one equation, and return its scores.
+    """Attack the mean-pooled states of a cell's layer by its equation; return a row of scores.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def attack_layer(
     seed: int,
     settings: dict[str, Any],
 ) -> Row:
-    """Attack a domain's targets at the layer that `encoder` pools, and return the scores.
+    """Encode a domain's targets at a layer, invert them by Eq. 5 or 7; return a row of scores.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ def _check_untrained(spec: DefenceSpec) -> None:
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Measure how often attackers with a list identify the candidate behind a defence.
+    """Attack a cell's defended texts with a candidate list; return a row of shares identified.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 
 
 def listed_scores(cell: Cell, protected: Encoder, texts: AttackersTexts) -> dict[str, Score]:
-    """Return each attacker's share of targets whose candidate it ranks first, in per cent.
+    """Train each attacker; return by measure how often it ranks the right candidate first, in %.
 
     The chance level is that of always naming the same candidate. Intervals are over distinct
     targets, or over their documents if several share one.

@@ -69,7 +69,7 @@ class Listed:
         return list(dict.fromkeys(name for scores in self.found.values() for name in scores))
 
     def by(self, defence: str, settings: Any, kind: str) -> Mapping[str, Score]:
-        """Return each attacker's score at a setting and kind; empty if none was tried.
+        """Return each attacker's score on a kind behind a defence; empty if none was tried.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class Listed:
         return next(found, {})
 
     def strongest(self, defence: str, settings: Any, kind: str) -> tuple[str, Score] | None:
-        """Return the attacker with the highest interval end, and its score; None if none was tried.
+        """Return the attacker whose interval ends highest, and its score; None if none was tried.
 
         Ties are broken by the value.
         """
@@ -89,7 +89,7 @@ class Listed:
         return max(scores.items(), key=upper_end) if scores else None
 
     def score(self, defence: str, settings: Any, kind: str) -> Score | None:
-        """Return the strongest attacker's score in per cent; None if not measured."""
+        """Return the strongest attacker's score behind a defence, in %; None if not measured."""
         found = self.strongest(defence, settings, kind)
         return None if found is None else found[1]
 
@@ -142,7 +142,7 @@ def _format_share(score: Score, of: str) -> str:
 
 
 def describe_shares(found: Listed, defence: str, settings: Any) -> str:
-    """Describe the share found of each kind behind a defence; "" if not measured."""
+    """Describe the share found of each kind of candidate behind a defence; "" if not measured."""
     scores = _scores_by_kind(found, defence, settings)
     shares = [_format_share(score, f" of {KINDS[kind]}") for kind, score in scores.items()]
     return join_words(shares) if shares else ""
@@ -164,7 +164,7 @@ def describe_undefended(encoder: str = "minilm") -> str:
 
 
 def shipped_listed(encoder: str) -> Listed | None:
-    """Read the shipped list study of an encoder; None if there is none.
+    """Read the shipped list study of an encoder, averaged over seeds; None if there is none.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def shipped_listed(encoder: str) -> Listed | None:
 
 
 def load_listed(path: Path) -> Listed:
-    """Read the results of `leakscope study listed` from a file; failed cells are left out.
+    """Read rows of `leakscope study listed` from a file and average them; failures are left out.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def load_listed(path: Path) -> Listed:
 
 
 def summarise(rows: Sequence[Row]) -> Listed:
-    """Average the scores of each attacker over seeds, by defence and kind.
+    """Average rows of one encoder over seeds, by defence, kind and attacker, to a `Listed`.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def summarise(rows: Sequence[Row]) -> Listed:
 
 
 def _mean_by_attacker(rows: ResultTable) -> dict[str, Score]:
-    """Return each attacker's mean score over the seeds of one setting and kind."""
+    """Average the rows of one setting and kind over seeds; return each attacker's mean score."""
     if len(rows.distinct("seed")) < len(rows):
         raise InvalidInputError("A seed occurs twice.")
     measures = dict.fromkeys(m for row in rows for m in row.scores if m.startswith(f"{_MEASURE}: "))
@@ -235,7 +235,7 @@ def _mean_by_attacker(rows: ResultTable) -> dict[str, Score]:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as Markdown: the strongest attacker per defence, then each attacker."""
+    """Format the study's rows as Markdown: the strongest attacker per defence, then each one."""
     head = "# Which candidate of a list is in a text\n\n"
     table = ResultTable(rows)
     measured = table.measured
@@ -249,12 +249,16 @@ def markdown(rows: Sequence[Row]) -> str:
     names = {of: [of[0], strength(of[0], dict(of[1]))] for of in found.defences}
     columns = ["defence", "strength", *(f"{KINDS[kind]}, %" for kind in found.kinds)]
     lines = [
-        [*names[of], *(_format(found.score(*of, kind)) for kind in found.kinds)] for of in names
+        [*names[of], *(_format_score(found.score(*of, kind)) for kind in found.kinds)]
+        for of in names
     ]
     pairs = [(kind, attacker) for kind in found.kinds for attacker in found.attackers]
     each = ["defence", "strength", *(f"{KINDS[kind]}, {attacker}" for kind, attacker in pairs)]
     by_attacker = [
-        [*names[of], *(_format(found.by(*of, kind).get(attacker)) for kind, attacker in pairs)]
+        [
+            *names[of],
+            *(_format_score(found.by(*of, kind).get(attacker)) for kind, attacker in pairs),
+        ]
         for of in names
     ]
     parts = [
@@ -267,7 +271,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def _introduction(rows: ResultTable, found: Listed) -> str:
-    """Return the paragraph above the tables: encoder, list size, targets, seeds and attackers."""
+    """Format the paragraph above the tables: encoder, list size, targets, seeds and attackers."""
     first = rows[0]
     seeds = rows.distinct("seed")
     titles = ", ".join(ATTRIBUTE_ATTACKS[name].title.lower() for name in found.attackers)
@@ -286,6 +290,6 @@ def _introduction(rows: ResultTable, found: Listed) -> str:
     )
 
 
-def _format(score: Score | None) -> str:
+def _format_score(score: Score | None) -> str:
     """Format a score with its interval; "" if there is none."""
     return "" if score is None else score.format()

@@ -138,7 +138,7 @@ def insert_candidates(
     n_copies: int,
     seed: Sequence[int],
 ) -> FilledTexts:
-    """Return n copies of each text, each with a different candidate inserted by a template.
+    """Return n copies of each text, with a different candidate inserted in each by a template.
 
     Candidates and templates are drawn at random for each text.
 

@@ -51,7 +51,7 @@ class OwnLeak:
 
 
 def article_search() -> SearchTask:
-    """Return the search task: find the rest of an article by its first sentence."""
+    """Build a search task on bundled news: find the rest of an article by its first sentence."""
     sentences = load_corpus(TARGETS).sentences()
     parts: dict[str, list[str]] = {}
     for text, article in zip(sentences.texts, sentences.document_ids, strict=True):
@@ -68,7 +68,7 @@ def measure_encoders(
     n_auxiliary: int = N_AUXILIARY,
     on_progress: OnProgress = no_progress,
 ) -> tuple[OwnLeak, ...]:
-    """Measure leakage and search quality of encoders on the same bundled texts.
+    """Load encoders by name; measure leakage and search quality on the same bundled texts.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def measure_encoders(
     for i, name in enumerate(names):
 
         def report(done: float, told: str, i: int = i, name: str = name) -> None:
-            """Report one encoder's progress as part of the whole."""
+            """Report the progress of one encoder as a fraction of that of all encoders."""
             on_progress((i + done) / len(names), f"{name} ({i + 1} of {len(names)}): {told}")
 
         report(0.0, "loading")

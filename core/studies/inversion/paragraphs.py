@@ -215,7 +215,7 @@ class ParagraphStudy:
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Train on sentences or paragraphs, and attack whole paragraphs and their sentences.
+    """Train a cell's attack, then attack whole paragraphs and their sentences; a row for each.
 
     Implements Corò (2022), §5.2.2: every reading is scored against the paragraph's word set.
     Differs from the paper: articles are split, not paragraphs, so that none lies on both sides;
@@ -246,14 +246,14 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
         _score_reading(
             answers, read, passages, scope, prior, cell["seed"], {"read": reading, **facts}
         )
-        for reading, answers, read in _recovered_words(attack, encoder, passages)
+        for reading, answers, read in _attack_by_reading(attack, encoder, passages)
     ]
 
 
-def _recovered_words(
+def _attack_by_reading(
     attack: InversionAttack, encoder: Encoder, passages: Passages
 ) -> Iterator[tuple[str, list[frozenset[str]], list[str]]]:
-    """Yield each reading with the words recovered per paragraph and the texts encoded."""
+    """Attack by each reading; yield its name, words recovered per paragraph, texts encoded."""
     texts = [p.text for p in passages.targets]
     whole = attack.invert(encoder, encoder.encode(texts))
     yield "paragraph", [answer.word_set for answer in whole], parts_read(encoder, texts)
@@ -270,7 +270,7 @@ def _recovered_words(
 
 
 def _prior_answer(encoder: Encoder, passages: Passages, scope: Vocabulary) -> frozenset[str]:
-    """Return the best constant answer, by the word frequencies of auxiliary paragraphs."""
+    """Return the words that an attacker without vectors answers to every paragraph."""
     counted = restrict(Vocabulary.count(passages.paragraphs), scope.index.keys())
     attack = PriorAttack().fit_vocabulary(encoder, counted)
     return attack.invert(encoder, encoder.encode([passages.targets[0].text]))[0].word_set
@@ -302,17 +302,17 @@ def _score_reading(
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as a Markdown table with the thesis's scores."""
+    """Format the study's rows as a Markdown table with the thesis's scores."""
     head = ("encoder", "attack", "domain", "trained on", "attacked")
     columns = (*head, *SCORE_COLUMNS, "prior F1", "C22, MSP")
-    lines = markdown_table(columns, map(_cells, rows))
+    lines = markdown_table(columns, map(_table_cells, rows))
     return "\n".join(lines) + "\n"
 
 
 _SAID = {"paragraph": "the paragraph's vector", "sentences": "its sentences' vectors"}
 
 
-def _cells(row: Row) -> tuple[object, ...]:
+def _table_cells(row: Row) -> tuple[object, ...]:
     """Return the table cells of a row: setting, reading, scores and the thesis's figure."""
     head = (row["encoder"], describe_attack(row), row["domain"])
     if row.error:

@@ -116,7 +116,7 @@ def prepare(
         )
     start = time.perf_counter()
     on_progress(0.0, "Reading the texts")
-    content, sentences = _sentences(plan.corpus)
+    content, sentences = _read_sentences(plan.corpus)
     texts = sample_texts(sentences, plan.n_texts, plan.seed)
     drawn = {"content": content, "n_texts": plan.n_texts, "seed": plan.seed}
     if plan.encoder in FITTED_ON_TEXTS:
@@ -145,7 +145,7 @@ def prepare_all(
     for i, (plan, title) in enumerate(zip(plans, titles, strict=True)):
 
         def report(done: float, told: str, i: int = i, title: str = title) -> None:
-            """Report one plan's progress as part of the whole."""
+            """Report the progress of one plan as a fraction of that of all plans."""
             on_progress((i + done) / len(plans), f"{title} ({i + 1} of {len(plans)}): {told}")
 
         report(0.0, "starting")
@@ -153,8 +153,8 @@ def prepare_all(
 
 
 @lru_cache(maxsize=2)
-def _sentences(corpus: str) -> tuple[str, tuple[str, ...]]:
-    """Return the content hash and the sentences of a corpus, read once for all encoders."""
+def _read_sentences(corpus: str) -> tuple[str, tuple[str, ...]]:
+    """Read a corpus once for all encoders; return its content hash and its sentences."""
     found = load_corpus(corpus)
     return found.content_hash, tuple(found.sentences().texts)
 
@@ -185,7 +185,7 @@ def _load_or_fit_attack(
     start: float,
     on_progress: OnProgress,
 ) -> tuple[InversionAttack, float]:
-    """Load an attack fitted on these texts, or fit and save it; return its seconds too."""
+    """Load an attack fitted on these texts, or fit and save it; also return its seconds."""
     fresh = make_attack(spec)
     settings = setting_values(fresh)
     identity = {**drawn, "attack": spec.name, "settings": settings, "on": encoder.fingerprint}
@@ -203,7 +203,7 @@ def _load_or_fit_attack(
 
 
 def _load_or_make(folder: Path, read: Callable[[], _T], make: Callable[[], None]) -> _T:
-    """Load from a folder; create it first if it is missing or damaged.
+    """Load an object from a folder by `read`; call `make` first if it is missing or damaged.
 
     A new result is loaded from disk as well, so that the first visit answers like later ones.
     """

@@ -85,7 +85,7 @@ class ReconstructStudy:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the table needs in addition to the texts."""
+        """The names of the columns that the table needs besides the texts."""
         return tuple(filter(None, (self.where.partition("=")[0], self.group_column)))
 
     def cells(self) -> list[Cell]:
@@ -138,12 +138,12 @@ def _encoder(precision: str) -> Encoder:
 
 
 def uses(cell: Cell) -> Cell:
-    """Return the cell's defence, stored as `guarded_by`."""
+    """Return {"defence": …}: the name of the cell's defence, which it stores as `guarded_by`."""
     return {"defence": read_defence(cell["guarded_by"]).name}
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Reconstruct the sentences of a cell at each budget, and score the baselines."""
+    """Reconstruct a cell's sentences; return a row of scores per baseline and per budget."""
     check_contents(cell)
     encoder = _encoder(cell["encoder_precision"])
     apart = draw_targets(cell, encoder)
@@ -162,7 +162,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     scored = partial(score_sentences, groups=units, seed=cell["seed"])
     rows = [
         Row(scores=scored(read, said), facts={"reader": reader, "budget": asked, **shared})
-        for reader, asked, said in _baselines(cell, encoder, reading, texts)
+        for reader, asked, said in _run_baselines(cell, encoder, reading, texts)
     ]
     for budget in cell["budgets"]:
         said = reading.sentences_at(budget)
@@ -185,7 +185,7 @@ def _in_vocabulary_score(
     groups: Sequence[Hashable] | None,
     seed: int,
 ) -> dict[str, Score]:
-    """Return ROUGE-L over texts with known words only; empty if there are none."""
+    """Score answers to texts whose words are all known, by ROUGE-L; empty if there are none."""
     rows = [i for i, text in enumerate(texts) if all(word in known for word in word_tokens(text))]
     if not rows:
         return {}
@@ -197,13 +197,13 @@ def _in_vocabulary_score(
 
 
 def _unknown_share(texts: Sequence[str], known: Container[str]) -> float:
-    """Return the share of words in the texts outside the attack's lexicon."""
+    """Return the share of words in the texts that the lexicon `known` lacks."""
     words = [word for text in texts for word in word_tokens(text)]
     return sum(word not in known for word in words) / len(words)
 
 
 def draw_targets(cell: Cell, encoder: Encoder) -> Decontaminated:
-    """Draw the target sentences of a cell, at least one.
+    """Draw the target sentences of a cell; raise InvalidInputError if there is none.
 
     Raises
     ------
@@ -259,14 +259,14 @@ class _Reconstruction:
 
     @classmethod
     def of(cls, cell: Cell, encoder: Encoder, texts: Sequence[str]) -> _Reconstruction:
-        """Attack the vectors of texts, behind the cell's defence if it has one."""
+        """Encode texts, behind the cell's defence if it has one, and invert their vectors."""
         spec = AttackSpec.of("reconstruct", {"n_queries": max(cell["budgets"])})
         attack: Any = open_attack(spec, encoder)
         if cell["guarded_by"] == "none":
             vectors = encoder.encode(texts)
             answers = attack.invert(encoder, vectors)
             return cls(attack, vectors, answers, _query_precision(encoder), True)
-        lifted = _defended_attack(attack, encoder, cell)
+        lifted = _adapt_to_defence(attack, encoder, cell)
         vectors = lifted.changed.encode(texts)
         answers = lifted.invert(lifted.changed, vectors)
         precision = _query_precision(lifted.queried)
@@ -279,7 +279,7 @@ class _Reconstruction:
         return found
 
     def sentences(self, budget: int) -> list[Sentence | None]:
-        """Return the best sentences after a budget, with confidence; empty behind a defence."""
+        """Return each text's best sentence after a budget, with confidence; [] behind a defence."""
         if not self.is_sure:
             return []
         confidence = self.attack.confidence_
@@ -287,17 +287,17 @@ class _Reconstruction:
 
     @cached_property
     def _word_probabilities(self) -> list[dict[str, float]]:
-        """The underlying classifier's word probabilities, the same for every budget."""
+        """Each text's word probabilities by the underlying classifier, the same for all budgets."""
         found: list[dict[str, float]] = self.attack.beliefs(self.vectors)
         return found
 
     def sentences_at(self, budget: int) -> list[str]:
-        """Return the best sentence of each text after a budget of queries."""
+        """Return the best sentence of each text, as a string, after a budget of queries."""
         found = [answer.sentence for answer in self.answers]
         return ["" if one is None else one.after(budget).text for one in found]
 
     def cosine(self, budget: int, groups: Sequence[Hashable] | None = None, seed: int = 0) -> Score:
-        """Return the mean cosine, in per cent, of the best sentences with the attacked vectors."""
+        """Return the mean cosine, in %, between the best sentences and the attacked vectors."""
         found = [a.sentence.after(budget).cosine for a in self.answers if a.sentence is not None]
         values = 100 * np.array(found)
         known = np.flatnonzero(~np.isnan(values))
@@ -308,12 +308,12 @@ class _Reconstruction:
         return Score(float(values[known].mean()), interval, len(known))
 
     def mean_queries(self, budget: int) -> float:
-        """Return the mean number of queries made, at most the budget: a search may stop early."""
+        """Return the mean number of queries made per text, at most the budget."""
         return float(np.mean([min(budget, answer.n_queries) for answer in self.answers]))
 
 
-def _defended_attack(attack: Any, encoder: Encoder, cell: Cell) -> LiftedAttack:
-    """Adapt the attack to a known defence: its answers pass through the defence too."""
+def _adapt_to_defence(attack: Any, encoder: Encoder, cell: Cell) -> LiftedAttack:
+    """Adapt an attack to the cell's defence by a linear map, fitted on bundled sentences."""
     spec = read_defence(cell["guarded_by"])
     entry = entry_of(spec.name)
     noise = {"seed": cell["seed"]} if entry.draws_noise else {}
@@ -331,10 +331,10 @@ def _query_precision(asked: Encoder) -> str:
     return str(getattr(encoder, "precision", "float32"))
 
 
-def _baselines(
+def _run_baselines(
     cell: Cell, encoder: Encoder, reading: _Reconstruction, texts: Sequence[str]
 ) -> Iterator[tuple[str, int, list[str]]]:
-    """Yield each baseline's name, queries and answers, beginning with that without the vector."""
+    """Run the baselines; yield name, queries and answers; the first ignores the vectors."""
     low, high = parse_length(cell["length"])
     known = sentences_between(low, high, _N_PAIRS)
     yield "blind", 0, [most_typical_sentence(tuple(known), seed=cell["seed"])] * len(texts)

@@ -43,7 +43,7 @@ def parse_length(length: str) -> tuple[int, int]:
 
 
 def pooled_score(rows: Sequence[Row], measure: str) -> Score:
-    """Return the mean of a measure over independent strata, weighted by their sentences.
+    """Return a measure's mean over independent rows, weighted by their number of sentences.
 
     Each end of its interval adds the strata's distances to that end as independent errors do
     (Zou & Donner 2008), so it stays within any range that theirs stay within.
@@ -70,7 +70,7 @@ def by_reader(rows: Sequence[Row]) -> dict[tuple[Any, ...], ResultTable]:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as Markdown: each reader by length and pooled, calibration, and odds."""
+    """Format the study's rows as Markdown: readers by length and pooled, calibration, odds."""
     columns = ("vectors", "reader", "queries", "made", "words", "n", *MEASURES.values(), "cosine")
     lines: list[Sequence[object]] = []
     for (defence, reader, _), own in by_reader(rows).items():
@@ -92,7 +92,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def _pooled_cells(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the table cells of the scores pooled over rows."""
+    """Yield the table cells of each measure, pooled over rows."""
     for measure in MEASURES:
         yield pooled_score(rows, measure).format(is_bold=measure == "rouge_l")
     has_cosine = all("cosine" in row.scores for row in rows)
@@ -100,7 +100,7 @@ def _pooled_cells(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _guarantee_lines(rows: Sequence[Row]) -> list[str]:
-    """Return a line with the guarantee of each defence; empty if none has one."""
+    """Return Markdown lines with the guarantee of each defence; empty if none has one."""
     names = dict.fromkeys(row["guarded_by"] for row in rows if not row.error)
     told = {
         name: describe_guarantee(read_defence(name), str(rows[0].get("encoder", "")))
@@ -111,7 +111,7 @@ def _guarantee_lines(rows: Sequence[Row]) -> list[str]:
 
 
 def _calibration_table(rows: Sequence[Row]) -> list[str]:
-    """Return the table of stated confidence and actual accuracy; empty if not measured."""
+    """Return the Markdown table of stated confidence and actual accuracy; empty if not measured."""
     lines: list[Sequence[object]] = []
     for row in rows:
         for part in ("words", "sentences"):

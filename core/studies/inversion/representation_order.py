@@ -72,7 +72,7 @@ class PaperPoint:
 
 
 def strongest(points: Sequence[Point]) -> list[Point]:
-    """Return each encoder's point of its strongest attack."""
+    """Return one point per encoder: that of the attack with the highest F1."""
     found: dict[str, Point] = {}
     for point in points:
         known = found.setdefault(point.leak.encoder, point)
@@ -82,7 +82,7 @@ def strongest(points: Sequence[Point]) -> list[Point]:
 
 
 def least_leaking(points: Sequence[Point]) -> LeastLeaking | None:
-    """Return the encoder that leaks least at equal utility; None if no utility was measured."""
+    """Find the encoder that leaks least at the best utility; None if no utility was measured."""
     worst = [(point, point.useful) for point in strongest(points) if point.useful]
     if not worst:
         return None
@@ -120,17 +120,17 @@ class OwnVerdict:
 
     @property
     def leaks_more(self) -> bool:
-        """Whether it leaks significantly more than the rival."""
+        """Whether the user's encoder leaks significantly more than the rival."""
         return self.rival is not None and self.own.leak.f1.ci95.low > self.rival.leak.f1.ci95.high
 
     @property
     def leaks_less(self) -> bool:
-        """Whether it leaks significantly less than the rival, and so than all shipped ones."""
+        """Whether the user's encoder leaks significantly less than the rival, the least leaking."""
         return self.rival is not None and self.own.leak.f1.ci95.high < self.rival.leak.f1.ci95.low
 
 
 def judge_own(points: Sequence[Point]) -> list[OwnVerdict]:
-    """Return a verdict on each of the user's encoders, the most leaking one first."""
+    """Compare each of the user's encoders with the least leaking rival, most leaking first."""
     worst = strongest(points)
     own = [point for point in worst if point.leak.encoder.startswith(YOURS)]
     shipped = [point for point in worst if point not in own and point.useful]
@@ -148,7 +148,7 @@ def judge_own(points: Sequence[Point]) -> list[OwnVerdict]:
 
 
 def compare_pairs(points: Sequence[Point], domain: str) -> list[Comparison]:
-    """Compare the leakage of each adjacent pair in `ORDER` under each measured attack."""
+    """Compare the leakage of neighbours in `ORDER` with the thesis's order, under each attack."""
     leaks = {(p.leak.attack, p.leak.encoder): p.leak for p in points}
     place = list(DOMAINS).index(domain)
     return [
@@ -166,14 +166,14 @@ def compare_pairs(points: Sequence[Point], domain: str) -> list[Comparison]:
 
 
 def _verdict(more: Score, less: Score) -> Verdict:
-    """Return whether the first score is significantly higher, lower, or neither."""
+    """Return HOLDS if the first score is significantly higher, FAILS if lower, otherwise OPEN."""
     if not more.is_resolved_from(less):
         return Verdict.OPEN
     return Verdict.HOLDS if more.value > less.value else Verdict.FAILS
 
 
 def paper_points(chosen: Sequence[str], domain: str, view: str) -> list[PaperPoint]:
-    """Return the thesis's utility and leakage of each chosen encoder (C22, Tables 5.1 and 5.2).
+    """Return the thesis's utility and leakage of encoders, given by name (C22, Tables 5.1, 5.2).
 
     Its encoders are fitted cross-domain in both domains of the inversion, so that the
     utility is the cross-domain one.

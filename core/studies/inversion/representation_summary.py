@@ -124,13 +124,13 @@ class Representations:
         return list(dict.fromkeys(attack for _, attack, _ in self.leaks))
 
     def useful(self, encoder: str, domain: str, view: str) -> Score | None:
-        """Return an encoder's macro-F1 on news; a pretrained encoder was measured in one domain."""
+        """Return an encoder's utility, its macro-F1 on news; of any domain if it is pretrained."""
         is_fitted = encoder in FITTED_ON_TEXTS
         domains = (domain,) if is_fitted else (domain, *DOMAINS)
         return next((s for d in domains if (s := self.uses.get((encoder, d, view)))), None)
 
     def better_trained(self, leak: AttackScore) -> list[AttackScore]:
-        """Return attacks trained on more texts that recover significantly more than a given leak.
+        """Return the scores of attacks that learned from more texts and recover significantly more.
 
         The same attack first, then the one that reads most; those alone whose interval lies
         above that of `leak`.
@@ -146,7 +146,7 @@ class Representations:
         return [s for s in above if s.attack == leak.attack and s not in most] + most
 
     def most_read(self, encoder: str, domain: str) -> AttackScore | None:
-        """Return the score of the attack with the highest F1 on an encoder; None if none."""
+        """Return the highest score of an attack on an encoder in a domain; None if not measured."""
         known = [*self.leaks.values(), *self.more_texts]
         own = [score for score in known if (score.encoder, score.domain) == (encoder, domain)]
         return max(own, key=lambda score: score.f1.value, default=None)
@@ -154,7 +154,7 @@ class Representations:
     def points(
         self, encoders: Sequence[str], attacks: Sequence[str], domain: str, view: str
     ) -> list[Point]:
-        """Return a point for each given encoder and attack that was measured."""
+        """Return a point, leakage and utility, per given encoder and attack that was measured."""
         return [
             Point(leak, self.useful(encoder, domain, view))
             for encoder in encoders
@@ -164,7 +164,7 @@ class Representations:
 
 
 def load_representations(folder: Path = SHIPPED) -> Representations:
-    """Read the shipped rows of encoders, classification and more texts, averaged over seeds.
+    """Read the shipped results on encoders, classification and more texts; average over seeds.
 
     Only rows of the most auxiliary texts and without variants of an attack count.
 
@@ -178,11 +178,11 @@ def load_representations(folder: Path = SHIPPED) -> Representations:
     leaks, uses = (parts[study].measured for study in FILES)
     try:
         found = Representations(
-            _leaks(leaks),
-            _utilities(uses),
+            _mean_leaks(leaks),
+            _mean_utilities(uses),
             {study: str(rows[0]["target"]) for study, rows in parts.items()},
             sum(len(rows.failed) for rows in parts.values()),
-            _more_texts(folder),
+            _read_more_texts_scores(folder),
         )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, CoreError) as error:
         files = " or ".join([*FILES.values(), MORE_TEXTS])
@@ -194,7 +194,7 @@ def load_representations(folder: Path = SHIPPED) -> Representations:
 
 
 def with_uploaded(found: Representations, files: Sequence[Mapping[str, Any]]) -> Representations:
-    """Add the results in a user's files to the shipped ones, under prefixed names.
+    """Return the shipped results with those of a user's files added, under prefixed names.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def with_uploaded(found: Representations, files: Sequence[Mapping[str, Any]]) ->
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise ArtifactError(f"A file does not contain rows of {study} ({error}).") from error
     try:
-        leaks, uses = _leaks(rows["encoders"]), _utilities(rows["classification"])
+        leaks, uses = _mean_leaks(rows["encoders"]), _mean_utilities(rows["classification"])
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, CoreError) as error:
         raise ArtifactError(f"Your rows cannot be read ({error}).") from error
     own = {
@@ -247,7 +247,7 @@ def _read_study(folder: Path, study: str) -> ResultTable:
 
 
 def _study_command(study: str) -> str:
-    """Return the command that makes a study's file."""
+    """Return the command line that makes a study's file, as text."""
     if study == more_texts.STUDY:
         return str(more_texts.COMMAND)
     return f"leakscope study {study} --target FILE --out results/{FILES[study]}"
@@ -256,15 +256,15 @@ def _study_command(study: str) -> str:
 def _group_checked(
     rows: ResultTable, one: str, two: str, three: str
 ) -> dict[tuple[str, str, str], ResultTable]:
-    """Group rows by three entries after checking that their values are known names."""
+    """Group rows by three entries; raise ValueError if a value is no known name."""
     found = {(a, b, c): own for (a, b, c), own in rows.group_by(one, two, three).items()}
     for key in found:
         _check_names(**dict(zip((one, two, three), key, strict=True)))
     return found
 
 
-def _leaks(rows: ResultTable) -> dict[tuple[str, str, str], Leak]:
-    """Return the mean leakage by encoder, attack and domain."""
+def _mean_leaks(rows: ResultTable) -> dict[tuple[str, str, str], Leak]:
+    """Average rows over seeds to a `Leak` by encoder, attack and domain."""
     found = {}
     for key, group in _group_checked(rows, "encoder", "attack", "domain").items():
         own = _main_rows(group)
@@ -275,7 +275,7 @@ def _leaks(rows: ResultTable) -> dict[tuple[str, str, str], Leak]:
 
 
 def _attack_fields(rows: ResultTable) -> dict[str, Any]:
-    """Return the fields of an `AttackScore` that rows of each study have."""
+    """Average rows over seeds to the fields of an `AttackScore` that every study records."""
     return {
         "f1": _mean(rows, "token_set_f1"),
         "n_fitted_on": int(rows[0]["n_fitted_on"]),
@@ -284,8 +284,8 @@ def _attack_fields(rows: ResultTable) -> dict[str, Any]:
     }
 
 
-def _more_texts(folder: Path) -> tuple[AttackScore, ...]:
-    """Return the scores of the attacks that were trained on far more texts."""
+def _read_more_texts_scores(folder: Path) -> tuple[AttackScore, ...]:
+    """Read the shipped scores of the attacks that were trained on far more texts."""
     rows = _read_study(folder, more_texts.STUDY)
     return tuple(
         AttackScore(*key, **_attack_fields(own), recall=_mean_if_recorded(own, "recall"))
@@ -299,14 +299,14 @@ def _main_rows(rows: ResultTable) -> ResultTable:
     return largest.where(settings=min(largest.column("settings"), key=len))
 
 
-def _utilities(rows: ResultTable) -> dict[tuple[str, str, str], Score]:
-    """Return the mean macro-F1 by encoder, domain and view."""
+def _mean_utilities(rows: ResultTable) -> dict[tuple[str, str, str], Score]:
+    """Average macro-F1 over seeds by encoder, domain and view."""
     grouped = _group_checked(rows, "encoder", "domain", "view").items()
     return {key: _mean(own, "macro_f1") for key, own in grouped}
 
 
 def _mean(rows: ResultTable, measure: str) -> Score:
-    """Return the mean over seeds of a score, after checking that it lies in [0, 100]."""
+    """Return the mean over seeds of a score of rows; raise ValueError if it is not in [0, 100]."""
     for row in rows:
         score = row.scores[measure]
         ends = (score.ci95.low, score.ci95.high) if score.has_interval else ()
@@ -317,12 +317,12 @@ def _mean(rows: ResultTable, measure: str) -> Score:
 
 
 def _mean_if_recorded(rows: ResultTable, measure: str) -> float | None:
-    """Return the mean over seeds of a score; None unless every row has it."""
+    """Return the mean over seeds of a score of rows; None unless every row has it."""
     return _mean(rows, measure).value if all(measure in row.scores for row in rows) else None
 
 
 def _check_names(**names: str) -> None:
-    """Raise ValueError for an unknown attack, domain, view or encoder."""
+    """Raise ValueError if an attack, domain, view or encoder has no known name."""
     families: dict[str, Container[str]]
     families = {"attack": INVERSION_ATTACKS, "domain": DOMAINS, "view": VIEWS, "encoder": ENCODERS}
     for kind, name in names.items():

@@ -98,7 +98,7 @@ class EncoderStudy:
     )
 
     def settings_of(self, attack: str) -> dict[str, Any]:
-        """Return the given settings that an attack has."""
+        """Return those of the study's given settings that an attack has, by name."""
         return settings_for(attack, self.attack_settings)
 
     def cells(self) -> list[Cell]:
@@ -121,7 +121,7 @@ class EncoderStudy:
         return cells
 
     def _applicable_cells(self) -> list[Cell]:
-        """Return the cells without checking that there are any."""
+        """Return the cells of attacks that apply to their encoder; there may be none."""
         return [
             {
                 "study": "representations",
@@ -149,7 +149,7 @@ class EncoderStudy:
 
 
 def _applies(attack: str, encoder: str) -> bool:
-    """Return whether an attack applies to an encoder, by its vectors and its access."""
+    """Return whether an attack can run on an encoder, by its kind of vectors and its access."""
     family = FITTED_ENCODERS.get(encoder.partition(":")[0])
     if family is None:  # a model id: unknown until it is loaded
         return True
@@ -159,7 +159,7 @@ def _applies(attack: str, encoder: str) -> bool:
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Fit encoder and attack on the auxiliary texts, attack the targets, and return the scores.
+    """Fit a cell's encoder and attack on auxiliary texts, attack the targets; return a score row.
 
     Cross-domain scores count the words of both domains' vocabularies (Table 5.2); all words of
     the attack's own are counted in `own_vocabulary_f1` (Table A.2). Stop words count where the
@@ -205,7 +205,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as a Markdown table with the thesis's scores."""
+    """Format the study's rows as a Markdown table with the thesis's scores."""
     columns = ("encoder", "attack", "domain", "fitted on", *SCORE_COLUMNS)
     more = ("F1, every word", "F1, own words", "weighted F1", "prior F1", "paper")
     lines = markdown_table((*columns, *more), map(_table_cells, rows))
@@ -227,7 +227,7 @@ def _table_cells(row: Row) -> tuple[object, ...]:
 
 
 def _paper_f1(encoder: str, attack: str, domain: str) -> str:
-    """Return the paper's F1 of an encoder, attack and domain; "" if it has none."""
+    """Format the paper's F1 of an encoder, attack and domain; "" if it has none."""
     family = encoder.partition(":")[0]
     theirs = PAPER_DUAL.get((family, attack))
     if attack == "msp":

@@ -41,11 +41,11 @@ class ScalingStudy(EncoderStudy):
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as a Markdown table, with the F1 gained per doubling of texts."""
+    """Format the study's rows as a Markdown table, with the F1 gained per doubling of texts."""
     head = ("encoder", "attack", "domain", "fitted on")
     lines = markdown_table(
         (*head, *SCORE_COLUMNS, "prior F1", "F1, every word"),
-        map(_cells, rows),
+        map(_table_cells, rows),
     )
     lines += [
         "",
@@ -66,14 +66,14 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cells(row: Row) -> tuple[object, ...]:
+def _table_cells(row: Row) -> tuple[object, ...]:
     """Return the table cells of a row: setting and scores."""
     head = (row["encoder"], describe_attack(row), row["domain"], n_fitted_on(row))
     return (*head, *score_cells(row, "chance", "unrestricted_f1"))
 
 
 def curves(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the rows of each curve of at least two sizes, by name, in ascending size.
+    """Group rows into named curves by ascending number of texts; those of one size are left out.
 
     Each size occurs once: a small corpus ends the curve.
     """
@@ -87,7 +87,7 @@ def curves(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def gain_per_doubling(curve: Sequence[Row]) -> float:
-    """Return the F1 gained per doubling over the three largest sizes, by least squares.
+    """Fit the F1 that a curve gains per doubling of texts, over its three largest sizes.
 
     Examples
     --------

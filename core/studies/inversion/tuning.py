@@ -59,6 +59,7 @@ class Trials:
     """
 
     def __init__(self, study: Any, space: dict[str, Range], seed: int) -> None:
+        """Wrap an Optuna study and the ranges to search; fail its trials that lack a setting."""
         self._study, self._seed = study, seed
         self._space = {name: _distribution(choice) for name, choice in space.items()}
         self._fail_incomplete()
@@ -66,38 +67,38 @@ class Trials:
     @property
     def n_proposed(self) -> int:
         """The number of trials proposed so far."""
-        return len(self._proposed())
+        return len(self._list_proposed())
 
     def next_batch(self, n_jobs: int, n_trials: int) -> list[Trial]:
-        """Return the next trials to measure, beginning with those that a kill left unfinished.
+        """Propose the next trials to measure, after those that an interruption left unfinished.
 
         Batches end at multiples of `n_jobs`, so that they are the same after a kill.
         """
         from optuna.trial import TrialState
 
-        batch = [self._to_trial(t) for t in self._proposed() if t.state == TrialState.RUNNING]
+        batch = [self._to_trial(t) for t in self._list_proposed() if t.state == TrialState.RUNNING]
         while (n := self.n_proposed) < n_trials and (n % n_jobs or not batch):
             self._study.sampler = _sampler(self._seed, n)
             batch.append(self._to_trial(self._study.ask(fixed_distributions=self._space)))
         return batch
 
     def tell(self, trial: Trial, value: float | None) -> None:
-        """Store the value of a trial; None if it failed."""
+        """Store the F1 of a measured trial; None if it failed."""
         from optuna.trial import TrialState
 
         state = TrialState.FAIL if value is None else TrialState.COMPLETE
         self._study.tell(trial.number, value, state=state, skip_if_finished=True)
 
     def all_trials(self) -> list[Trial]:
-        """Return all proposed trials, in order."""
-        return [self._to_trial(t) for t in self._proposed()]
+        """Return all proposed trials in order, measured or not."""
+        return [self._to_trial(t) for t in self._list_proposed()]
 
     def _to_trial(self, proposed: Any) -> Trial:
         """Convert an Optuna trial to a `Trial`."""
         return Trial(proposed.number, {name: proposed.params[name] for name in self._space})
 
-    def _proposed(self) -> list[Any]:
-        """Return Optuna's trials that have all settings."""
+    def _list_proposed(self) -> list[Any]:
+        """Return Optuna's trials that have a value for every searched setting."""
         trials = self._study.get_trials(deepcopy=False)
         return [t for t in trials if t.params.keys() == self._space.keys()]
 
@@ -113,7 +114,7 @@ class Trials:
 
 @contextmanager
 def open_trials(folder: Path, space: dict[str, Range], seed: int) -> Iterator[Trials]:
-    """Open the search in `folder`, or create it, with the folder locked.
+    """Lock a folder, and yield its stored search as `Trials`; it is created if missing.
 
     Raises
     ------
@@ -147,7 +148,7 @@ def open_trials(folder: Path, space: dict[str, Range], seed: int) -> Iterator[Tr
 
 @contextmanager
 def _database_errors(folder: Path) -> Iterator[None]:
-    """Convert database errors to a StorageError that names the remedy."""
+    """Convert database errors in the block to a StorageError that names the remedy."""
     from optuna.exceptions import StorageInternalError
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -169,7 +170,7 @@ _DISK_MESSAGES = {
 
 
 def _lock_folder(lock: Any, folder: Path) -> None:
-    """Lock the folder until this process closes the file or dies; raise if it is locked."""
+    """Lock the open file `lock` until it is closed or the process dies; raise if it is locked."""
     if os.name == "nt":
         return
     import fcntl
@@ -197,7 +198,7 @@ def _check_database(path: Path) -> None:
 
 
 def _sampler(seed: int, n_proposed: int) -> Any:
-    """Return the TPE sampler for the next proposal, seeded by the number of proposals so far."""
+    """Build the TPE sampler for the next proposal, seeded by the number of proposals so far."""
     from optuna.samplers import TPESampler
 
     # constant_liar: trials that are still running are not proposed again.
@@ -241,7 +242,7 @@ class TuningStudy:
 
     @property
     def space(self) -> dict[str, Range]:
-        """The ranges of the attack settings that are searched.
+        """The search range of each attack setting that is not fixed, by name.
 
         Raises
         ------
@@ -259,7 +260,7 @@ class TuningStudy:
         return space
 
     def cell(self, settings: dict[str, Any]) -> Cell:
-        """Return the cell of a trial with the given settings."""
+        """Build the cell that measures a trial with the given attack settings."""
         kind = INVERSION_ATTACKS[self.attack].kind
         cell = {
             "study": "tuning",
@@ -320,7 +321,7 @@ def run(
 def _measure_trials(
     trials: Sequence[Trial], study: TuningStudy, folder: Path, n_jobs: int
 ) -> list[Row]:
-    """Measure trials, or read stored results; equal settings share one cell."""
+    """Return a row per trial, measured or read from storage; equal settings share one cell."""
     asked = [study.cell(trial.settings) for trial in trials]
     keys = [cell_key(cell) for cell in asked]
     cells = dict(zip(keys, asked, strict=True))
@@ -330,7 +331,7 @@ def _measure_trials(
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Fit the attack on four fifths of the auxiliary texts, and score it on the rest."""
+    """Fit a cell's attack on four fifths of its auxiliary texts; return its scores on the rest."""
     check_contents(cell)
     names = ("target", "other", "domain", "n_auxiliary", "seed")
     place = {name: cell[name] for name in names}
@@ -354,7 +355,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 
 
 def best_trial(rows: Sequence[Row]) -> Row | None:
-    """Return the row with the highest F1; None if every trial failed."""
+    """Return the row of the trial with the highest F1; None if every trial failed."""
     measured = [row for row in rows if not row.error]
     return max(measured, key=lambda row: row.scores["token_set_f1"].value, default=None)
 
@@ -362,7 +363,7 @@ def best_trial(rows: Sequence[Row]) -> Row | None:
 def markdown(rows: Sequence[Row]) -> str:
     """Format every trial as a row of a Markdown table, followed by the best settings."""
     lines = markdown_table(
-        ("trial", "settings", *SCORE_COLUMNS, "prior F1", "seconds"), map(_cells, rows)
+        ("trial", "settings", *SCORE_COLUMNS, "prior F1", "seconds"), map(_table_cells, rows)
     )
     best = best_trial(rows)
     if best is not None:
@@ -375,7 +376,7 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cells(row: Row) -> tuple[object, ...]:
+def _table_cells(row: Row) -> tuple[object, ...]:
     """Return the table cells of a trial: number, settings, scores and seconds."""
     settings = ", ".join(f"{k}={_format_value(v)}" for k, v in row["settings"].items())
     seconds = "" if row.error else f"{row.seconds or 0:.0f}"

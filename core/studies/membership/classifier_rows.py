@@ -42,12 +42,12 @@ _CURVE_RATES = np.logspace(-3, 0, 25)
 
 
 def is_by_year(label: str) -> bool:
-    """Return whether classes are years, which reveal by themselves which users wrote then."""
+    """Return whether a class column holds dates or years, which alone reveal who wrote then."""
     return label in _DATED
 
 
 def describe_class(label: str) -> str:
-    """Return the name of what a class column distinguishes: `year` for dates.
+    """Return `year` for a class column of dates, otherwise the column's name.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def describe_class(label: str) -> str:
 
 
 def row_from_outcome(outcome: AttackOutcome, shared: dict[str, Any]) -> Row:
-    """Convert an attack's outcome to a row whose facts name coarse and unresolvable rates."""
+    """Convert an attack's outcome to a row; its facts list coarse and unresolvable rates."""
     plan = outcome.plan
     scores = {"auc": outcome.auc, "control_auc": outcome.control}
     if outcome.accuracy is not None and outcome.advantage is not None:
@@ -82,7 +82,7 @@ def row_from_outcome(outcome: AttackOutcome, shared: dict[str, Any]) -> Row:
 
 
 def with_blind_baseline(rows: Sequence[Row], found: Predictability) -> list[Row]:
-    """Add the blind baseline's AUC and p-value to rows."""
+    """Return rows with the blind baseline's AUC and p-value added to each."""
     return [
         replace(
             row,
@@ -115,7 +115,7 @@ def describe_blind_baseline(rows: Sequence[Row], *, is_percent: bool = False) ->
 
 
 def _curve_points(ranking: Ranking) -> list[list[float]]:
-    """Return the ROC curve at fixed false-positive rates, for drawing."""
+    """Return a ranking's ROC curve as [FPR, TPR] pairs at fixed false-positive rates."""
     false, true = roc_curve(ranking)
     at = np.searchsorted(false, _CURVE_RATES, side="right") - 1
     pairs = zip(_CURVE_RATES, true[at], strict=True)
@@ -123,7 +123,7 @@ def _curve_points(ranking: Ranking) -> list[list[float]]:
 
 
 def _decision_rates(outcome: AttackOutcome) -> dict[str, Any]:
-    """Return the true- and false-positive rates of decisions, and predictive values at priors."""
+    """Return, as facts, TPR and FPR of an attack's decisions, and predictive values."""
     if outcome.decided is None:
         return {}
     members = outcome.ranking.members
@@ -158,7 +158,7 @@ def class_entropies(outputs: Outputs) -> NDArray[np.float64]:
 
 
 def entropy_rows(outcome: AttackOutcome, target: Outputs, shared: dict[str, Any]) -> list[Row]:
-    """Return the attack's accuracy on users as one row per group of similar class entropy.
+    """Return a row per group of users of similar class entropy: an attack's accuracy on it.
 
     Users of equal entropy share a bucket: that of the first of them by rank.
     """
@@ -167,7 +167,7 @@ def entropy_rows(outcome: AttackOutcome, target: Outputs, shared: dict[str, Any]
     entropies = class_entropies(target)
     right = outcome.decided == outcome.ranking.members
     rows = []
-    of_user = _buckets(entropies)
+    of_user = _bucket_numbers(entropies)
     for i in np.unique(of_user):
         bucket = np.flatnonzero(of_user == i)
         n, n_right = len(bucket), int(right[bucket].sum())
@@ -185,8 +185,8 @@ def entropy_rows(outcome: AttackOutcome, target: Outputs, shared: dict[str, Any]
     return rows
 
 
-def _buckets(entropies: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return each user's bucket by entropy: nearly equal sizes, without splitting ties."""
+def _bucket_numbers(entropies: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return each user's bucket number by entropy: nearly equal sizes, without splitting ties."""
     told = entropies.round(9)  # equal shares may differ by rounding
     ranked = np.sort(told)
     parts = np.array_split(np.arange(len(told)), min(N_BUCKETS, len(told)))

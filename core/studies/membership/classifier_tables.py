@@ -60,7 +60,7 @@ _GROUP = ("corpus", "label", "classifier", "split")
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as Markdown: the paper's algorithms by feature, all attacks, ablations."""
+    """Format the study's rows as Markdown: algorithms by feature, all attacks, ablations."""
     table = ResultTable(rows)
     usual = table.measured.where(lambda row: not row["varied"])
     lines: list[str] = [f"{COARSE} Non-members are counted as users.", ""]
@@ -93,7 +93,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def _heading(group: tuple[str, ...], rows: ResultTable) -> str:
-    """Return the paragraph on one target: members, accuracy, null, baseline and left-out rows."""
+    """Format the paragraph on one target: members, accuracy, null, baseline and left-out rows."""
     corpus, label, classifier, split = group
     first = rows[0]
     drawn = "users" if split == "user" else "texts one by one"
@@ -113,7 +113,7 @@ def _heading(group: tuple[str, ...], rows: ResultTable) -> str:
 
 
 def _describe_null(rows: ResultTable) -> str:
-    """Describe the strongest attack's AUC on a model trained on neither; "" if not measured."""
+    """Describe the strongest attack's AUC on a model trained on none of the attacked; may be ""."""
     strongest = _strongest_attack_rows(rows)
     if not all(NULL in row.scores for row in strongest):
         return ""
@@ -122,7 +122,7 @@ def _describe_null(rows: ResultTable) -> str:
 
 
 def _describe_verdicts(rows: ResultTable) -> list[str]:
-    """Return a line on how stable the strongest attack's single verdicts are over draws."""
+    """Return lines on how stable the strongest attack's verdicts are over draws; may be empty."""
     strongest = _strongest_attack_rows(rows)
     told = []
     for rate in KEPT_RATES:
@@ -149,12 +149,12 @@ def _strongest_attack_rows(rows: ResultTable) -> ResultTable:
 
 
 def _describe_attack(row: Row) -> str:
-    """Return the title of a row's attack with its settings."""
+    """Format the title of a row's attack with its settings."""
     return f"{CLASSIFIER_ATTACKS[row['attack']].title}{_describe_settings(row)}"
 
 
 def _describe_settings(row: Row) -> str:
-    """Return feature, statistic and combined attack of a row in brackets; "" without any."""
+    """Format feature, statistic and combined attack of a row in brackets; "" without any."""
     told = [str(row[name]) for name in ("feature", "statistic", "of") if name in row.facts]
     return f" ({', '.join(told)})" if told else ""
 
@@ -163,13 +163,13 @@ _YEARS = " A year reveals who wrote then: part of this result is when people wro
 
 
 def _mean_fact(rows: Sequence[Row], fact: str) -> float:
-    """Return the mean of a fact over seeds."""
+    """Return the mean of a numeric fact of rows over their seeds."""
     values = {row["seed"]: float(row[fact]) for row in rows}
     return sum(values.values()) / len(values)
 
 
 def _format_mean(rows: ResultTable, measure: str = "auc") -> str:
-    """Format a measure's mean over draws, marked if coarse; "–" if not measured."""
+    """Format the mean of a measure over draws, marked if coarse; "–" if not measured."""
     found = rows.having(measure)
     if not found:
         return "not resolvable" if rows and measure.startswith("tpr") else "–"
@@ -182,7 +182,7 @@ def _format_mean(rows: ResultTable, measure: str = "auc") -> str:
 
 
 def _algorithm_table(rows: ResultTable) -> list[str]:
-    """Return the table of AUCs by feature and algorithm, as the paper has it."""
+    """Return the Markdown table of AUCs by feature and by Algorithms 1 to 4, as in the paper."""
     titles = [CLASSIFIER_ATTACKS[name].title for name in ALGORITHMS]
     return markdown_table(
         ("AUC", *(f"{title} (Alg. {i})" for i, title in enumerate(titles, 1))),
@@ -197,7 +197,7 @@ def _algorithm_table(rows: ResultTable) -> list[str]:
 
 
 def _with_feature(rows: ResultTable, attack: str, feature: str) -> ResultTable:
-    """Return the rows of an attack with a feature and the mean statistic."""
+    """Return the rows of an attack with one feature and, if it has statistics, the mean."""
     asked = attack, feature, "mean"
     return rows.where(
         lambda row: (row["attack"], row.get("feature", ""), row.get("statistic", "mean")) == asked
@@ -205,7 +205,7 @@ def _with_feature(rows: ResultTable, attack: str, feature: str) -> ResultTable:
 
 
 def _attack_table(rows: ResultTable) -> list[str]:
-    """Return the table of all attacks (with the loss as feature) by AUC and low-FPR rates."""
+    """Return the Markdown table of all attacks (feature: the loss) by AUC and low-FPR rates."""
     has_null = bool(rows.having(NULL))
     measures = {**_MEASURES, **({NULL: "AUC, model trained on neither"} if has_null else {})}
     with_loss = rows.where(lambda row: row.get("feature", "loss") == "loss")
@@ -231,7 +231,7 @@ _MEASURES = {
 
 
 def _entropy_table(rows: ResultTable) -> list[str]:
-    """Return the table of accuracy on users by their class entropy; empty without rows."""
+    """Return the Markdown table of accuracy on users by their class entropy; empty without rows."""
     if not rows:
         return []
     lines = [
@@ -263,7 +263,7 @@ def _entropy_table(rows: ResultTable) -> list[str]:
 
 
 def _ablations(rows: ResultTable) -> list[str]:
-    """Return the table of runs with one setting varied, beside the usual setting."""
+    """Return the Markdown table of runs with one setting varied, beside the usual setting."""
     varied = rows.where(lambda row: row["varied"])
     if not varied:
         return []
@@ -314,7 +314,7 @@ def _varied_value(row: Row, varied: str) -> int | str:
 
 
 def _paper_figures() -> list[str]:
-    """Return the table of AUCs that the paper prints."""
+    """Return the Markdown table of AUCs that the paper prints."""
     return markdown_table(
         ("data, model", "feature", *(f"Alg. {i}" for i in range(1, 5))),
         (

@@ -90,7 +90,7 @@ class MembershipClassifierStudy:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the tables must have besides the classes."""
+        """The names of the columns that the tables must have besides the classes."""
         return (self.user_column,)
 
     def cells(self) -> list[Cell]:
@@ -111,7 +111,7 @@ class MembershipClassifierStudy:
         ]
 
     def _text_entries(self) -> Iterator[Cell]:
-        """Yield the cell entries of each corpus."""
+        """Yield the cell entries of each corpus, with a digest of its texts."""
         for texts in parse_classed_texts(self.corpora):
             yield {
                 "study": "membership-classifiers",
@@ -162,7 +162,7 @@ class MembershipClassifierStudy:
 
 
 def _is_applicable(attack: str, training: Cell) -> bool:
-    """Return whether an attack is run on a training: its level, shadow models and ablation fit."""
+    """Return whether an attack can run on a training, by its level, shadow models and ablation."""
     entry = CLASSIFIER_ATTACKS[attack]
     if entry.level == "user" and training["split"] != "user":
         return False
@@ -173,13 +173,13 @@ def _is_applicable(attack: str, training: Cell) -> bool:
 
 @lru_cache(maxsize=16)
 def content_of(told: str, user: str, piece: str) -> str:
-    """Return a digest of texts with their users and classes."""
+    """Return a digest of the texts that a reference names, with their users and classes."""
     texts = ClassedTexts.of(told)
     return open_classed(texts.name, texts.place, texts.label, user, piece).digest
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Train the classifiers of a cell, or load them, attack the target, and return the rows."""
+    """Load or train a cell's classifiers, run its attack on the target, and return the rows."""
     trained = load_or_train_models(cell, folder)
     target = trained.target()
     entry = CLASSIFIER_ATTACKS[cell["classifier_attack"]]
@@ -209,7 +209,7 @@ def _with_comparisons(
     outcomes: Sequence[AttackOutcome],
     rows: list[Row],
 ) -> list[Row]:
-    """Add to rows the null AUC, gains over other attacks, and single verdicts.
+    """Return rows with the null AUC, gains over other attacks, and single verdicts added.
 
     Attacks on users also get the gain over the strongest attack on samples.
     """
@@ -236,7 +236,7 @@ def _with_comparisons(
 def _unit_names(
     cell: Cell, trained: TrainedModels, level: str
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the names of the attacked users or texts, and of all in the collection."""
+    """Return the names (or texts) of the attacked units, and of all units in the collection."""
     found = open_classed(cell["corpus"], cell["texts"], cell["label"], cell["user"], cell["piece"])
     if level == "user":
         return users_of(trained.target()).names, sorted(set(found.users))
@@ -244,7 +244,7 @@ def _unit_names(
 
 
 def _attack_plans(cell: Cell, shadows: Any, target: Outputs) -> list[Plan]:
-    """Return the plans of the cell's attack that its shadow models allow."""
+    """Return the plans of the cell's attack that its shadow models allow; raise if none."""
     every = plans(shadows, has_users=True, every_statistic=True)
     chosen = [plan for plan in every if plan.attack == cell["classifier_attack"]]
     if cell["varied"]:
@@ -257,7 +257,7 @@ def _attack_plans(cell: Cell, shadows: Any, target: Outputs) -> list[Plan]:
 
 
 def _sizes(trained: TrainedModels, target: Outputs) -> dict[str, Any]:
-    """Return the numbers of members, users and classes as facts."""
+    """Return, as facts, the numbers of members, users and classes of the target."""
     users = np.array(target.users)
     return {
         "n_members": int(target.members.sum()),

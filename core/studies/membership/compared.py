@@ -50,7 +50,7 @@ with the loss. Attacks for few shadow models are also compared with attacks that
 def gains_over(
     target: Outputs, shadows: Any, outcomes: Sequence[AttackOutcome], seed: int
 ) -> list[dict[str, Score]]:
-    """Return each attack's AUC gain over its reference attacks, with paired intervals.
+    """Run the reference attacks; return per attack its paired AUC gain over each, by measure.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def gains_over(
 def strongest_on_samples(
     target: Outputs, shadow: Outputs, aligned: Shadows | None
 ) -> tuple[Plan, Ranking]:
-    """Return the sample attack with the highest AUC, and its ranking of the samples.
+    """Run all attacks on samples; return the one with the highest AUC, and its ranking.
 
     All applicable attacks take part, each with the shadow models that the study gives it. The
     choice is made on the scored samples, which flatters sample attacks: the gain on users is
@@ -100,7 +100,7 @@ def strongest_on_samples(
 def gains_over_samples(
     target: Outputs, outcomes: Sequence[AttackOutcome], samples: Ranking, seed: int
 ) -> list[Score]:
-    """Return each user attack's AUC gain over a sample attack on the same users' samples."""
+    """Return each user attack's AUC gain over a sample attack, on the same users' samples."""
     names = users_of(target).names
     return [
         level_gain(
@@ -114,7 +114,7 @@ def gains_over_samples(
 
 
 def comparison_table(rows: Sequence[Row]) -> list[str]:
-    """Return the table of gains over other attacks; empty if no row has any.
+    """Return the Markdown table of gains over other attacks; empty if no row has any.
 
     Attacks with a feature are shown with the loss, user statistics with the mean.
     """
@@ -134,7 +134,7 @@ _HEAD = (
 
 
 def _comparison_rows(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
-    """Yield the table cells of each gain: target, attack, reference, difference and verdict."""
+    """Yield the table cells of each AUC gain: target, attack, reference, difference, verdict."""
     usual = ResultTable(rows).where(
         lambda row: all(row.get(name, value) == value for name, value in _USUAL.items())
     )
@@ -152,7 +152,7 @@ _USUAL = {"feature": "loss", "of": "bavaria", "statistic": "mean"}
 
 
 def _describe_reference(measure: str, rows: ResultTable) -> str:
-    """Return the title of the attack that a gain is over; the strongest may vary by draw."""
+    """Format the title of the attack that a gain is over; the strongest may vary by draw."""
     if measure != LEVEL:
         return CLASSIFIER_ATTACKS[measure.partition(": ")[2]].title
     named = rows.having(LEVEL).distinct("over")

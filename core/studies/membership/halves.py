@@ -59,12 +59,12 @@ def open_documents(target: str, document_column: str) -> Corpus:
 
 
 def contents_of(target: str, document_column: str) -> list[str]:
-    """Return a digest of a corpus's documents, as a list of one."""
+    """Return a list with one digest: that of a corpus's documents."""
     return [open_documents(target, document_column).content_hash[:16]]
 
 
 def check_contents(cell: Cell) -> None:
-    """Check that the corpus has the content recorded when the study was started.
+    """Raise InvalidInputError unless the corpus has the content recorded at the start.
 
     Raises
     ------
@@ -93,7 +93,7 @@ class Halves:
 
 
 def draw_halves(corpus: Corpus, seed: int, labelled_share: float) -> Halves:
-    """Draw half of the documents to train on, and a labelled share of either half.
+    """Draw half of the documents to train on, and a share of either half that is labelled.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def draw_halves(corpus: Corpus, seed: int, labelled_share: float) -> Halves:
     chosen, _ = corpus.split_by_document((0.5, 0.5), seed=seed)
     ids = {document.id for document in chosen.documents}
     members = np.array([document.id in ids for document in corpus.documents])
-    halves = _some_labelled(members, seed, labelled_share)
+    halves = _label_some(members, seed, labelled_share)
     if not _can_be_scored(halves):
         raise InvalidInputError(
             f"Corpus {corpus.name!r} has {len(members)} documents: too few to train on half of "
@@ -116,7 +116,7 @@ def draw_halves(corpus: Corpus, seed: int, labelled_share: float) -> Halves:
 def draw_null_halves(
     halves: Halves, seed: int, labelled_share: float
 ) -> tuple[NDArray[np.int64], Halves] | None:
-    """Split the non-member documents at random into pretended members and non-members.
+    """Return the non-members' rows, half of them called members at random; None if too few.
 
     The model knows none of them, so any attack success among them is not a leak of the model. They
     are split before anything is drawn, learned or scored: the whole experiment runs on the
@@ -129,12 +129,12 @@ def draw_null_halves(
     """
     rows = np.flatnonzero(~halves.members)
     dealt = np.random.default_rng([seed, 16]).permutation(len(rows)) < len(rows) // 2
-    found = _some_labelled(dealt, seed, labelled_share)
+    found = _label_some(dealt, seed, labelled_share)
     return (rows, found) if _can_be_scored(found) else None
 
 
-def _some_labelled(members: NDArray[np.bool_], seed: int, labelled_share: float) -> Halves:
-    """Return halves with a random share of members and of non-members labelled."""
+def _label_some(members: NDArray[np.bool_], seed: int, labelled_share: float) -> Halves:
+    """Build `Halves` from the members, with a random share of either half labelled."""
     rng = np.random.default_rng([seed, 13])
     labelled = np.zeros(len(members), dtype=bool)
     for side in (True, False):
@@ -144,14 +144,14 @@ def _some_labelled(members: NDArray[np.bool_], seed: int, labelled_share: float)
 
 
 def _can_be_scored(halves: Halves) -> bool:
-    """Return whether enough members and non-members are unlabelled."""
+    """Return whether either half has enough unlabelled documents to be scored."""
     is_left = ~halves.labelled
     sides = (halves.members & is_left, ~halves.members & is_left)
     return min(int(side.sum()) for side in sides) >= LEAST_UNITS
 
 
 def with_document_baseline(rows: Sequence[Row], corpus: Corpus, halves: Halves) -> list[Row]:
-    """Add the blind baseline of whole documents to the rows over all deciles."""
+    """Return rows; those over all deciles get the blind baseline of whole documents."""
     found = blind_baseline([d.text for d in corpus.documents], halves.members)
     of_all = [row["decile"] == 0 and row["labels"] == "true" for row in rows]
     return [
@@ -161,7 +161,7 @@ def with_document_baseline(rows: Sequence[Row], corpus: Corpus, halves: Halves) 
 
 
 def all_encoder_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all settings of an encoder that studies train, defaults included."""
+    """Return all settings of an encoder that studies train: given ones, else defaults."""
     encoder = make_encoder(FittedEncoderSpec.of(name, dict(given)))
     aside = {"device", *ENCODERS[name].__dict__.get("fixed", {})}
     return {
@@ -174,7 +174,7 @@ def all_encoder_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def trained_encoder(
     name: str, settings: Mapping[str, Any], told: Cell, fit: Callable[[Any, str], Any], folder: Path
 ) -> Any:
-    """Load a cell's trained encoder, or train and save it, resuming from a checkpoint.
+    """Load a cell's trained encoder, or train it by `fit` and save it, resuming if stopped.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def group_rows(
     beside: ReferenceScores | None = None,
     **shared: Any,
 ) -> list[Row]:
-    """Return a row per group with AUC, advantage and rates, and a control with random members.
+    """Return a row of attack scores per group, and a control row with shuffled membership.
 
     Thresholds come from the labelled samples, which are not scored. A group with
     fewer than two documents of a kind has no row.
@@ -292,7 +292,7 @@ def group_rows(
 def _attack_scores(
     ranking: Ranking, decided: NDArray[np.bool_], seed: int
 ) -> tuple[dict[str, Score], dict[str, list[float]]]:
-    """Return AUC, advantage and low-FPR rates, and which rates are coarse or unresolvable."""
+    """Compute AUC, advantage and low-FPR rates; also return which rates are unresolvable."""
     measured = {
         "auc": auc(ranking, seed=seed),
         "advantage": advantage(decided, ranking.members, ranking.units, seed=seed),
@@ -308,7 +308,7 @@ def _attack_scores(
 def _shuffled_scores(
     ranking: Ranking, decided: NDArray[np.bool_], seed: int
 ) -> tuple[dict[str, Score], dict[str, list[float]]]:
-    """Return the control: mean AUC and advantage over random relabellings of documents.
+    """Return the control's scores: mean AUC and advantage over random relabellings.
 
     The interval is that of the mean: one relabelling says little, because documents differ.
     """

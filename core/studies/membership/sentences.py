@@ -87,7 +87,7 @@ class MembershipSentencesStudy:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the table must have."""
+        """The names of the columns that the table must have: that of documents, if given."""
         return (self.document_column,) if self.document_column else ()
 
     def cells(self) -> list[Cell]:
@@ -116,7 +116,7 @@ class MembershipSentencesStudy:
         ]
 
     def _encoder_entries(self, encoder: str, epochs: int, seed: int) -> dict[str, Any]:
-        """Return the encoder settings that the study overrides; 0 keeps the default."""
+        """Return the encoder settings that the study overrides, by name; 0 keeps the default."""
         asked = {"epochs": epochs, "dimension": self.dimension, "learning_rate": self.learning_rate}
         if encoder == "dual_transformer":
             asked["feed_forward"] = 4 * self.dimension
@@ -125,12 +125,12 @@ class MembershipSentencesStudy:
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Train a dual encoder on half of the documents, and attack pairs and books of both halves."""
+    """Load or train an encoder on half of the documents; attack pairs and books of both halves."""
     check_contents(cell)
     corpus = open_documents(cell["target"], cell["document_column"])
     halves = draw_halves(corpus, cell["seed"], cell["labelled_share"])
     documents = pairs_by_document(corpus)
-    encoder, trained_on = _trained_encoder(cell, documents, halves, folder)
+    encoder, trained_on = _load_or_train_encoder(cell, documents, halves, folder)
     shared = {
         "n_trained": len(trained_on),
         "epochs": encoder.epochs,
@@ -148,7 +148,7 @@ def _null_rows(
     trained_on: set[tuple[str, str]],
     halves: Halves,
 ) -> list[Row]:
-    """Return the rows of each attack on books that were not trained on, half called members.
+    """Attack books not trained on, half of them called members at random; return the rows.
 
     As many of their pairs are left out as training holds out, and pairs that also occur in books
     that were trained on. Empty if too few books or pairs are left.
@@ -166,7 +166,7 @@ def _null_rows(
 
 
 def _with_null(rows: Sequence[Row], strangers: Sequence[Row]) -> list[Row]:
-    """Add to each row the same attack's AUC among books that were not trained on."""
+    """Return rows with the null AUC added: the same attack on books that were not trained on."""
 
     def key(row: Row) -> tuple[Any, ...]:
         """Return the entries that identify a row's attack and group."""
@@ -184,7 +184,7 @@ def _attack_rows(
     halves: Halves,
     shared: dict[str, Any],
 ) -> list[Row]:
-    """Return the rows of each attack on pairs and books of both halves."""
+    """Run each attack on pairs and on books of both halves; return rows, overall and by decile."""
     pairs, members = _comparable_pairs(documents, trained_on, halves, cell)
     tenths = frequency_deciles(-rarity(pairs.texts, pairs.first, pairs.second), seed=cell["seed"])
     vectors = encoder.encode(list(pairs.texts))
@@ -193,7 +193,7 @@ def _attack_rows(
 
     @cache
     def levels(name: str) -> list[Scored]:
-        """Return the scores of all pairs, overall and by decile, and those of books."""
+        """Score all pairs by an attack; return scores overall and by decile, and means by book."""
         attack = find(SENTENCE_ATTACKS, name, "similarity").kind
         scores = cross_fitted_scores(attack, vectors, pairs, members, labelled)
         every = Scored(
@@ -217,15 +217,15 @@ def _attack_rows(
     return rows
 
 
-def _trained_encoder(
+def _load_or_train_encoder(
     cell: Cell, documents: Sequence[Sequence[tuple[str, str]]], halves: Halves, folder: Path
 ) -> tuple[Any, set[tuple[str, str]]]:
-    """Return the trained encoder, and the pairs that it was trained on."""
+    """Load or train an encoder on the members' pairs; return it with the pairs it learned."""
     pairs = [pair for i in np.flatnonzero(halves.members).tolist() for pair in documents[i]]
     told = {name: cell[name] for name in ("target", "document_column", "contents", "seed")}
 
     def fit(encoder: Any, checkpoint: str) -> Any:
-        """Train an encoder on the member pairs."""
+        """Train an encoder on the members' pairs of sentences, and return it."""
         return encoder.fit_pairs(pairs, checkpoint_dir=checkpoint)
 
     encoder = trained_encoder(cell["encoder"], cell["encoder_settings"], told, fit, folder)
@@ -233,7 +233,7 @@ def _trained_encoder(
 
 
 def _training_pairs(pairs: Sequence[tuple[str, str]], encoder: Any) -> set[tuple[str, str]]:
-    """Return the pairs that remain after training's validation split."""
+    """Return the set of pairs that an encoder learns from, without its validation pairs."""
     n_held_out = min(encoder.n_validation, len(pairs) // 10)
     rows, _ = ContextPairs.of(pairs).split(n_held_out, encoder.seed)
     return {pairs[i] for i in rows}
@@ -245,7 +245,7 @@ def _comparable_pairs(
     halves: Halves,
     cell: Cell,
 ) -> tuple[BookPairs, NDArray[np.bool_]]:
-    """Return the pairs to compare, and which of them were trained on.
+    """Draw pairs that occur in one half only; return them, and which were trained on.
 
     Left out are pairs of a member's book that were not trained on, pairs that occur in books of
     both halves, and attacked pairs that also occur in a labelled book, which an attacker could
@@ -273,7 +273,7 @@ def _comparable_pairs(
 
 
 def pairs_by_document(corpus: Corpus) -> list[list[tuple[str, str]]]:
-    """Return each document's pairs of consecutive sentences; a single sentence has none.
+    """Split each document into pairs of consecutive sentences; a single sentence makes none.
 
     Raises
     ------

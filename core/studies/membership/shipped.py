@@ -112,7 +112,7 @@ class Measured:
 
     @property
     def null(self) -> Score | None:
-        """The AUC on a model that was trained on neither; None if not measured."""
+        """The same attack's AUC on a model not trained on the attacked; None if not measured."""
         is_there = all(NULL in row.scores for row in self.rows)
         return self._mean(self.rows, NULL) if is_there else None
 
@@ -180,7 +180,7 @@ class Measured:
         return rank_shares([(rate, score.value) for rate, score in self.curve], self.auc.value)
 
     def deciles(self, measure: str = "advantage") -> tuple[Decile, ...]:
-        """Return a measure of each frequency decile, mean over draws."""
+        """Return (decile, score) pairs: a measure in each frequency decile, mean over draws."""
         return tuple(
             (int(rows[0]["decile"]), self._mean(rows, measure))
             for rows in self.by_decile
@@ -193,7 +193,7 @@ class Measured:
         return [row.provenance for row in self.rows]
 
     def _mean(self, rows: Sequence[Row], measure: str) -> Score:
-        """Return a measure's mean over draws."""
+        """Return a measure's mean over draws, one row each."""
         return ResultTable(rows).mean(measure, is_same_sample=True)  # all draws are of one corpus
 
 
@@ -230,7 +230,7 @@ def load_measured(folder: Path = SHIPPED) -> list[Measured]:
 
 
 def strongest(found: Sequence[Measured]) -> Measured:
-    """Return the result with the highest lower interval end of its AUC.
+    """Return the result whose AUC interval begins highest; controls and years come last.
 
     Controls are left out. So are years, which are confounded with when users wrote. They are used
     only if there is nothing else.
@@ -287,7 +287,7 @@ def _word_results(rows: ResultTable) -> list[Measured]:
     """Convert rows of the word-vector study to one result per attack and window length."""
 
     def made(row: Row) -> dict[str, Any]:
-        """Return the identifiers and titles of a row's result."""
+        """Return the identifiers and titles of a row's result, as fields of `Measured`."""
         entry = WORD_ATTACKS[row["similarity"]]
         is_control = row["trained_on"] != "half"
         control = ", trained on both halves (control)" if is_control else ""
@@ -313,7 +313,7 @@ def _sentence_results(rows: ResultTable) -> list[Measured]:
     """Convert rows of the dual-encoder study to one result per attack and level."""
 
     def made(row: Row) -> dict[str, Any]:
-        """Return the identifiers and titles of a row's result."""
+        """Return the identifiers and titles of a row's result, as fields of `Measured`."""
         entry = SENTENCE_ATTACKS[row["similarity"]]
         unit = "books" if row["level"] == "book" else "pairs of sentences"
         return {
@@ -334,7 +334,7 @@ def _sentence_results(rows: ResultTable) -> list[Measured]:
 def _results_by_decile(
     rows: ResultTable, names: Sequence[str], made: Callable[[Row], dict[str, Any]]
 ) -> list[Measured]:
-    """Return a result per attack with its deciles by frequency and its shuffled control."""
+    """Group rows to a result per attack, with its frequency deciles and shuffled control."""
     found = []
     for every in rows.group_by(*names).values():
         by_decile = dict(sorted(every.where(labels="true").group_by("decile").items()))
@@ -359,7 +359,7 @@ _READERS = {
 
 
 def _attack_title(entry: Entry, told: Sequence[str]) -> str:
-    """Return the title of an attack with its settings."""
+    """Format the title of an attack with descriptions of its settings."""
     return f"{entry.title}: {', '.join(told)}".replace(": of ", " of ") if told else entry.title
 
 

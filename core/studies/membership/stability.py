@@ -34,7 +34,7 @@ MOST_KEPT = 2048
 def pack_verdicts(
     outcome: AttackOutcome, names: Sequence[str], every: Sequence[str]
 ) -> dict[str, Any]:
-    """Pack which units of a collection are members, and which are called so, into bit strings.
+    """Pack which units are members, and which an attack calls members, into bit strings.
 
     No text or name is stored: bits are in the order of the collection. Thresholds come from shadow
     models if these could be calibrated, else from the target itself.
@@ -88,7 +88,7 @@ class Stability:
 
 
 def stability(rows: Sequence[Row], rate: float) -> Stability | None:
-    """Return how consistent an attack's verdicts are over draws at a false-positive rate.
+    """Measure how consistent verdicts are over draws at one false-positive rate; None if too few.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ _ALL = 0
 
 
 def words_markdown(rows: Sequence[Row]) -> str:
-    """Format the word-vector study as Markdown: by attack and decile, means over draws."""
+    """Format rows of the word-vector study as Markdown: by attack and decile, means over draws."""
     head: tuple[str, ...] = (
         "vectors of",
         "trained on",
@@ -60,11 +60,11 @@ def words_markdown(rows: Sequence[Row]) -> str:
         "the corpus. "
     )
     head += tuple(f"AUC minus {WORD_ATTACKS[WORDS_OWN].title}" for _ in beside)
-    return _page("Membership of windows of words", told, head, lines, table)
+    return _format_page("Membership of windows of words", told, head, lines, table)
 
 
 def sentences_markdown(rows: Sequence[Row]) -> str:
-    """Format the dual-encoder study as Markdown: by pair and book, means over draws."""
+    """Format rows of the dual-encoder study as Markdown: by pair and book, means over draws."""
     head: tuple[str, ...] = ("encoder", "epochs", "of", "attack", "decile", *_HEAD)
     table = ResultTable(rows)
     beside = _gain_measures(table, SENTENCES_OWN)
@@ -93,18 +93,18 @@ def sentences_markdown(rows: Sequence[Row]) -> str:
             "*Trained on neither*: the same attack on books outside the training, half of them "
             "labelled members at random before anything is learned. Its AUC should be .5. "
         )
-    return _page("Membership of sentences and books", told, head, lines, table)
+    return _format_page("Membership of sentences and books", told, head, lines, table)
 
 
 def _describe_decile(row: Row) -> str:
-    """Return the decile of a row in words: `all`, its number, or the shuffled control."""
+    """Format the decile of a row: `all`, its number, or the control with permuted labels."""
     if row["labels"] == "shuffled":
         return "all, permuted labels"
     return "all" if row["decile"] == _ALL else str(row["decile"])
 
 
 def _score_cells(rows: ResultTable) -> list[str]:
-    """Format the mean of each measure over draws, or that it is not resolvable."""
+    """Format the mean of each measure over draws as table cells, or that it is not resolvable."""
     told = []
     n_outsiders = min(rows.column("n_documents")) // 2
     for measure in _MEASURES:
@@ -120,7 +120,7 @@ def _score_cells(rows: ResultTable) -> list[str]:
 
 
 def _gain_measures(rows: ResultTable, own: str) -> list[str]:
-    """Return the measure of the gain over the paper's own attack, if any row has it."""
+    """Return, as a list, the measure of the gain over the paper's own attack if a row has it."""
     measure = f"{GAIN}: {own}"
     return [measure] if rows.having(measure) else []
 
@@ -138,14 +138,14 @@ def _describe_null(rows: ResultTable) -> str:
     return rows.mean(NULL, is_same_sample=True).format(3) if rows.having(NULL) else ""
 
 
-def _page(
+def _format_page(
     title: str,
     told: str,
     head: Sequence[str],
     lines: Sequence[Sequence[object]],
     rows: ResultTable,
 ) -> str:
-    """Return a study's Markdown page: title, explanation, table and failures."""
+    """Format a study's Markdown page: title, explanation, table and failures."""
     measured = rows.measured
     if measured:
         told += (

@@ -58,7 +58,7 @@ class TrainedModels:
         return self._outputs(_TARGET, self.parts.attacked, self.parts.members)
 
     def null(self) -> Outputs:
-        """Return the shadow's outputs on the attacked texts, labelled by the target's membership.
+        """Return the shadow's outputs on attacked texts, new to it, with the target's membership.
 
         The shadow was trained on none of them, so any attack success here is not a leak of the
         model: members and non-members differ otherwise, or the procedure itself leaks.
@@ -70,7 +70,7 @@ class TrainedModels:
         return self._outputs(_SHADOW, self.parts.shadowed, self.parts.shadow_members)
 
     def aligned(self) -> Shadows:
-        """Return the outputs of the shadows on random halves of the attacked texts."""
+        """Return the outputs on the attacked texts of the shadows trained on random halves."""
         rows = self.parts.attacked
         return Shadows(
             self.answers[_HALVES:, rows],
@@ -90,7 +90,7 @@ class TrainedModels:
         }
 
     def _outputs(self, model: int, rows: NDArray[np.int64], members: NDArray[np.int64]) -> Outputs:
-        """Return one model's outputs on the given texts with their membership."""
+        """Return one model's outputs on the texts of given indices, with their membership."""
         return Outputs(
             self.answers[model][rows],
             self.texts.class_ids[rows],
@@ -100,7 +100,7 @@ class TrainedModels:
 
 
 def texts_of(cell: Cell) -> AuthoredTexts:
-    """Return the selected texts of a cell, after checking the file's digest.
+    """Read the texts that a cell selects; raise if the file changed since the study was started.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def units_of(texts: AuthoredTexts, split: str) -> tuple[Any, ...]:
 def training_batch_of(
     texts: AuthoredTexts, units: tuple[Any, ...], n_shadows: int, seed: int
 ) -> tuple[TrainingBatch, Parts]:
-    """Return which texts the target, the shadow and each half shadow are trained on.
+    """Assign texts to the target, the shadow and each half shadow; return batch and parts.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def training_batch_of(
 
 
 def load_or_train_models(cell: Cell, folder: Path) -> TrainedModels:
-    """Return a cell's trained models, from disk if another attack's cell trained them."""
+    """Load a cell's models if another attack's cell trained them, or train and store them."""
     texts = texts_of(cell)
     units = units_of(texts, cell["split"])
     lesson, parts = training_batch_of(texts, units, cell["n_shadows"], cell["seed"])
@@ -169,5 +169,5 @@ def load_or_train_models(cell: Cell, folder: Path) -> TrainedModels:
 
 
 def load_answers(place: Path, batch: TrainingBatch) -> NDArray[np.float32] | None:
-    """Load the stored answers of models trained on a batch; None if there are none."""
+    """Load the stored outputs of models trained on a batch; None if there are none."""
     return load_finished(place, "lesson", batch.digest, lambda arrays, _: batch.answers_in(arrays))

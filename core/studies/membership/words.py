@@ -82,7 +82,7 @@ class MembershipWordsStudy:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the table must have."""
+        """The names of the columns that the table must have: that of documents, if given."""
         return (self.document_column,) if self.document_column else ()
 
     def cells(self) -> list[Cell]:
@@ -114,12 +114,12 @@ class MembershipWordsStudy:
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Train word vectors on half of the documents, and attack windows of both halves."""
+    """Load or train word vectors on half of the documents; attack windows of both halves."""
     check_contents(cell)
     corpus = open_documents(cell["target"], cell["document_column"])
     halves = draw_halves(corpus, cell["seed"], cell["labelled_share"])
     documents, numbered = _numbered_documents(cell["target"], cell["document_column"])
-    encoder = _trained_vectors(cell, documents, halves, folder)
+    encoder = _load_or_train_vectors(cell, documents, halves, folder)
     vectors = WordVectors.of(numbered.words, encoder.words_, encoder.vectors_)
     inside, outside = numbered.counts(halves.members), numbered.counts(~halves.members)
     is_used = inside >= encoder.min_count
@@ -137,7 +137,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 def _numbered_documents(
     target: str, document_column: str
 ) -> tuple[tuple[tuple[str, ...], ...], NumberedWords]:
-    """Return the sentences of each document, and their words as numbers."""
+    """Read a corpus; return the sentences of each document, and their words as numbers."""
     corpus = open_documents(target, document_column)
     documents = tuple(
         (document.text,)
@@ -148,17 +148,17 @@ def _numbered_documents(
     return documents, number_words(documents)
 
 
-def _trained_vectors(
+def _load_or_train_vectors(
     cell: Cell, documents: Sequence[Sequence[str]], halves: Halves, folder: Path
 ) -> Any:
-    """Train word vectors on the member half, or on both for the control."""
+    """Load a cell's word vectors, or train them on the member half, or both for the control."""
     is_read = halves.members | (cell["trained_on"] == "both")
     told = {
         name: cell[name] for name in ("target", "document_column", "contents", "trained_on", "seed")
     }
 
     def fit(encoder: Any, checkpoint: str) -> Any:
-        """Train an encoder on the sentences of the read documents."""
+        """Train an encoder on the sentences of the chosen documents, and return it."""
         return encoder.fit([s for i in np.flatnonzero(is_read).tolist() for s in documents[i]])
 
     return trained_encoder(cell["encoder"], cell["encoder_settings"], told, fit, folder)
@@ -167,7 +167,7 @@ def _trained_vectors(
 def _comparable_windows(
     windows: Windows, vectors: WordVectors, halves: Halves, cell: Cell
 ) -> Windows:
-    """Return the windows to compare: scorable, in one half only, and balanced by centre word."""
+    """Select the windows to compare: scorable, in one half only, balanced by centre word."""
     has_score = vectors.rows[windows.centres] != NO_VECTOR
     around = (vectors.rows[windows.contexts] != NO_VECTOR) & (
         windows.contexts != windows.centres[:, None]
@@ -191,7 +191,7 @@ def _attack_rows(
     cell: Cell,
     n_words: int,
 ) -> list[Row]:
-    """Return the rows of each attack on windows of one length."""
+    """Run each attack on windows of one length; return rows, overall and by decile."""
     seed = cell["seed"]
     by_word = word_deciles(windows.centres, counts, seed=seed)
     drawn, groups = _sample_windows(windows, by_word, halves, cell["n_windows"], seed)
@@ -232,7 +232,7 @@ def _attack_rows(
 def _sample_windows(
     windows: Windows, by_word: NDArray[np.int64], halves: Halves, n_windows: int, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sample windows of each decile and of all, with the group of each.
+    """Sample windows of each decile and of all; return their indices and their groups.
 
     At most equally many members and non-members, labelled and scored.
     """

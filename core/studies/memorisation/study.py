@@ -150,7 +150,7 @@ class MemorisationStudy:
         ]
 
     def _model_settings(self, model: str, insertions: int) -> MemorisationSettings:
-        """Return the training settings of a language model with n insertions."""
+        """Return the settings to train a model with canaries planted n times."""
         return replace(
             _SETTINGS,
             model=model,
@@ -163,7 +163,7 @@ class MemorisationStudy:
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Train one language model and measure it, resuming from a checkpoint."""
+    """Train a cell's language model and measure its exposure, or audit it; resume if stopped."""
     check_contents(cell)
     names = MemorisationSettings.__dataclass_fields__
     settings = check_settings(MemorisationSettings(**{k: cell[k] for k in names}))
@@ -172,13 +172,13 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
     corpus = load_corpus(path, columns=columns, limit=MOST_DOCUMENTS)
     texts = private_texts(corpus, settings.n_texts, cell["seed"])
     checkpoint = folder / "training" / cell_key(cell)
-    measured = _audit_rows if cell["part"] == "audit" else _exposure_rows
+    measured = _measure_audit if cell["part"] == "audit" else _measure_exposure
     rows = measured(cell, texts, settings, checkpoint)
     shutil.rmtree(checkpoint, ignore_errors=True)
     return rows
 
 
-def _exposure_rows(
+def _measure_exposure(
     cell: Cell, texts: list[str], settings: MemorisationSettings, checkpoint: Path
 ) -> list[Row]:
     """Train on planted canaries; return a row per epoch, the last with extraction results."""
@@ -194,7 +194,7 @@ def _exposure_rows(
 
 
 def _epoch_row(found: EpochFound, run: PlantedRun) -> Row:
-    """Return the row of one epoch: exposure of canaries and controls, and bits per token."""
+    """Build the row of one epoch: exposure of canaries and controls, and bits per token."""
     size = run.canaries[0].size
     values = np.array([each.exposure.value for each in found.canaries])
     controls, chance = np.array(found.controls), mean_chance_exposure(size)
@@ -219,7 +219,7 @@ def _epoch_row(found: EpochFound, run: PlantedRun) -> Row:
 
 
 def _extraction_facts(run: PlantedRun) -> dict[str, Any]:
-    """Return, by sampler, how many canaries were generated, and how many rank in the first ten."""
+    """Return, by sampler, how many canaries it generated, and how many rank in the first ten."""
     return {
         each.sampler: {
             "n_drawn": each.n_drawn,
@@ -233,10 +233,10 @@ def _extraction_facts(run: PlantedRun) -> dict[str, Any]:
     }
 
 
-def _audit_rows(
+def _measure_audit(
     cell: Cell, texts: list[str], settings: MemorisationSettings, checkpoint: Path
 ) -> list[Row]:
-    """Audit one model; return the bound of ε and its control with re-randomised inclusion."""
+    """Audit one model; return a row: the bound of ε, and that with re-randomised inclusion."""
     plan = AuditPlan(**{name: cell[name] for name in AuditPlan.__dataclass_fields__})
     audited = audit_model(texts, settings, plan, cell["seed"], checkpoint_dir=checkpoint)
     found, privacy = audited.found, audited.privacy
@@ -270,7 +270,7 @@ _RANKINGS = {
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as Markdown: exposure by insertions and epoch, extraction, and audits."""
+    """Format the study's rows as Markdown: exposure by insertions and epoch, extraction, audits."""
     table = ResultTable(rows)
     planted, audited = (table.measured.where(part=part) for part in ("exposure", "audit"))
     parts = ["# What language models memorise of planted canaries", ""]
@@ -284,12 +284,12 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def exposure_over_seeds(rows: Sequence[Row], measure: str = "exposure") -> Score:
-    """Return the mean exposure of rows that differ only in their seed."""
+    """Average the exposure of rows that differ only in their seed, to a score."""
     return mean_over_seeds([row.scores[measure] for row in rows])
 
 
 def _exposure_table(rows: ResultTable) -> list[str]:
-    """Return the table of exposure by model, insertions and epoch."""
+    """Return the Markdown table of exposure by model, insertions and epoch."""
     first, last = rows[0], max(rows.column("epoch"))
     epochs = [epoch for epoch in SHOWN_EPOCHS if epoch < last] + [last]
     head = (
@@ -321,7 +321,7 @@ def _exposure_table(rows: ResultTable) -> list[str]:
 
 
 def _extraction_table(rows: ResultTable) -> list[str]:
-    """Return the table of canaries that sampling generated; empty if none was run."""
+    """Return the Markdown table of canaries that sampling generated; empty if none was run."""
     drawn = rows.where(lambda row: "extraction" in row.facts)
     if not drawn:
         return []
@@ -346,7 +346,7 @@ def _extraction_table(rows: ResultTable) -> list[str]:
 
 
 def _audit_section(rows: ResultTable) -> list[str]:
-    """Return the section on lower bounds of ε by access and accountant's ε."""
+    """Return the Markdown section on lower bounds of ε by access and accountant's ε."""
     head = (
         "the auditor sees",
         "ε of the accountant",

@@ -133,7 +133,7 @@ class Memorisation:
 
 
 def load_memorisation(path: Path = SHIPPED) -> Memorisation:
-    """Read the results of `leakscope study memorisation` from a file.
+    """Read rows of `leakscope study memorisation` from a file, and summarise them.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def load_memorisation(path: Path = SHIPPED) -> Memorisation:
 
 
 def _summarise(rows: ResultTable) -> Memorisation:
-    """Convert the study's rows to a summary."""
+    """Summarise the study's rows as a `Memorisation`."""
     planted, audited = rows.where(part="exposure"), rows.where(part="audit")
     first, last = planted[0], max(planted.column("epoch"))
     size = int(first["n_values"])
@@ -180,11 +180,11 @@ def chance_exposure(size: int | None) -> ChanceExposure:
 
 
 def _mean_exposures(rows: ResultTable) -> tuple[Planted, ...]:
-    """Return the mean exposure over seeds by model and insertions."""
+    """Average exposures over seeds to a `Planted` per model and number of insertions."""
     most = math.log2(rows[0]["n_values"])
 
     def mean(same: ResultTable, measure: str) -> Score:
-        """Return a measure's mean over seeds, at most log₂|R|."""
+        """Return a measure's mean over seeds, with an interval of at most log₂|R|."""
         return mean_over_seeds([row.scores[measure] for row in same], most=most)
 
     return tuple(
@@ -194,7 +194,7 @@ def _mean_exposures(rows: ResultTable) -> tuple[Planted, ...]:
 
 
 def _group_audits(rows: ResultTable) -> tuple[ModelAudit, ...]:
-    """Group the audits by access and ε."""
+    """Group the rows of audits by access and ε to a `ModelAudit` each."""
     # 0 means no guarantee, which is the weakest.
     found = rows.group_by("access", lambda row: row["epsilon"] or math.inf)
     return tuple(
@@ -212,7 +212,7 @@ def _group_audits(rows: ResultTable) -> tuple[ModelAudit, ...]:
 
 
 def gaussian_bounds(audits: ResultTable) -> tuple[float, ...]:
-    """Return the lower bound of ε of each audit if its training is a Gaussian mechanism.
+    """Compute each audit's lower bound of ε for a Gaussian mechanism; empty without DP.
 
     Empty without DP: such a training has no δ.
     """

@@ -81,7 +81,7 @@ class NameStudy:
     is_anonymous: bool = setting(True, "write name 1, name 2, …", flag="anonymous")
 
     def cells(self) -> list[Cell]:
-        """Return one cell per setting for each matrix and for the probes."""
+        """Return, for each setting, one cell per matrix size and one for probing."""
         shared = {
             "study": "names",
             "target": self.target,
@@ -115,7 +115,7 @@ class NameStudy:
         ]
 
     def finish(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rows with names replaced by numbers, unless names were requested."""
+        """Return the rows, with people's names replaced by numbers if `is_anonymous`."""
         return anonymise_names(rows) if self.is_anonymous else list(rows)
 
 
@@ -129,7 +129,7 @@ def _read_names(names: Sequence[str]) -> Sequence[str]:
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Measure a matrix or the probes of a setting with its shared attack."""
+    """Load or train a setting's attack; measure the cell's matrix or probes, and return rows."""
     check_contents(cell)
     names = ("target", "other", "domain", "n_auxiliary", "seed", "held_share")
     place = {name: cell[name] for name in names}
@@ -162,7 +162,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 def _fitted_attack(
     cell: Cell, encoder: Encoder, texts: Sequence[str], folder: Path
 ) -> InversionAttack:
-    """Load or train the attack of a setting, without the names that are probed for."""
+    """Load a setting's attack, or train it on texts without the probed names and save it."""
     key = cell_key({k: v for k, v in cell.items() if k != "part"})
     place = folder / "attacks" / key
     if (place / META).exists():
@@ -184,7 +184,7 @@ _MOST_PROBED = {"sentence": 40, "recovered": 40, "alone": 200}
 def choose_names(
     cell: Cell, inside: Domain
 ) -> tuple[tuple[PersonName, ...], tuple[PersonName, ...]]:
-    """Choose the names to substitute for each other, and unseen names to probe for.
+    """Choose names in the targets to substitute for each other, and further names to probe for.
 
     The former occur in at least three target sentences; no surname of the latter shares a word
     with them.
@@ -219,7 +219,7 @@ def without_names(texts: Sequence[str], names: Sequence[PersonName]) -> list[str
 
 
 def _draw_sentences(sentences: Sequence[NamedSentence], cell: Cell) -> list[NamedSentence]:
-    """Draw equally many sentences of every name at random."""
+    """Draw equally many of the given sentences for each name, at random."""
     rng = np.random.default_rng([cell["seed"], 9])
     names = list(dict.fromkeys(s.name for s in sentences))
     most = max(3, cell["n_targets"] // len(names))
@@ -232,13 +232,13 @@ def _draw_sentences(sentences: Sequence[NamedSentence], cell: Cell) -> list[Name
 
 
 def count_texts(texts: Sequence[str], names: Sequence[PersonName]) -> list[int]:
-    """Return how many texts contain each surname."""
+    """Count the texts that contain each surname."""
     found = Counter(sentence.name for sentence in sentences_with_listed_names(texts, names))
     return [found[name] for name in names]
 
 
-def _sections(cell: Cell, names: Sequence[PersonName]) -> list[str | None]:
-    """Return the section in which each name occurs most often; None if texts have no sections."""
+def _find_sections(cell: Cell, names: Sequence[PersonName]) -> list[str | None]:
+    """Read the collection; return the section in which each name is most frequent, or None."""
     path, column = split_reference(cell["target"])
     try:
         corpus = load_corpus(Path(path), columns=Columns(text=column, label=cell["label"]))
@@ -259,12 +259,12 @@ def matrix_row(
     names: Sequence[PersonName],
     cell: Cell,
 ) -> Row:
-    """Substitute names for each other, attack the sentences, and return the matrix as a row."""
+    """Substitute names for each other in sentences, invert their vectors; return rates as a row."""
     drawn = _draw_sentences(
         sentences_with_listed_names(domain.targets, names, domain.documents), cell
     )
     found = substitute_names(attack, encoder, drawn, names)
-    sections, seed = _sections(cell, names), cell["seed"]
+    sections, seed = _find_sections(cell, names), cell["seed"]
     vocabulary = attack.vocabulary_  # type: ignore[attr-defined]
     prior = PriorAttack().fit_vocabulary(encoder, vocabulary)
     guess = prior.invert(encoder, np.zeros((1, encoder.dimension), np.float32))[0].word_set
@@ -294,13 +294,15 @@ def matrix_row(
         "in_vocabulary": [name.words <= vocabulary.index.keys() for name in names],
         "n_sentences": [len(found.rows_of_name(name)) for name in names],
         "found": read,
-        "found_between": [[_ends(found.cell(a, b, seed=seed)) for b in names] for a in names],
+        "found_between": [
+            [_interval_ends(found.cell(a, b, seed=seed)) for b in names] for a in names
+        ],
     }
     return Row(scores=scores, facts=facts)
 
 
-def _ends(score: Score) -> list[float] | None:
-    """Return the interval's ends as a list; None without an interval."""
+def _interval_ends(score: Score) -> list[float] | None:
+    """Return the ends of a score's interval as a list; None without an interval."""
     return [score.ci95.low, score.ci95.high] if score.has_interval else None
 
 
@@ -312,7 +314,7 @@ def probing_rows(
     unseen: Sequence[PersonName],
     cell: Cell,
 ) -> list[Row]:
-    """Insert unseen names into sentences, and test how often each attacker identifies them."""
+    """Insert unseen names into sentences; return a row of hits per attacker's knowledge."""
     if len(unseen) < 2:
         return []
     rng = np.random.default_rng([cell["seed"], 10])

@@ -30,12 +30,12 @@ _MOST_COLUMNS = 12
 
 
 def anonymise_names(rows: Sequence[Row]) -> list[Row]:
-    """Replace people's names in rows by `name 1`, `name 2`, …, and drop the list of names."""
+    """Return rows with people's names replaced by `name 1`, …, without the list of names."""
     return [_anonymise_row(row) for row in rows]
 
 
 def _anonymise_row(row: Row) -> Row:
-    """Replace the names of one row by numbered ones, and shorten its error."""
+    """Return a row with numbers for people's names, and a shortened error."""
     cell = {name: value for name, value in row.cell.items() if name != "names"}
     facts = {name: value for name, value in row.facts.items() if name != "names"}
     if "people" in facts:
@@ -68,12 +68,12 @@ def _is_complete(row: Row) -> bool:
 
 
 def format_score(rate: Score, *, decimals: int = 0) -> str:
-    """Format a rate with its interval and the number of trials."""
+    """Format a rate in per cent with its interval and the number of trials."""
     return rate.format(decimals, with_n=True)
 
 
 def matrix_of(row: Row) -> list[list[Score]]:
-    """Return how often each name was recovered, a line per name of the original sentences."""
+    """Return a row's matrix of recovery rates: lines by original name, columns by inserted name."""
     counts = zip(row["n_sentences"], row["found"], row["found_between"], strict=True)
     return [
         [
@@ -97,7 +97,7 @@ def describe_counted(rate: Score, of: str) -> str:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as Markdown: rates of each matrix, small matrices, and probes."""
+    """Format the study's rows as Markdown: rates of each matrix, small matrices, and probes."""
     table = ResultTable(rows)
     good = table.measured
     matrices = good.where(kind="substitution")
@@ -111,12 +111,12 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def _setting_cells(row: Row) -> str:
-    """Return the table cells of a row's attack, domain and numbers of training sentences."""
+    """Format a row's attack, domain and numbers of training sentences as table cells."""
     return f"{row['attack']} | {row['domain']} | {row['n_fitted_on']:,} | {row['n_added']:,}"
 
 
 def _introduction(rows: Sequence[Row]) -> list[str]:
-    """Return the paragraph and command above the tables."""
+    """Return the lines above the tables: a paragraph and a command; empty without rows."""
     if not rows:
         return []
     row = rows[0]
@@ -139,7 +139,7 @@ def _introduction(rows: Sequence[Row]) -> list[str]:
 
 
 def _rate_table(matrices: Sequence[Row]) -> list[str]:
-    """Return the section with the rates of each matrix."""
+    """Return the Markdown section with the rates of each matrix."""
     lines = [
         "## How often the surname is recovered (Corò 2022, §5.2.3)",
         "",
@@ -178,7 +178,7 @@ def _rate_table(matrices: Sequence[Row]) -> list[str]:
 
 
 def _matrix_table(row: Row) -> list[str]:
-    """Return the table of a small matrix: names in sentences by names inserted."""
+    """Return the Markdown table of a small matrix: names in sentences by names inserted."""
     people = row["people"]
     added = f", {row['n_added']:,} sentences added" if row["n_added"] else ""
     lines = [
@@ -198,7 +198,7 @@ def _matrix_table(row: Row) -> list[str]:
 
 
 def _probe_table(rows: Sequence[Row]) -> list[str]:
-    """Return the section on probes by what the attacker knows; duplicates occur once."""
+    """Return the Markdown section on probes by what the attacker knows; duplicates occur once."""
     if not rows:
         return []
     n = rows[0]["n_candidates"]

@@ -107,7 +107,7 @@ EPOCHS, LEARNING_RATE = 6, 2e-3
 
 
 def draws_noise(defence: str) -> bool:
-    """Return whether a defence draws noise, so that repeated texts get different vectors."""
+    """Return whether a defence, given by name, draws noise: the same text gets new vectors."""
     return entry_of(defence).draws_noise
 
 
@@ -125,7 +125,7 @@ def attack_scores(
     seconds: dict[str, float] = {}
     found: dict[str, tuple[InversionAttack, Encoder]] = {}
     start = time.perf_counter()
-    ready = _prepared_attackers(cell, encoder, texts, Guard(cell) if guard is None else guard)
+    ready = _train_attackers(cell, encoder, texts, Guard(cell) if guard is None else guard)
     for name, attack, attacked, vectors in ready:
         result = evaluate(
             attack,
@@ -154,10 +154,10 @@ def attack_scores(
     return scores, {"attacker_seconds": seconds, "attackers_told": told}
 
 
-def _prepared_attackers(
+def _train_attackers(
     cell: Cell, encoder: Encoder, texts: AttackersTexts, guard: Guard
 ) -> Iterator[tuple[str, InversionAttack, Encoder, Vectors | None]]:
-    """Yield each requested attacker's name, fitted attack, encoder and target vectors.
+    """Train the requested attackers; yield name, fitted attack, encoder and target vectors.
 
     If only attackers on released tokens are requested, nothing is encoded or trained.
     """
@@ -176,7 +176,7 @@ def _prepared_attackers(
             search = load_attack(shipped_folder(scene.own, "search"))
             yield AS_SHIPPED, scene.on_protected(search, scene.queried), *seen
         if SENTENCES in asked:
-            yield SENTENCES, _reconstruction(scene, vocabulary), *seen
+            yield SENTENCES, _load_reconstruction(scene, vocabulary), *seen
         if FRESH[0] in asked:
             yield FRESH[0], _retrieval_attack(scene, vocabulary), *seen
         if FRESH[1] in asked:
@@ -206,7 +206,7 @@ class _AttackSetup:
 
     @classmethod
     def of(cls, guard: Guard, encoder: Encoder, texts: AttackersTexts) -> _AttackSetup:
-        """Encode the texts behind the defence, and fit the linear map back."""
+        """Encode the texts with and without the defence, and fit the linear map back."""
         name = guard.cell["defence"]
         own = CachedEncoder(encoder)
         is_noisy, is_last = draws_noise(name), entry_of(name).acts_on == "vector"
@@ -227,7 +227,7 @@ class _AttackSetup:
         return cls(own, protected, queried, lift, texts, copies, target_vectors)
 
     def on_protected(self, attack: InversionAttack, queried: Encoder) -> LiftedAttack:
-        """Adapt an attack on the original space to protected vectors."""
+        """Wrap an attack on undefended vectors, so that it attacks protected vectors."""
         return LiftedAttack(attack, self.lift, queried, self.protected)
 
 
@@ -279,7 +279,7 @@ def _shipped_classifier(encoder: Encoder) -> ProbeMLCAttack:
 
 
 def _tuned_search(cell: Cell, scene: _AttackSetup, base: ProbeMLCAttack) -> LiftedAttack:
-    """Tune the re-embedding search over a classifier to the defence."""
+    """Tune the re-embedding search over a classifier to the defence, and return it."""
     search: Any = SearchAttack()
     folder = shipped_folder(scene.own, "search")
     if cell["start"] and (folder / "model.json").exists():
@@ -297,8 +297,8 @@ def _tuned_search(cell: Cell, scene: _AttackSetup, base: ProbeMLCAttack) -> Lift
     return scene.on_protected(tuned, scene.queried)
 
 
-def _reconstruction(scene: _AttackSetup, vocabulary: Vocabulary) -> LiftedAttack:
-    """Load the sentence reconstruction attack, scored on the words of the other attackers."""
+def _load_reconstruction(scene: _AttackSetup, vocabulary: Vocabulary) -> LiftedAttack:
+    """Load the sentence reconstruction, to be scored on the words of the other attackers."""
     spec = AttackSpec.of(SENTENCES, {"n_queries": N_SENTENCE_QUERIES})
     attack: Any = open_attack(spec, scene.own)
     bind(attack, scene.own, vocabulary)
@@ -336,17 +336,17 @@ def _retrieval_attack(scene: _AttackSetup, vocabulary: Vocabulary) -> InversionA
 
 
 def releases_tokens(defence: str) -> bool:
-    """Return whether a defence releases a text or the vectors of its tokens."""
+    """Return whether a defence, given by name, releases a text or the vectors of its tokens."""
     return entry_of(defence).releases_tokens
 
 
 def releases_vectors(defence: str) -> bool:
-    """Return whether a defence releases the noisy vectors of a text's tokens."""
+    """Return whether a defence, given by name, releases noisy vectors of a text's tokens."""
     return entry_of(defence).acts_on == "tokens"
 
 
 def _privatizer(cell: Cell, encoder: Encoder, part: int) -> TokenPrivatizer:
-    """Return the cell's token privatizer with a random generator of its own for each part."""
+    """Build the cell's token privatizer; `part` selects its independent random stream."""
     opened = require_white_box(encoder, "Token inversion")
     defence: Any = make_defence(DefenceSpec.of(cell["defence"], cell["defence_settings"]))
     rng = np.random.default_rng([cell["seed"], part])
@@ -358,7 +358,7 @@ def _privatizer(cell: Cell, encoder: Encoder, part: int) -> TokenPrivatizer:
 def _token_reader(
     name: str, cell: Cell, encoder: Encoder, vocabulary: Vocabulary, texts: AttackersTexts
 ) -> tuple[InversionAttack, Encoder]:
-    """Fit an attacker on released tokens, and return it with the encoder of these."""
+    """Fit an attacker on released tokens; return it, and the encoder that releases them."""
     identity = f"{cell['defence']}|{sorted(cell['defence_settings'].items())}|{cell['seed']}"
     opened = require_white_box(encoder, "The token decoder")
     if name != "tokens" and releases_vectors(cell["defence"]):
@@ -376,7 +376,7 @@ def _token_reader(
 
 
 def _token_inversion(cell: Cell, encoder: Encoder, targets: Sequence[str]) -> Score:
-    """Return the share of tokens that the nearest token to their noisy vector recovers."""
+    """Add noise to the targets' tokens; return the per cent that the nearest token recovers."""
     privatizer = _privatizer(cell, encoder, 3)
     ids = np.array([i for row in privatizer.encoder.token_ids(targets) for i in row])
     n_back = int((privatizer.tokens(ids) == ids).sum())
@@ -390,7 +390,7 @@ READER = "tokens"
 def inferred_scores(
     cell: Cell, encoder: Encoder, guard: Guard
 ) -> tuple[dict[str, Score], dict[str, Any]]:
-    """Return each attacker's top-1 accuracy on the attribute, in per cent, and facts.
+    """Train attackers on the attribute; return their top-1 accuracy in per cent, and facts.
 
     Each attacker learns from protected known texts, which may share groups but no text with the
     targets. If a text or its tokens are released, one attacker uses these.
@@ -416,7 +416,7 @@ def inferred_scores(
 
 
 def _words_accuracy(cell: Cell, encoder: Encoder, sides: Sides) -> Score:
-    """Return the accuracy of a linear classifier on the words of released texts."""
+    """Train a linear classifier on words of released texts; return its accuracy in per cent."""
     labels, truth = sides.label_ids
     texts = [*sides.known, *sides.targets]
     both = privatise_texts(_privatizer(cell, encoder, 5), texts, is_whole=False)

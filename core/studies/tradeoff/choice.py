@@ -86,7 +86,7 @@ class Choice:
     leaks: Mapping[tuple[str, tuple[tuple[str, Any], ...]], Score] = field(default_factory=dict)
 
     def leak(self, point: Point) -> Score:
-        """Return the strongest attacker's score on a setting, corrected if it was compared.
+        """Return the strongest attacker's score on a setting, its interval corrected if compared.
 
         The interval of a compared setting is corrected for the number of settings; other settings
         have their own intervals.
@@ -116,7 +116,7 @@ class Choice:
 
 
 def attacked_targets(found: Tradeoff) -> list[str]:
-    """Return the attackers' targets measured both without and with a defence."""
+    """Return which targets (`words`, …) were attacked both without and with a defence."""
     base = found.undefended
     return [
         what
@@ -126,7 +126,7 @@ def attacked_targets(found: Tradeoff) -> list[str]:
 
 
 def within_time(found: Tradeoff, milliseconds: float | None) -> Tradeoff:
-    """Return the settings within a limit of milliseconds per text; all without a limit.
+    """Return the trade-off with only the settings within a time per text; unchanged if None.
 
     Untimed settings are kept, and so is the undefended encoder, the reference of all.
     """
@@ -141,7 +141,7 @@ def within_time(found: Tradeoff, milliseconds: float | None) -> Tradeoff:
 
 
 def untimed(found: Tradeoff) -> list[Point]:
-    """Return the settings without a measured time per text."""
+    """Return those settings of a trade-off whose time per text was not measured."""
     return [point for point in found.points if point.milliseconds is None]
 
 
@@ -166,7 +166,7 @@ def leak_of(point: Point, reads: str = "words") -> Score:
 
 
 def simultaneous_leaks(points: Sequence[Point], reads: str = "words") -> list[Score]:
-    """Return the strongest attacker's score on each setting, with simultaneous intervals.
+    """Return the strongest attacker's score on each point, with simultaneous intervals.
 
     The least of K upper bounds of 97.5 % is too low in 1 - 0.975^K of all studies where K settings
     leak equally: 22 of 100 for K = 10. Here each end is at 1 - 0.025 / K, so that the upper end of
@@ -192,7 +192,7 @@ def simultaneous_leaks(points: Sequence[Point], reads: str = "words") -> list[Sc
 
 
 def choose(found: Tradeoff, task: str, share: float = SHARE, reads: str = "words") -> Choice:
-    """Choose the settings that keep a share of utility and leak least.
+    """Choose the settings that keep a share of a task's utility and leak least of a target.
 
     Utility is judged by `keeps_share`, leakage by the upper interval end, corrected for the
     number of settings that keep enough.
@@ -220,7 +220,7 @@ def setting_to_compare(found: Tradeoff, task: str, choice: Choice) -> Point:
 def keeps_share(
     point: Point, base: Point, task: str, share: float, *, is_shown: bool = True
 ) -> bool:
-    """Return whether a defence significantly keeps a share of the utility above guessing.
+    """Return whether a defence keeps a share of utility, significantly if `is_shown`.
 
     Decided by the lower interval end of the paired difference if measured, else of the utility
     itself. With `is_shown` false, the value alone decides.
@@ -296,7 +296,7 @@ def high(score: Score) -> float:
 
 
 def _is_base(point: Point) -> bool:
-    """Return whether a point is the undefended encoder."""
+    """Return whether a point is that of the undefended encoder."""
     entry = DEFENCES.get(point.defence)
     return bool(entry and entry.is_baseline)
 
@@ -339,7 +339,7 @@ class Frontier:
 
 
 def frontier(found: Tradeoff, task: str, reads: str = "words") -> Frontier:
-    """Return the settings that no other significantly dominates, and the band of the frontier."""
+    """Find the settings that no other significantly dominates, and the band of the frontier."""
     points = attacked_settings(found, task, reads)
     leaks = simultaneous_leaks(points, reads)
     worse = [(low(p.utility[task]), high(leak)) for p, leak in zip(points, leaks, strict=True)]
@@ -357,7 +357,7 @@ def frontier(found: Tradeoff, task: str, reads: str = "words") -> Frontier:
 
 
 def steps(ends: Sequence[Ends], start: float) -> tuple[Ends, ...]:
-    """Return the corners of the least leakage as a step function of utility.
+    """Return the corners of the least leakage by utility, from (utility, leakage) pairs.
 
     Parameters
     ----------

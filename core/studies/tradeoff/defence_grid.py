@@ -73,14 +73,14 @@ def chosen_defences(references: Sequence[str]) -> list[DefenceSpec]:
     for each in references:
         in_grid = [spec for spec in (*GRID, *NEWER, *TRAINED) if spec.name == each]
         specs = in_grid or [
-            _completed(read_defence(each, option="--defences", known=all_defences()))
+            _complete_spec(read_defence(each, option="--defences", known=all_defences()))
         ]
         found.update(dict.fromkeys(specs))
     return list(found)
 
 
-def _completed(spec: DefenceSpec) -> DefenceSpec:
-    """Return a spec with the settings that decide its training filled in, after order checks."""
+def _complete_spec(spec: DefenceSpec) -> DefenceSpec:
+    """Return a spec with its training's settings filled in; raise if stages are out of order."""
     stages = stages_of(spec.name)
     check_order(stages)
     if is_of_network(spec.name):
@@ -94,7 +94,7 @@ def _completed(spec: DefenceSpec) -> DefenceSpec:
 
 
 def trained_stage(name: str) -> str:
-    """Return the trained stage of a defence; "" if there is none.
+    """Return the name of a defence's trained stage; "" if there is none.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class Guard:
 
     @property
     def defence(self) -> Any:
-        """The defence, seeded by the cell's seed."""
+        """The built defence, seeded by the cell's seed."""
         name, settings = self.cell["defence"], dict(self.cell["defence_settings"])
         entry = entry_of(name)
         if entry.acts_on == "model":  # vectors are unchanged
@@ -69,12 +69,12 @@ class Guard:
         return with_trained(DefenceSpec.of(name, settings), self.trained)
 
     def protect(self, encoder: Encoder) -> Encoder:
-        """Return the encoder behind the defence."""
+        """Return an encoder that encodes behind the defence."""
         protected: Encoder = self.defence.protect(encoder)
         return protected
 
     def over(self, encoder: Encoder) -> Encoder:
-        """Return the encoder behind the defence, with vectors cached on disk where possible.
+        """Return an encoder that encodes behind the defence, with vectors cached where possible.
 
         Vectors of unchanged texts can be cached; privatised texts never repeat.
         """
@@ -96,7 +96,7 @@ class Guard:
 
 
 def guard_of(cell: Cell, encoder: Encoder, folder: Path) -> Guard:
-    """Return the defence of a cell; a trained one is loaded, or trained and saved.
+    """Build the guard of a cell; a trained defence is loaded, or trained and saved.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def guard_of(cell: Cell, encoder: Encoder, folder: Path) -> Guard:
 
 
 def defence_training_texts(cell: Cell, encoder: Encoder) -> DefenceTexts:
-    """Return the training texts of a trained defence: sentences, or texts with the attribute.
+    """Draw the training texts of a trained defence: sentences, or texts with the attribute.
 
     None nearly repeats a text that an attacker of any part knows or attacks.
 
@@ -154,7 +154,7 @@ def defence_training_texts(cell: Cell, encoder: Encoder) -> DefenceTexts:
 
 
 def draw_word_texts(cell: Cell, encoder: Encoder) -> AttackersTexts:
-    """Draw the texts of the word attackers, and the targets."""
+    """Draw the training texts of the word attackers, and the target texts."""
     return draw_texts(
         auxiliary_texts(cell["auxiliary"]),
         cell["n_auxiliary"],
@@ -177,7 +177,7 @@ def _defence_sentences(cell: Cell, encoder: Encoder) -> tuple[str, ...]:
 
 
 def _draw_options(cell: Cell, encoder: Encoder) -> dict[str, Any]:
-    """Return the options of the draws: held-out marks, documents and threshold."""
+    """Return the keyword arguments of the draws: held-out marks, documents and threshold."""
     return {
         "held_out": shipped_held_out(encoder) if cell["start"] else None,
         "documents": auxiliary_documents(cell["auxiliary"]),
@@ -186,7 +186,7 @@ def _draw_options(cell: Cell, encoder: Encoder) -> dict[str, Any]:
 
 
 def attribute_texts(cell: Cell) -> Sides:
-    """Split the texts with the attribute among defence, attackers and targets.
+    """Read the texts with the attribute; split them among defence, attackers and targets.
 
     Raises
     ------

@@ -173,7 +173,7 @@ USUAL: dict[str, Any] = {"vocabulary_size": 20_000, "epochs": 12, "hidden": 512,
 
 
 def check_parts(asked: TradeoffSettings, defences: list[DefenceSpec]) -> None:
-    """Check that the settings name the files and tasks that the defences need.
+    """Raise InvalidInputError unless the files and tasks that the defences need are named.
 
     Raises
     ------
@@ -234,7 +234,7 @@ def _check_network(asked: TradeoffSettings, spec: DefenceSpec, defences: list[De
 
 
 def part_entries(asked: TradeoffSettings, spec: DefenceSpec) -> dict[str, Cell]:
-    """Return the cell entries of each part that is measured of a defence.
+    """Return, by part (`attack`, `use`, …), the cell entries to measure of a defence.
 
     A defence that leaves vectors unchanged has no attacks on vectors, nor has a network that reads
     what another defence releases.
@@ -272,7 +272,7 @@ def _shared_entries(asked: TradeoffSettings, part: str) -> Cell:
 
 
 def _attack_parts(asked: TradeoffSettings, spec: DefenceSpec) -> dict[str, Cell]:
-    """Return the cells of the word attackers; `posterior` has a cell of its own.
+    """Return the cell entries of the word attackers by part; `posterior` has a part of its own.
 
     It needs nothing from the others, and runs only if tokens are released.
     """
@@ -376,7 +376,7 @@ def _attribute_text_entries(asked: TradeoffSettings) -> Cell:
 
 
 def _copied(asked: TradeoffSettings, *names: str) -> Cell:
-    """Return settings as cell entries with the same names."""
+    """Return the named settings as cell entries with the same names."""
     return {name: getattr(asked, name) for name in names}
 
 
@@ -398,7 +398,7 @@ def _membership_entries(asked: TradeoffSettings) -> Cell:
 
 
 def _membership_task(asked: TradeoffSettings) -> str:
-    """Return the task whose classifier is attacked; raise if it is not among the tasks."""
+    """Return the reference of the task whose classifier is attacked; raise if it is not named."""
     names = {NamedTexts.of(told).name: told for told in asked.tasks}
     if asked.membership not in names:
         raise InvalidInputError(
@@ -409,14 +409,14 @@ def _membership_task(asked: TradeoffSettings) -> str:
 
 
 def _head_entries(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
-    """Return the settings of the classifier on vectors, noisy only if that is the defence."""
+    """Return the cell entries of the classifier on vectors, noisy only if that is the defence."""
     own = dict(spec.settings) if is_of_model(spec.name) else {"epsilon": 0.0}
     settings = asdict(HeadSettings(**{"hidden": asked.hidden, **own}))
     return {"classifier": "private", "classifier_settings": settings}
 
 
 def _network_entries(asked: TradeoffSettings, spec: DefenceSpec) -> Cell:
-    """Return the settings by which a network is fine-tuned on what is sent."""
+    """Return the cell entries by which a network is fine-tuned on what a mechanism sends."""
     from leakscope.core.defences.trained.constrained import ConstrainedClassifier, default_rate
 
     told, aside = dict(spec.settings), ("mechanism", "eta", "reader", "encoder", "seed")
@@ -476,7 +476,7 @@ class TradeoffStudy(TradeoffSettings):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the table of the attribute must have."""
+        """The names of the columns that the table of the attribute must have."""
         return tuple(filter(None, (self.label_column, self.group_column)))
 
     def cells(self) -> list[Cell]:
@@ -508,7 +508,7 @@ class TradeoffStudy(TradeoffSettings):
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Measure one part of a defence at one strength under one seed.
+    """Measure a cell, one part of a defence at one strength under one seed; return one row.
 
     Raises
     ------
@@ -548,7 +548,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 
 
 def _measure_use(cell: Cell, encoder: Encoder, guard: Guard, checkpoint: Path) -> Found:
-    """Measure utility on the tasks, training time and time per text."""
+    """Measure utility, training time and time per text behind a defence; return scores, facts."""
     check_unchanged(contents_of(cell["tasks"], cell["pairs"], cell["searches"]) == cell["contents"])
     if is_of_model(cell["defence"]) or is_of_network(cell["defence"]):
         use: HeadUse | NetworkUse = (
@@ -600,7 +600,7 @@ def milliseconds_per_text(encode: Callable[[Sequence[str]], Any]) -> float:
 def compare_milliseconds(
     encode: Callable[[Sequence[str]], Any], beside: Callable[[Sequence[str]], Any], rounds: int
 ) -> tuple[float, float]:
-    """Measure the time per text of two encoders in alternating rounds; return both minima.
+    """Time two encoders in alternating rounds; return the least ms per text of each.
 
     What else a machine does slows either: the least of some rounds is nearest to what it takes, and
     one tells what the machine was good for when the other was timed. Each round has other
@@ -619,7 +619,7 @@ def compare_milliseconds(
 
 
 def _time_batch(encode: Callable[[Sequence[str]], Any], texts: Sequence[str]) -> float:
-    """Return the milliseconds per text that encoding a batch takes."""
+    """Encode a batch of texts; return the milliseconds that it took per text."""
     start = time.perf_counter()
     encode(texts)
     return round(1000 * (time.perf_counter() - start) / len(texts), 3)

@@ -105,7 +105,7 @@ class Point:
         return found
 
     def strongest(self, what: str) -> tuple[str, Score] | None:
-        """Return the attacker with the highest interval end, and its score; None if none was tried.
+        """Return the attacker whose interval ends highest, and its score; None if none was tried.
 
         By the upper end of the interval: the bound of a setting is then the bound of its strongest
         attacker, whichever that is. The greater value decides between equal ends.
@@ -115,12 +115,12 @@ class Point:
 
     @property
     def attacker(self) -> str:
-        """The attacker with the highest interval end of F1 on words."""
+        """The attacker on words whose interval of F1 ends highest."""
         return max(self.leaks.items(), key=upper_end)[0]
 
     @property
     def leakage(self) -> Score:
-        """The F1 of the strongest attacker on words."""
+        """The F1 on words of the attacker that is strongest on words."""
         return self.leaks[self.attacker]
 
     @property
@@ -154,13 +154,13 @@ class Point:
 
 
 def upper_end(item: tuple[str, Score]) -> tuple[float, float]:
-    """Return the sort key of attackers: upper interval end, then value."""
+    """Return the sort key of an (attacker, score) pair: upper interval end, then value."""
     score = item[1]
     return (score.ci95.high if score.has_interval else score.value), score.value
 
 
 def promises(point: Point, reads: str = "words") -> bool:
-    """Return whether a setting has a guarantee for an attackers' target.
+    """Return whether a setting has a privacy guarantee against one of the attackers' targets.
 
     A defence of training texts guarantees nothing about vectors, and a defence of vectors or texts
     nothing about membership.
@@ -249,17 +249,17 @@ _Place = tuple[str, tuple[tuple[str, Any], ...]]
 
 
 def utility_measure(task: str, measure: str) -> str:
-    """Return a row's measure of a task, such as `accuracy: TREC`."""
+    """Return the name of a task's measure in rows, such as `accuracy: TREC`."""
     return f"{measure}: {task}"
 
 
 def leakage_measure(attacker: str, measure: str = LEAKAGE) -> str:
-    """Return a row's measure of an attacker's F1, such as `token_set_f1: tuned`."""
+    """Return the name of an attacker's F1 in rows, such as `token_set_f1: tuned`."""
     return f"{measure}: {attacker}"
 
 
 def change_measure(task: str, measure: str) -> str:
-    """Return a row's measure of a task's change from no defence."""
+    """Return the name, in rows, of a task's change from no defence."""
     return f"{_CHANGE}{measure}: {task}"
 
 
@@ -296,7 +296,7 @@ class Tradeoff:
         return [task for task in self.tasks if use_of(self.measures.get(task, "")) == use]
 
     def default_task(self, use: str) -> str:
-        """Return the task of a use that was measured for the most settings."""
+        """Return the task of a use that was measured at the most settings."""
         return max(self.tasks_of(use), key=lambda t: sum(t in p.utility for p in self.points))
 
     @property
@@ -317,7 +317,7 @@ class Tradeoff:
 
 
 def kept_usefulness(point: Point, undefended: Point) -> dict[str, float]:
-    """Return the share of utility above guessing that a point keeps, by task."""
+    """Return, by task, the share of undefended utility above guessing that a point keeps."""
     base = undefended.utility
     return {
         task: (score.value - base[task].chance) / (base[task].value - base[task].chance)
@@ -327,7 +327,7 @@ def kept_usefulness(point: Point, undefended: Point) -> dict[str, float]:
 
 
 def measured_etas(found: Tradeoff, mechanism: str) -> dict[float, Point]:
-    """Return the points of a mechanism by η, in ascending order."""
+    """Return the points of a mechanism by η, in ascending order, as a dict."""
     points = {
         float(dict(point.settings)["eta"]): point
         for point in found.points
@@ -348,7 +348,7 @@ def load_tradeoff(path: Path) -> Tradeoff:
 
 
 def parse_tradeoff(data: Any, name: str) -> Tradeoff:
-    """Parse a trade-off from the JSON object of a file.
+    """Parse a trade-off from a file's JSON object, averaged over seeds; raise if it is not one.
 
     Raises
     ------
@@ -362,7 +362,7 @@ def parse_tradeoff(data: Any, name: str) -> Tradeoff:
 
 
 def shipped_tables() -> list[Path]:
-    """Return the shipped trade-off files of the bundled encoder; the first has the most tasks.
+    """Return the paths of the bundled encoder's trade-off files; the first has the most tasks.
 
     The first is of all strengths of what needs no training, the second of every kind of defence at
     one or two strengths, the third only the utility for support messages.
@@ -401,7 +401,7 @@ def _read_tables(tables: tuple[tuple[Path, int | None], ...]) -> Tradeoff:
 
 
 def _summarise_complete(rows: Sequence[Row]) -> Tradeoff:
-    """Summarise rows, and check that every point has a score of an attacker on words."""
+    """Summarise rows; raise unless every point has a score of an attacker on words."""
     found = summarise(rows)
     _ = found.undefended, found.tasks
     if not all(point.leaks for point in found.points):
@@ -410,7 +410,7 @@ def _summarise_complete(rows: Sequence[Row]) -> Tradeoff:
 
 
 def _not_a_tradeoff(name: str) -> ArtifactError:
-    """Return the error for a file that is not the result of the study."""
+    """Build the error for a file that is not a result of the study."""
     return ArtifactError(
         f"{name} is not a result of `leakscope study tradeoff`. Run the study again."
     )
@@ -472,7 +472,7 @@ def attack_version(rows: Sequence[Row], points: Iterable[Point]) -> int:
 
 
 def _subsets(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the tasks measured on other texts than the first row's, with sizes and precision.
+    """Return the tasks measured on other numbers of texts than usual, with sizes and precision.
 
     Each entry holds `tasks`, `n_train`, `n_test` and `precision`, that of the encoder.
     """
@@ -496,7 +496,7 @@ def _is_of_posterior(row: Row) -> bool:
 
 
 def _with_shared_attacks(measured: Mapping[_Place, list[Row]]) -> dict[_Place, list[Row]]:
-    """Add to defences without a release of their own the attack rows of what is released.
+    """Return rows by setting; a defence that releases nothing itself borrows attack rows.
 
     These are rows without a defence, or behind the mechanism of a network's users. The time per
     text is shared too, except for a network of another kind than the encoder.
@@ -522,7 +522,7 @@ def _with_shared_attacks(measured: Mapping[_Place, list[Row]]) -> dict[_Place, l
 def _make_point(
     defence: str, settings: tuple[tuple[str, Any], ...], *, rows: Sequence[Row]
 ) -> Point:
-    """Average the rows of one setting to a point."""
+    """Average the rows of one setting over seeds to a point."""
     measures = dict.fromkeys(measure for row in rows for measure in row.scores)
     same = {task for row in rows for task in row.facts.get("same_texts", ())}
     # All seeds draw targets from the same documents: more seeds do not narrow the interval.

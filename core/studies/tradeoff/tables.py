@@ -35,7 +35,7 @@ COSTS: Mapping[str, Callable[[Point], float | None]] = {
 
 
 def head(points: Sequence[Point], facts: Mapping[str, Any]) -> str:
-    """Return the title and the paragraph above the table: measures, attackers, seeds and sizes."""
+    """Format the title and the paragraph above the table: measures, attackers, seeds and sizes."""
     more = notes(points, facts)
     machine = f" on {facts['machine']}" if "machine" in facts else ""
     attacked = (
@@ -62,12 +62,12 @@ def describe_seeds(points: Sequence[Point]) -> str:
     fewer = [n for n in runs if n < most]
     if not fewer:
         return told
-    ends = " to ".join(map(str, _ends(fewer)))
+    ends = " to ".join(map(str, _smallest_and_largest(fewer)))
     return f"{told} ({len(fewer)} of {len(runs)} settings so far with {ends})"
 
 
 def _sizes(points: Sequence[Point]) -> str:
-    """Describe the number of texts in attacks and tasks."""
+    """Describe the numbers of texts in attacks and tasks."""
     told = [f"{task} {score.n:,}" for task, score in points[0].utility.items()] if points else []
     if not any(point.leaks for point in points):
         return f"n for utility: {', '.join(told)}"
@@ -80,7 +80,7 @@ Column = tuple[str, Callable[[Point], str], str]
 
 
 def leak_columns(points: Sequence[Point]) -> list[Column]:
-    """Return the columns of what the strongest attackers recover; empty if none was tried."""
+    """Build the columns of what the strongest attackers recover; empty if none was tried."""
     found: list[Column] = []
     leaks = [point.leakage for point in points if point.leaks]
     if leaks:
@@ -106,7 +106,7 @@ def leak_columns(points: Sequence[Point]) -> list[Column]:
 
 
 def _strongest_columns(what: str, chance: str) -> list[Column]:
-    """Return the columns of a target's strongest attacker: its score and its name."""
+    """Build the two columns of a target's strongest attacker: its score and its name."""
 
     def strongest(point: Point) -> tuple[str, Score | None]:
         """Return the strongest attacker and its score; an empty name and None if none was tried."""
@@ -119,7 +119,7 @@ def _strongest_columns(what: str, chance: str) -> list[Column]:
 
 
 def cost_columns(points: Sequence[Point], facts: Mapping[str, Any]) -> list[Column]:
-    """Return the columns of training time, time per text and guaranteed odds, where known."""
+    """Build the columns of training time, time per text and guaranteed odds, where known."""
     found: list[Column] = []
     for name, cost in COSTS.items():
         is_shown = cost is not COSTS["milliseconds a text"] or _is_timed(points)
@@ -151,7 +151,7 @@ def _format_cost(value: float | None) -> str:
 
 
 def notes(points: Sequence[Point], facts: Mapping[str, Any]) -> list[str]:
-    """Return the notes on the further columns, a sentence each."""
+    """Return the notes that explain further columns, as a list of sentences."""
     found = []
     if any(point.all_words for point in points):
         found.append(
@@ -221,7 +221,7 @@ def _in_turn(points: Sequence[Point]) -> str:
 
 
 def attackers_table(rows: Sequence[Row]) -> list[str]:
-    """Return the table of attackers: target, family, access and numbers of texts; may be empty."""
+    """Return the Markdown table of attackers: target, family, access, sizes; may be empty."""
     told: dict[tuple[str, str], dict[str, Any]] = {}
     sizes: dict[tuple[str, str], set[int]] = {}
     for row in rows:
@@ -243,7 +243,7 @@ def attackers_table(rows: Sequence[Row]) -> list[str]:
             attacker_family(name)[0] or each["family"],
             each["access"] or attacker_family(name)[1],
             f"{each['n_known']:,}",
-            " to ".join(f"{n:,}" for n in _ends(sizes[part, name])),
+            " to ".join(f"{n:,}" for n in _smallest_and_largest(sizes[part, name])),
         )
         for (part, name), each in told.items()
     ]
@@ -251,8 +251,8 @@ def attackers_table(rows: Sequence[Row]) -> list[str]:
     return ["", "## The attackers", "", *markdown_table(head, lines)]
 
 
-def _ends(numbers: Iterable[int]) -> list[int]:
-    """Return the smallest and largest number; one if equal, none if there are none."""
+def _smallest_and_largest(numbers: Iterable[int]) -> list[int]:
+    """Return the smallest and largest number in a list; one if equal, none if there are none."""
     ordered = sorted(numbers)
     return sorted({*ordered[:1], *ordered[-1:]})
 
@@ -356,7 +356,7 @@ def describe_attack(facts: Mapping[str, Any]) -> str:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as Markdown tables of utility, leakage and cost: means with 95 % CI."""
+    """Format the study's rows as Markdown tables of utility, leakage and cost, with 95 % CI."""
     found = summarise(rows)
     points = found.points
     tables: dict[str, list[Column]] = {
@@ -399,7 +399,7 @@ def _format_attacker(name: str, point: Point) -> str:
 
 
 def _setting_table(points: Sequence[Point], columns: Sequence[Column]) -> list[str]:
-    """Return a Markdown table with a line per setting, after a line for guessing if known."""
+    """Format a Markdown table with a line per setting, after a line for guessing if known."""
     guesses = [guess for _, _, guess in columns]
     lines = [["guessing", "", *guesses]] if any(guesses) else []
     for point in points:

@@ -58,7 +58,7 @@ class AttackersTexts:
     n_near_duplicates: int = 0
 
     def __post_init__(self) -> None:
-        """Check that the three sets have no text in common."""
+        """Raise InvalidInputError if two of the three sets have a text in common."""
         known, held, targets = ({fold_text(t) for t in part} for part in self.parts)
         for name, both in (
             ("both targets and training texts", known & targets),
@@ -98,27 +98,27 @@ def fold_text(text: str) -> str:
 
 @lru_cache(maxsize=2)
 def auxiliary_texts(reference: str) -> tuple[str, ...]:
-    """Return the distinct sentences to draw from; bundled ones without a reference."""
-    found = _sentences(reference).texts if reference else bundled_sentences()
+    """Read the distinct sentences of a corpus to draw from; of the bundled one for ""."""
+    found = _read_sentences(reference).texts if reference else bundled_sentences()
     return tuple({fold_text(text): text for text in found}.values())
 
 
 @lru_cache(maxsize=2)
 def auxiliary_documents(reference: str) -> Mapping[str, str]:
-    """Return the document of each sentence; empty if sentences have no documents."""
-    found = _sentences(reference)
+    """Map the sentences of a corpus to their documents; empty if they have no documents."""
+    found = _read_sentences(reference)
     ids = documents_or_none(found, found)
     return {} if ids is None else dict(zip(found.texts, ids, strict=True))
 
 
 @lru_cache(maxsize=2)
-def _sentences(reference: str) -> Sentences:
-    """Read the sentences of a corpus, or the bundled ones."""
+def _read_sentences(reference: str) -> Sentences:
+    """Read the sentences of a corpus; for "", the bundled ones."""
     return (load_corpus(reference) if reference else load_bundled()).sentences()
 
 
 def auxiliary_digest(reference: str) -> str:
-    """Return a digest of the sentences and their documents."""
+    """Return a digest of the sentences of a corpus and of their documents."""
     texts, documents = auxiliary_texts(reference), auxiliary_documents(reference)
     return digest((*texts, *(documents[text] for text in texts if text in documents)))
 
@@ -169,7 +169,7 @@ def draw_texts(
     order = np.random.default_rng([seed, 3]).permutation(sides.apart).tolist()
 
     def chosen(rows: Iterable[int]) -> tuple[str, ...]:
-        """Return the texts of the given rows."""
+        """Return the texts at the given indices."""
         return tuple(texts[i] for i in rows)
 
     targets, rest = chosen(order[:n_targets]), chosen(order[n_targets : n_targets + N_HELD])
@@ -213,14 +213,14 @@ def spare_texts(
 def _documents_of(
     texts: Sequence[str], documents: Mapping[str, str] | None
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """Return each text's document (its own row if unknown), and the known documents."""
+    """Return each text's document (its own row if unknown), and the mapping of known ones."""
     if documents is None or documents.keys().isdisjoint(texts):
         documents = {}
     return tuple(documents.get(text, f"row {i}") for i, text in enumerate(texts)), documents
 
 
 def _known_order(sides: _Split) -> NDArray[np.int64]:
-    """Return the rows that may be known, in the fixed random order of drawing."""
+    """Return the indices of texts that may be known, in the fixed random order of drawing."""
     found: NDArray[np.int64] = np.random.default_rng([0, 2]).permutation(
         np.array(sides.rest, np.int64)
     )
@@ -261,7 +261,7 @@ def _split_rows(
     held_out: frozenset[str] | None,
     near: float,
 ) -> _Split:
-    """Split the texts into those to attack or hold out, without near-duplicates, and the rest."""
+    """Split text indices into those to attack or hold out, without near-duplicates, and others."""
     if held_out is None:
         apart = _rows_to_attack(documents, n_targets)
     else:
@@ -280,7 +280,7 @@ def _split_rows(
 
 
 def _rows_to_attack(documents: Sequence[str], n_targets: int) -> list[int]:
-    """Return the rows that are attacked or held out under any seed, few per document.
+    """Draw the indices that are attacked or held out under any seed, few per document.
 
     Targets of one document are alike, so an interval needs many documents. At most a third of the
     documents is used if they are long enough.

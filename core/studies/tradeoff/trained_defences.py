@@ -49,7 +49,7 @@ class DefenceTexts:
     others: frozenset[str]
 
     def __post_init__(self) -> None:
-        """Check that no text is known to an attacker or attacked."""
+        """Raise InvalidInputError if a training text is known to an attacker or attacked."""
         both = {fold_text(text) for text in self.defence} & {
             fold_text(text) for text in self.others
         }
@@ -87,6 +87,7 @@ class MemoizedEncoder:
     """
 
     def __init__(self, encoder: Encoder) -> None:
+        """Wrap an encoder, with an empty memory of vectors."""
         self.name, self.dimension = encoder.name, encoder.dimension
         self.fingerprint = encoder.fingerprint
         self.base = encoder
@@ -105,7 +106,7 @@ class MemoizedEncoder:
 def trained_dual(
     name: str, settings: dict[str, Any], told: Cell, sides: Sides, folder: Path
 ) -> ProtectedEncoder:
-    """Train (or load) a dual encoder against its adversary on the defence's pairs."""
+    """Load or train a dual encoder against its adversary, on the defence's pairs."""
 
     def fit(encoder: Any, checkpoint: str) -> Any:
         """Train an encoder on the pairs, with labels if the attribute is hidden."""
@@ -120,7 +121,7 @@ def trained_dual(
 def trained_defence(
     cell: Cell, base: ProtectedEncoder, told: Cell, sides: Sides, folder: Path
 ) -> ProtectedEncoder:
-    """Train (or load) a cell's defence on its texts, and return the encoder behind it.
+    """Load or train a cell's defence on its texts; return the base encoder behind it.
 
     Parameters
     ----------
@@ -177,7 +178,7 @@ def load_or_train_defence(
 
 
 def _train(spec: DefenceSpec, base: Encoder, texts: Sides | DefenceTexts, checkpoint: Path) -> Any:
-    """Train a defence on its texts, resuming from a checkpoint."""
+    """Train the defence of a spec on its texts, resuming from a checkpoint, and return it."""
     defence: Any = make_trained_defence(spec)
     return defence.fit(
         base, texts.defence, labels=texts.defence_labels, checkpoint_dir=str(checkpoint)
@@ -185,7 +186,7 @@ def _train(spec: DefenceSpec, base: Encoder, texts: Sides | DefenceTexts, checkp
 
 
 def check_unchanged(is_same: bool) -> None:
-    """Raise InvalidInputError unless the files are unchanged since the study was started.
+    """Raise InvalidInputError if `is_same` is false: files changed since the study was started.
 
     Raises
     ------

@@ -51,7 +51,7 @@ Found = tuple[dict[str, Score], dict[str, Any]]
 
 
 def use_scores(cell: Cell, encoder: Encoder, protected: Encoder) -> Found:
-    """Return each task's score behind the defence, its paired change from none, and facts.
+    """Measure the tasks behind a defence; return scores, paired changes from none, and facts.
 
     Both are trained and tested on the same texts, and the difference is taken text by text. Tasks
     of the same texts share one release: no text is put through the defence twice.
@@ -64,7 +64,7 @@ def use_scores(cell: Cell, encoder: Encoder, protected: Encoder) -> Found:
 def _compare(
     cell: Cell, encoder: Encoder, tasks: Sequence[Task], outcome: Callable[[Any], Any]
 ) -> Found:
-    """Return the score of each task by `outcome`, its paired change from no defence, and facts."""
+    """Measure tasks by `outcome` and without a defence; return scores, paired changes and facts."""
     own = CachedEncoder(encoder)
     scores: dict[str, Score] = {}
     for task in tasks:
@@ -87,13 +87,14 @@ class _OneRelease:
     """A protected encoder that releases each list of texts only once."""
 
     def __init__(self, protected: Encoder) -> None:
+        """Wrap a protected encoder, with an empty memory of releases."""
         self._protected = protected
         self._released: dict[bytes, Vectors] = {}
         self.name, self.dimension = protected.name, protected.dimension
         self.fingerprint = protected.fingerprint
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Encode texts, or return their first release."""
+        """Encode texts; for the same list again, return its first release from memory."""
         key = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).digest()
         if key not in self._released:
             self._released[key] = self._protected.encode(texts, on_progress)
@@ -101,7 +102,7 @@ class _OneRelease:
 
 
 def sizes_of(task: Task, cell: Cell) -> dict[str, int]:
-    """Return a task's numbers of training and test texts, and the seed."""
+    """Return a task's numbers of training and test texts, and the seed, as keyword arguments."""
     n_test = cell["n_test"]
     if isinstance(task, SearchTask):
         n_test = min(cell["n_searched"], len(task.queries))
@@ -113,7 +114,7 @@ _OUTCOMES: dict[tuple[Any, ...], Outcome] = {}
 
 
 def undefended(task: Task, own: Encoder, **sizes: int) -> Any:
-    """Return a task's outcome without a defence, measured once per process."""
+    """Measure a task without a defence, once per process, and return its outcome."""
     place = (own.fingerprint, getattr(own, "precision", ""), task, *sizes.values())
     if place not in _OUTCOMES:
         if len(_OUTCOMES) > 100:
@@ -131,6 +132,7 @@ class HeadUse:
     """
 
     def __init__(self, cell: Cell, encoder: Encoder) -> None:
+        """Prepare to train heads on the vectors of a cell's tasks; nothing is trained yet."""
         self.cell, self.encoder, self.own = cell, encoder, CachedEncoder(encoder)
         self._seconds, self.heads = 0.0, list[TrainedHead]()
 
@@ -140,7 +142,7 @@ class HeadUse:
         return round(self._seconds / 60 / max(len(self.heads), 1), 5)
 
     def scores(self) -> Found:
-        """Return the accuracy of a noisy head on each task, with paired changes and facts."""
+        """Train a noisy head on each task; return its accuracies, paired changes and facts."""
         tasks = open_tasks(self.cell["tasks"], self.cell["pairs"], self.cell["searches"])
         scores, facts = _compare(self.cell, self.encoder, tasks, self._outcome)
         facts["as_without"] = [t.name for t in tasks if not isinstance(t, LabelledTask)]
@@ -176,6 +178,7 @@ class NetworkUse:
     """
 
     def __init__(self, cell: Cell, encoder: Encoder, checkpoint: Path) -> None:
+        """Prepare to fine-tune networks on tasks; raise unless the encoder is white-box."""
         self.cell, self.encoder, self.checkpoint = cell, encoder, checkpoint
         self._opened = require_white_box(encoder, "A network under noise")
         self._seconds: list[float] = []
@@ -187,7 +190,7 @@ class NetworkUse:
         return round(sum(self._seconds) / 60 / max(len(self._seconds), 1), 5)
 
     def scores(self) -> Found:
-        """Return the accuracy of a network on each task under noise, with changes and facts."""
+        """Fine-tune a network under noise on each task; return accuracies, changes and facts."""
         return _compare(self.cell, self.encoder, open_tasks(self.cell["tasks"], ()), self._outcome)
 
     def _outcome(self, task: LabelledTask) -> Hits:
@@ -215,13 +218,13 @@ class NetworkUse:
         return Hits(right, 100 * float(counts.max()) / len(held), task.units(held))
 
     def answer(self, texts: Sequence[str]) -> Any:
-        """Return the first network's predictions for texts, to measure its time."""
+        """Predict classes of texts by the first network, to measure its time."""
         given = Examples("timed", tuple(texts), (), ("",) * len(texts))
         return self.networks[0].predict(self._opened, given, np.arange(len(texts)))
 
 
 def member_scores(cell: Cell, protected: Encoder, checkpoint: Path) -> Found:
-    """Return 100 × AUC of each membership attack on the classifier's training texts, and facts.
+    """Train a classifier and its shadows; return each membership attack's 100 × AUC, and facts.
 
     Raises
     ------

@@ -101,12 +101,12 @@ class AdaptiveStudy(ConstrainedStudy):
         ]
 
     def _lower_losses(self, objective: str) -> dict[str, int]:
-        """Return the losses that the paper ranks below one, with the versions of their code."""
+        """Return the code versions of the losses that the paper ranks below one, by name."""
         lower = OBJECTIVE_ORDER[: OBJECTIVE_ORDER.index(objective)]
         return {name: OBJECTIVES[name].version for name in lower if name in self.objectives}
 
     def _pretraining_settings(self) -> dict[str, Any]:
-        """Return the settings of pretraining."""
+        """Return the settings of pretraining as cell entries."""
         usual = ("mask_rate", "replaced", "n_perturbations", "warm_up")
         own = ("tokens", "batch_tokens", "learning_rate", "masked", "max_length", "n_checks")
         return {name: getattr(_USUAL, name) for name in usual} | {

@@ -109,7 +109,7 @@ class AdversarialStudy:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the table must have."""
+        """The names of the columns that the table must have: label and group."""
         return tuple(filter(None, (self.label_column, self.group_column)))
 
     def cells(self) -> list[Cell]:
@@ -223,7 +223,7 @@ class AdversarialStudy:
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Train a cell's defence, then measure fresh attackers and tasks behind it.
+    """Train a cell's defence, then fresh attackers and task classifiers; return rows of scores.
 
     Raises
     ------
@@ -253,7 +253,7 @@ def measure(cell: Cell, folder: Path) -> list[Row]:
 def _train_encoders(
     cell: Cell, sides: Sides, folder: Path
 ) -> tuple[ProtectedEncoder, ProtectedEncoder]:
-    """Return the encoder without and with the cell's defence, trained or loaded."""
+    """Load or train a cell's encoder, without and with its defence; return both."""
     told = {name: cell[name] for name in (*_SPLIT, "label", "group", "seed")}
     told["content"] = cell["contents"][0]
     name, settings = cell["encoder"], cell["encoder_settings"]
@@ -281,7 +281,7 @@ def _epoch_rows(trained: ProtectedEncoder) -> list[Row]:
 def _attacker_rows(
     cell: Cell, plain: ProtectedEncoder, trained: ProtectedEncoder, sides: Sides
 ) -> list[Row]:
-    """Return a row per fresh attacker with its score on the targets."""
+    """Train the fresh attackers; return a row for each, with its score on the targets."""
     shared = {
         "when": "after",
         "n": len(sides.targets),
@@ -307,7 +307,7 @@ def _attacker_rows(
 
 
 def _use_row(cell: Cell, plain: ProtectedEncoder, trained: ProtectedEncoder) -> Row:
-    """Return the row on utility: task accuracies, training time and dimension."""
+    """Measure the tasks; return a row of accuracies, changes, training time and dimension."""
     scores = use_scores(cell, plain.encoder, trained.encoder)
     facts = {
         "when": "use",
@@ -325,7 +325,7 @@ _UNDEFENDED: dict[tuple[str, str, str, int, int, int], Hits] = {}
 
 
 def use_scores(cell: Cell, base: Encoder, protected: Encoder) -> dict[str, Score]:
-    """Return each task's accuracy with the defence, and its paired change from no defence.
+    """Measure each task with and without the defence; return accuracies and paired changes.
 
     Both are trained and tested on the same texts and compared text by text.
     """
@@ -349,7 +349,7 @@ def use_scores(cell: Cell, base: Encoder, protected: Encoder) -> dict[str, Score
 
 
 def mean_change(changes: list[Score]) -> Score:
-    """Return the mean of independent changes over tasks, with its interval.
+    """Average independent changes over tasks to one score with its interval.
 
     Its half-widths are the root of the tasks' summed squared half-widths, over their number.
     """

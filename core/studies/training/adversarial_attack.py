@@ -26,14 +26,14 @@ _Label = NDArray[np.int64]
 
 
 def _linear(known: Vectors, labels: _Label, held: Vectors, seed: int) -> Scored:
-    """Train a linear probe, and return label scores for the held-out vectors."""
+    """Train a linear probe on known vectors; return label scores for the held-out vectors."""
     texts, n_labels = [""] * len(labels), int(labels.max()) + 1
     probe = LinearProbe().fit(texts, labels, known, n_labels=n_labels, seed=seed)
     return probe.scores([""] * len(held), held)
 
 
 def _mlp(known: Vectors, labels: _Label, held: Vectors, seed: int) -> Scored:
-    """Train a network with one hidden layer, and return label scores for the held-out vectors."""
+    """Train a network with one hidden layer; return label scores for the held-out vectors."""
     from sklearn.neural_network import MLPClassifier
     from sklearn.preprocessing import StandardScaler
 
@@ -51,7 +51,7 @@ def _mlp(known: Vectors, labels: _Label, held: Vectors, seed: int) -> Scored:
 
 
 def _knn(known: Vectors, labels: _Label, held: Vectors, seed: int) -> Scored:
-    """Train a nearest-neighbour classifier, and return label scores for the held-out vectors."""
+    """Train a nearest-neighbour classifier; return label scores for the held-out vectors."""
     from sklearn.neighbors import KNeighborsClassifier
 
     knn = KNeighborsClassifier(min(25, len(labels)), metric="cosine", weights="distance")
@@ -69,7 +69,7 @@ ATTRIBUTE_ATTACKERS: Mapping[str, tuple[str, Callable[..., Scored]]] = {
 def attribute_scores(
     cell: Cell, protected: Encoder, sides: Sides
 ) -> dict[str, tuple[dict[str, Score], dict[str, Any]]]:
-    """Train each fresh attacker, and return its top-1 (and top-5) accuracy in per cent.
+    """Train each fresh attacker on protected vectors; return its accuracies in %, and facts.
 
     The top-5 accuracy is included if there are more than five labels.
     """

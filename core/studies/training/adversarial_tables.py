@@ -76,7 +76,7 @@ class Setting:
 
     @property
     def costly_tasks(self) -> dict[str, Score]:
-        """The tasks that significantly lose more than AFFORDABLE points."""
+        """The tasks that significantly lose more than AFFORDABLE points, with their changes."""
         return {
             task: change
             for task, change in self.changes.items()
@@ -87,11 +87,11 @@ class Setting:
 def settings_from_rows(rows: Sequence[Row]) -> list[Setting]:
     """Average the rows over seeds to one `Setting` per encoder, hidden target and defence."""
     grouped = ResultTable(rows).measured.group_by("encoder", "hides", "defence_kind", "weight")
-    return [_setting(key, own) for key, own in grouped.items()]
+    return [_average_setting(key, own) for key, own in grouped.items()]
 
 
-def _setting(key: tuple[str, str, str, float], rows: ResultTable) -> Setting:
-    """Average the rows of one setting over seeds."""
+def _average_setting(key: tuple[str, str, str, float], rows: ResultTable) -> Setting:
+    """Average the rows of one setting over seeds to a `Setting`."""
     by_epoch = rows.where(when="during").group_by("epoch")
     after = {name: own for (name,), own in rows.where(when="after").group_by("attacker").items()}
     use, stopped = rows.where(when="use"), rows.where(when="stopped")
@@ -120,7 +120,7 @@ def _setting(key: tuple[str, str, str, float], rows: ResultTable) -> Setting:
 
 
 def _mean_above_chance(rows: Sequence[Row], measure: str) -> Score:
-    """Return the mean over seeds of an accuracy minus its chance level."""
+    """Average an accuracy minus its chance level over the seeds of rows."""
     above = []
     for score in (row.scores[measure] for row in rows):
         ends = Interval(score.ci95.low - score.chance, score.ci95.high - score.chance)
@@ -157,7 +157,7 @@ class Verdict:
 
     @property
     def idle(self) -> dict[str, Score]:
-        """The tasks whose accuracy is at most AFFORDABLE points above chance."""
+        """The tasks whose accuracy is at most AFFORDABLE points above chance, with that margin."""
         known = self.plain.margins.items()
         return {task: margin for task, margin in known if margin.value <= AFFORDABLE}
 
@@ -229,7 +229,7 @@ def _format_change(setting: Setting) -> str:
 
 
 def verdicts(rows: Sequence[Row]) -> list[Verdict]:
-    """Return a verdict per encoder and hidden target, where all of it was measured."""
+    """Summarise rows to a verdict per encoder and hidden target, where all of it was measured."""
     return list(_verdicts(settings_from_rows(rows)))
 
 
@@ -274,7 +274,7 @@ def _is_missed(plain: Setting, other: Setting) -> bool:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as Markdown: leakage and cost by setting, verdicts, and leakage by epoch."""
+    """Format the study's rows as Markdown: leakage and cost by setting, verdicts, epochs."""
     settings = settings_from_rows(rows)
     parts = ["# Adversarial training\n", _introduction(rows)]
     for hides in dict.fromkeys(s.hides for s in settings):
@@ -297,7 +297,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def _introduction(rows: Sequence[Row]) -> str:
-    """Return the paragraph above the tables: sizes, measures and seeds."""
+    """Format the paragraph above the tables: sizes, measures and seeds."""
     if not rows:
         return ""
     first = rows[0]
@@ -313,7 +313,7 @@ def _introduction(rows: Sequence[Row]) -> str:
 
 
 def _settings_table(settings: Sequence[Setting]) -> str:
-    """Return the table of settings: leakage in and after training, change in utility, minutes."""
+    """Return the Markdown table of settings: leakage in and after training, utility, minutes."""
     attackers = dict.fromkeys(name for s in settings for name in s.after)
     first_five = dict.fromkeys(name for s in settings for name in s.after_top5)
     tasks = dict.fromkeys(name for s in settings for name in s.changes)
@@ -343,7 +343,7 @@ def _settings_table(settings: Sequence[Setting]) -> str:
 
 
 def _epoch_table(settings: Sequence[Setting]) -> str:
-    """Return the table of the adversary's score after each epoch; "" if none was trained."""
+    """Return the Markdown table of the adversary's score by epoch; "" if none was trained."""
     trained = [s for s in settings if s.during]
     if not trained:
         return ""

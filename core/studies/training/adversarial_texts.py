@@ -68,7 +68,7 @@ class Sides:
     n_near_duplicates: int
 
     def __post_init__(self) -> None:
-        """Check that no text is in two of the sets."""
+        """Raise InvalidInputError if a text is in two of the three sets."""
         sides = [set(self.defence), set(self.known), set(self.targets)]
         if sum(map(len, sides)) > len(set.union(*sides)):
             raise InvalidInputError(
@@ -82,7 +82,7 @@ class Sides:
 
     @property
     def label_ids(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The places in `names` of the labels of the known texts, and of those of the targets."""
+        """The label numbers (places in `names`) of the known texts, and those of the targets."""
         places = {name: i for i, name in enumerate(self.names)}
         known, targets = (
             np.array([places[label] for label in labels], np.int64)
@@ -124,7 +124,7 @@ def load_examples(place: str, label: str, group: str, digest: str) -> Examples:
 
 
 def part_texts(examples: Examples, sizes: Sizes, seed: int, near: float = THRESHOLD) -> Sides:
-    """Draw labels, and split their texts by runs among defence, attacker and targets.
+    """Draw labels, and split their texts by runs into `Sides`: defence, attacker and targets.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def part_texts(examples: Examples, sizes: Sizes, seed: int, near: float = THRESH
     runs: dict[str, list[list[int]]] = {"defence": [], "known": [], "targets": []}
     seen = set[str]()
     for label, rows in chosen.items():
-        shuffled = [list(run) for run in _runs(examples, rows, seen)]
+        shuffled = [list(run) for run in _cut_runs(examples, rows, seen)]
         if len(shuffled) < len(runs):
             raise InvalidInputError(
                 f"{examples.name}: the texts of {label!r} form {len(shuffled)} runs of consecutive "
@@ -166,7 +166,7 @@ def part_texts(examples: Examples, sizes: Sizes, seed: int, near: float = THRESH
 def _draw_labels(
     examples: Examples, sizes: Sizes, rng: np.random.Generator
 ) -> dict[str, list[int]]:
-    """Draw labels among those with enough texts, and return their rows."""
+    """Draw labels among those with enough texts; return the rows of each, by label."""
     of_label: dict[str, list[int]] = {}
     for i, label in enumerate(examples.labels):
         of_label.setdefault(label, []).append(i)
@@ -181,8 +181,8 @@ def _draw_labels(
     return {enough[i]: of_label[enough[i]] for i in drawn}
 
 
-def _runs(examples: Examples, rows: Sequence[int], seen: set[str]) -> Iterator[list[int]]:
-    """Cut the rows of a label into runs of one group, without repeated texts."""
+def _cut_runs(examples: Examples, rows: Sequence[int], seen: set[str]) -> Iterator[list[int]]:
+    """Cut the rows of a label into runs of one group, skipping texts in `seen`, which grows."""
     run: list[int] = []
     for row in rows:
         is_other = run and examples.groups and examples.groups[row] != examples.groups[run[-1]]
@@ -197,7 +197,7 @@ def _runs(examples: Examples, rows: Sequence[int], seen: set[str]) -> Iterator[l
 
 
 def _take_texts(runs: Sequence[list[int]], n: int) -> list[list[int]]:
-    """Return the first runs that hold n texts, the last one shortened."""
+    """Return the first runs that together hold n texts, the last one shortened."""
     found: list[list[int]] = []
     for run in runs:
         left = n - sum(map(len, found))
@@ -210,7 +210,7 @@ def _take_texts(runs: Sequence[list[int]], n: int) -> list[list[int]]:
 def _make_sides(
     examples: Examples, rows: dict[str, list[int]], runs: Sequence[list[int]], near: float
 ) -> Sides:
-    """Build the sides from rows, dropping targets that nearly repeat training texts."""
+    """Build `Sides` from the rows of each set, without targets that nearly repeat others."""
     texts, labels = examples.texts, examples.labels
     learnt = [texts[i] for i in (*rows["defence"], *rows["known"])]
     repeated = near_duplicates([texts[i] for i in rows["targets"]], learnt, near)

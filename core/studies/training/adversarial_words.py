@@ -72,7 +72,7 @@ def word_scores(
 
 
 def _shared_vocabulary(*attacks: Any) -> Vocabulary:
-    """Return the words that all attacks know."""
+    """Return the vocabulary of the words that all attacks know."""
     first, *others = (attack.vocabulary_ for attack in attacks)
     shared = set(first.index).intersection(*(other.index for other in others))
     return restrict(first, shared)
@@ -136,7 +136,7 @@ class _AttackSetup:
     sides: Sides
 
     def attack(self, name: str) -> tuple[InversionAttack, dict[str, Any]]:
-        """Return a trained attacker by name, with facts for its row."""
+        """Train the attacker of a name; return it with facts for its row."""
         told = {"family": WORD_ATTACKERS[name]}
         if name == "search":
             over = self._stronger
@@ -147,7 +147,7 @@ class _AttackSetup:
         return found.reader, {**told, "starts_shipped": name == "tuned"}
 
     def _make_attack(self, name: str) -> Any:
-        """Build an attack with the cell's settings and seed."""
+        """Build the attack of a name, unfitted, with the cell's settings and seed."""
         settings = self.cell["settings"].get(name, {})
         return make_attack(AttackSpec.of(name, {**settings, "seed": self.cell["seed"]}))
 
@@ -159,7 +159,7 @@ class _AttackSetup:
 
     @cached_property
     def tuned(self) -> _Classifier:
-        """The shipped classifier, fine-tuned behind a linear map."""
+        """The shipped classifier, fine-tuned on protected vectors that are mapped back linearly."""
         known, held = self._train_and_held
         changed = self.protected.encode(known)
         lift = Lift.fit(changed, self.base.encode(known))
@@ -197,7 +197,7 @@ class _AttackSetup:
         return max(self.tuned, self.fresh, key=f1)
 
     def _tuned_search(self, over: _Classifier) -> InversionAttack:
-        """Return the search over a classifier, tuned to the defence."""
+        """Tune the search over a classifier to the defence, and return it."""
         known, held = self._train_and_held
         plan = SearchPlan(seed=self.cell["seed"], n_calibration=min(len(held), N_CALIBRATION))
         folder = shipped_folder(self.base, "search")
@@ -218,7 +218,7 @@ class _AttackSetup:
 
 
 def _untrained_search(base: ProbeMLCAttack, seed: int) -> Any:
-    """Return a search with untrained correctors, which leave its answers unchanged."""
+    """Build a search with untrained correctors, which leave its answers unchanged."""
     search = SearchAttack()
     torch.manual_seed(seed)
     correctors = [

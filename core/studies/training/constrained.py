@@ -79,7 +79,7 @@ class ConstrainedStudy:
         ]
 
     def _constraints(self) -> Iterator[tuple[str, float | None]]:
-        """Yield each mechanism with each η; `none` has no η."""
+        """Yield each mechanism with each η as a pair; `none` has no η."""
         for mechanism in (each for each in MECHANISMS if each in self.mechanisms):
             if mechanism == "none":
                 yield mechanism, None
@@ -88,12 +88,12 @@ class ConstrainedStudy:
                 yield mechanism, eta
 
     def _reference_entry(self, mechanism: str) -> Cell:
-        """Return the mechanism to compare with at the same η, with the version of its code."""
+        """Return the cell entry of the mechanism to compare with at the same η, if there is one."""
         is_held = mechanism == TEXT and TOKEN in self.mechanisms
         return {"beside": {TOKEN: DEFENCES[TOKEN].version}} if is_held else {}
 
     def texts(self, study: str) -> Iterator[Cell]:
-        """Yield the cell entries of each task."""
+        """Yield the cell entries of each task, with a digest of its examples."""
         for task in parse_named_texts(self.tasks):
             yield {
                 "study": study,
@@ -120,12 +120,12 @@ class ConstrainedStudy:
 
 
 def content_of(name: str, place: str) -> str:
-    """Return a digest of a task's examples."""
+    """Return a digest of a task's examples, read from its file."""
     return examples_of(name, place).digest
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Fine-tune a network under noise and compare it with others on the same texts.
+    """Fine-tune a cell's network under noise; return a row of its accuracy and paired changes.
 
     `change` is relative to the network that is fine-tuned as a whole without a constraint, as in
     the paper; `change_by_noise` is relative to the cell's network trained without noise. Text to

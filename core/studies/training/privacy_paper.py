@@ -18,7 +18,7 @@ _ETAS = (50, 75, 100, 125, 150, 175)
 
 
 def _by_eta(*values: float) -> dict[int, float]:
-    """Return the paper's six accuracies by η."""
+    """Map each of the paper's six η to its accuracy."""
     return dict(zip(_ETAS, values, strict=True))
 
 
@@ -99,7 +99,7 @@ _FOR_PAIRS = "The paper's task with pairs is QQP; its η of 50 to 175 match ours
 
 
 def _format_by_eta(values: dict[int, float]) -> str:
-    """Format accuracies with their η."""
+    """Format the paper's accuracies with their η, in words."""
     (first, value), *rest = values.items()
     return ", ".join([f"{value:.1f} at its η {first}", *(f"{v:.1f} at {eta}" for eta, v in rest)])
 

@@ -47,12 +47,12 @@ _MORE, _LESS = "more", "less"
 
 
 def change_from(other: str) -> str:
-    """Return a row's measure of the change from another network on the same texts."""
+    """Return the name, in rows, of the change from another network on the same texts."""
     return f"change_from_{other}"
 
 
 def change_of(rows: ResultTable, other: str) -> Score | None:
-    """Return the mean change from another network over seeds; None unless every row has it."""
+    """Average the change from another network over the seeds of rows; None if a row lacks it."""
     measure = change_from(other)
     if len(rows.having(measure)) < len(rows):
         return None
@@ -60,13 +60,13 @@ def change_of(rows: ResultTable, other: str) -> Score | None:
 
 
 def changes_of(rows: ResultTable) -> dict[str, Score]:
-    """Return the changes from other pretraining losses, where every row has them."""
+    """Return, by loss, the mean change from other pretraining losses that every row has."""
     found = {other: change_of(rows, other) for other in OBJECTIVE_ORDER}
     return {other: change for other, change in found.items() if change is not None}
 
 
 def describe_at_chance(null: Score) -> str:
-    """Return a caveat if a network is at chance even without noise; "" otherwise.
+    """Describe as a caveat that a noiseless network is at chance; "" if it is above.
 
     Noise cannot lower its accuracy, so it cannot distinguish mechanisms.
 
@@ -88,8 +88,8 @@ def describe_at_chance(null: Score) -> str:
 
 
 def group_by_order(pairs: Mapping[float, Held]) -> dict[str, list[float]]:
-    """Group the η by whether the first accuracy is significantly above or below the second."""
-    stands = {eta: _order(held) for eta, held in pairs.items()}
+    """Group the η by whether the first of two accuracies is significantly above or below."""
+    stands = {eta: _compare_accuracies(held) for eta, held in pairs.items()}
     return {
         "above": [eta for eta, how in stands.items() if how == _MORE],
         "not significantly different": [
@@ -99,8 +99,8 @@ def group_by_order(pairs: Mapping[float, Held]) -> dict[str, list[float]]:
     }
 
 
-def _order(held: Held) -> str:
-    """Compare two accuracies: "more", "less" or "not significantly different"."""
+def _compare_accuracies(held: Held) -> str:
+    """Return how an accuracy compares: "more", "less" or "not significantly different"."""
     one, two, change = held
     if change is not None:
         return change.direction()
@@ -135,7 +135,7 @@ def describe_order(
         (one, two): (accuracies[one], accuracies[two], changes.get(one, {}).get(two))
         for one, two in combinations(known, 2)
     }
-    stands = {pair: _order(held) for pair, held in pairs.items()}
+    stands = {pair: _compare_accuracies(held) for pair, held in pairs.items()}
     told = [_describe_pair(*pair, pairs[pair][2], stands[pair]) for pair in pairs]
     neighbours = [stands[pair] for pair in pairwise(known)]
     if _LESS in stands.values():
@@ -178,7 +178,7 @@ def describe_goal(share: Score) -> str:
 
 
 def constrained_markdown(rows: Sequence[Row]) -> str:
-    """Format the study of networks under noise as Markdown, with the paper's Tables 4 and 5."""
+    """Format rows of the study of networks under noise as Markdown, beside Tables 4 and 5."""
     lines: list[str] = []
     table = ResultTable(rows)
     for (task,), found in table.measured.group_by("task").items():
@@ -203,7 +203,7 @@ _BESIDE = (
 
 
 def _constrained_records(task: str, rows: ResultTable) -> list[dict[str, object]]:
-    """Return the table's record of each network, mechanism and η of a task."""
+    """Return one dict of table cells per network, mechanism and η of a task."""
     settings = rows.group_by("reader", "defence", "eta", releases_of)
     records: list[dict[str, object]] = []
     for (reader, mechanism, eta, releases), same in settings.items():
@@ -244,12 +244,12 @@ def _format_odds(row: Row, releases: int) -> str:
 
 
 def _mechanism_spec(row: Row) -> DefenceSpec:
-    """Return the mechanism by which users send their texts, with its η."""
+    """Build the spec of the mechanism by which a row's users send their texts, with its η."""
     return DefenceSpec.of(row["defence"], {"eta": row["eta"]} if row["defence"] != "none" else {})
 
 
 def _odds_lines(rows: Sequence[Row]) -> list[str]:
-    """Return the line that explains the column of odds; empty if there are none."""
+    """Return the Markdown lines that explain the column of odds; empty if there are none."""
     note = odds_note(
         [_mechanism_spec(row) for row in rows],
         str(rows[0].get("encoder", "")),
@@ -260,7 +260,7 @@ def _odds_lines(rows: Sequence[Row]) -> list[str]:
 
 
 def _reference_cells(rows: ResultTable, accuracy: str, change: str) -> tuple[str, str]:
-    """Return a reference network's accuracy and the change from it; "" if not measured."""
+    """Format a reference network's accuracy and the change from it; "" if not measured."""
     if accuracy not in rows[0].scores:
         return "", ""
     return f"{rows.mean_on_same_texts(accuracy).value:.1f}", rows.mean_on_same_texts(
@@ -308,7 +308,7 @@ def _text_above_token(rows: ResultTable) -> list[str]:
 
 
 def adaptive_markdown(rows: Sequence[Row]) -> str:
-    """Format the study of pretraining as Markdown, with Tables 6 and 7 and losses by tokens."""
+    """Format rows of the pretraining study as Markdown: Tables 6 and 7, and losses by tokens."""
     lines: list[str] = []
     table = ResultTable(rows)
     for (task, mechanism), found in table.measured.group_by("task", "defence").items():
@@ -330,7 +330,7 @@ def adaptive_markdown(rows: Sequence[Row]) -> str:
 
 
 def _adapted_records(task: str, mechanism: str, rows: ResultTable) -> list[dict[str, object]]:
-    """Return the table's record of each η and pretraining loss of a task: η falls, losses rise."""
+    """Return one dict of table cells per η (descending) and pretraining loss of a task."""
     settings = rows.group_by("eta", "objective", releases_of)
     null, records = NULL.get((task, "transformer")), []
     for eta, objective, releases in sorted(
@@ -370,7 +370,7 @@ def _adapted_records(task: str, mechanism: str, rows: ResultTable) -> list[dict[
 
 
 def _order_lines(rows: ResultTable) -> Iterator[str]:
-    """Yield per η how the losses compare, and whether denoising reaches its goal."""
+    """Yield Markdown lines, per η, on how losses compare and whether denoising reaches its goal."""
     for (eta, _), found in rows.group_by("eta", noise_schedule).items():
         own = {name: same for (name,), same in found.group_by("objective").items()}
         said = describe_order(
@@ -390,7 +390,7 @@ def _order_lines(rows: ResultTable) -> Iterator[str]:
 
 
 def _masking_lines(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the shares of predicted positions that are masked, replaced or left as they are."""
+    """Yield lines on the shares of positions that are masked, replaced or left noisy."""
     chosen = rows[0].get("objective_settings", {})
     if "masked" in chosen and "replaced" in chosen:
         kept = 100 * (1 - chosen["masked"] - chosen["replaced"])
@@ -405,7 +405,7 @@ def _masking_lines(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _loss_rows(rows: ResultTable) -> Iterator[tuple[object, ...]]:
-    """Yield the table cells of the held-out loss by tokens seen."""
+    """Yield lines of table cells with the held-out loss by tokens seen."""
     settings = rows.group_by("defence", "eta", "objective")
     for (mechanism, eta, objective), same in settings.items():
         told = ", ".join(f"{tokens:,}: {loss:.2f}" for tokens, loss in same[0]["loss_by_tokens"])
@@ -428,7 +428,7 @@ def _describe_sizes(rows: ResultTable) -> str:
 
 
 def _failure_lines(rows: ResultTable) -> list[str]:
-    """Return a line per failed cell."""
+    """Return a Markdown line per failed cell, with its error."""
     return [
         f"- Not measured: {row['task']}, {row['defence']}, {row['defence_settings']}, seed "
         f"{row['seed']}: {row.error}"

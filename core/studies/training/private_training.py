@@ -186,18 +186,18 @@ class PrivateTrainingStudy:
 
 
 def measure(cell: Cell, folder: Path) -> list[Row]:
-    """Train the cell's models and measure them, resuming from a checkpoint."""
+    """Train a cell's models and measure them; return a row. A stopped training resumes."""
     checkpoint = folder / "training" / cell_key(cell)
-    measured = _classifier_rows if cell["part"] == "classifier" else _language_model_rows
+    measured = _measure_classifier if cell["part"] == "classifier" else _measure_language_model
     rows = measured(cell, checkpoint)
     shutil.rmtree(checkpoint, ignore_errors=True)
     return rows
 
 
-def _classifier_rows(cell: Cell, checkpoint: Path) -> list[Row]:
-    """Return the row of a classifier: accuracy, and the strongest membership attack."""
-    scores, facts = _usefulness(cell)
-    found, spent = _membership(cell, checkpoint)
+def _measure_classifier(cell: Cell, checkpoint: Path) -> list[Row]:
+    """Train classifiers; return a row of accuracy and of the strongest membership attack."""
+    scores, facts = _measure_accuracy(cell)
+    found, spent = _attack_head(cell, checkpoint)
     strongest = max(found, key=lambda outcome: outcome.auc.value)
     one = next((at.tpr for at in strongest.at if at.fpr == 0.01 and at.is_shown), None)
     scores |= {"auc": strongest.auc, "control_auc": strongest.control}
@@ -211,14 +211,14 @@ def _classifier_rows(cell: Cell, checkpoint: Path) -> list[Row]:
     return [Row(scores=scores, facts=facts)]
 
 
-def _usefulness(cell: Cell) -> tuple[dict[str, Score], dict[str, Any]]:
-    """Return the accuracy of a head with DP training, its paired changes, and facts."""
+def _measure_accuracy(cell: Cell) -> tuple[dict[str, Score], dict[str, Any]]:
+    """Train a head with DP; return its accuracy, paired changes from other heads, and facts."""
     task, vectors, ids = _open_task(cell["task"], cell["content"], cell["encoder"])
     known, held = task.parts(seed=cell["seed"])
     settings = {name: cell["classifier_settings"][name] for name in settings_of(HeadSettings)}
 
     def fitted(epsilon: float) -> TrainedHead:
-        """Train a head at a given ε."""
+        """Train a classifier head at a given ε (0: without DP), and return it."""
         return fit_head(
             vectors[known],
             ids[known],
@@ -248,8 +248,8 @@ def _usefulness(cell: Cell) -> tuple[dict[str, Score], dict[str, Any]]:
     }
 
 
-def _membership(cell: Cell, checkpoint: Path) -> tuple[list[AttackOutcome], Privacy | None]:
-    """Attack a head with shadows trained by the same recipe; return the outcomes and its ε.
+def _attack_head(cell: Cell, checkpoint: Path) -> tuple[list[AttackOutcome], Privacy | None]:
+    """Train a head and its shadows, and attack the head; return the outcomes and its ε.
 
     The target's half is drawn separately: as one of the shadows' halves, it could be inferred from
     how many shadows were trained on a text.
@@ -265,7 +265,7 @@ def _membership(cell: Cell, checkpoint: Path) -> tuple[list[AttackOutcome], Priv
 def draw_training_batch(
     texts: Sequence[str], ids: NDArray[np.int64], known: NDArray[np.intp], cell: Cell
 ) -> TrainingBatch:
-    """Draw the texts, and the random halves that the attacked head and its shadows train on.
+    """Draw texts, and the random half that the attacked head and each shadow trains on.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def draw_training_batch(
 def attack_first_head(
     kind: PrivateHeads, lesson: TrainingBatch, attacks: Sequence[str]
 ) -> list[AttackOutcome]:
-    """Run membership attacks on the first head with the others as shadows."""
+    """Attack the first trained head for membership, with the other heads as shadows."""
     target = Outputs(kind.answers_[0].astype(np.float64), lesson.labels, lesson.trained[0])
     shadows = Shadows(kind.answers_[1:], lesson.labels, lesson.trained[1:])
     plans = [Plan(name, {"feature": "loss"} if name == "feature" else {}) for name in attacks]
@@ -326,7 +326,7 @@ def head_hits(
 def _open_task(
     told: str, content: str, encoder: str
 ) -> tuple[LabelledTask, NDArray[np.float32], NDArray[np.int64]]:
-    """Read a task with the vector and class of each text, once per process."""
+    """Read a task and encode its texts; return task, vectors and classes, once per process."""
     check_same(told, contents_of((told,), ()), [content])
     (task,) = open_tasks((told,), ())
     assert isinstance(task, LabelledTask)
@@ -336,14 +336,14 @@ def _open_task(
 
 @lru_cache(maxsize=8)
 def _ridge_hits(told: str, encoder: str, seed: int) -> Hits:
-    """Return which test texts the ridge classifier of other studies gets right."""
+    """Train the ridge classifier of other studies; return which test texts it gets right."""
     (task,) = open_tasks((told,), ())
     found: Hits = task.outcome(CachedEncoder(load_encoder(encoder)), n_train=0, n_test=0, seed=seed)  # type: ignore[assignment]
     return found
 
 
-def _language_model_rows(cell: Cell, checkpoint: Path) -> list[Row]:
-    """Return the row of a language model: exposure of canaries, and held-out bits per token."""
+def _measure_language_model(cell: Cell, checkpoint: Path) -> list[Row]:
+    """Train a language model; return a row: exposure of canaries, held-out bits per token."""
     check_contents(cell)
     names = MemorisationSettings.__dataclass_fields__
     settings = check_settings(MemorisationSettings(**{name: cell[name] for name in names}))
@@ -385,7 +385,7 @@ def _language_model_rows(cell: Cell, checkpoint: Path) -> list[Row]:
 
 
 def privacy_facts(privacy: Privacy | None, before: str = "") -> dict[str, Any]:
-    """Return a training's ε by each accountant as facts; None without DP training.
+    """Return, as facts, a training's ε by each accountant; they are None without DP.
 
     `epsilon_group` covers ten texts of one person, or ten phrases of one sentence, together.
     """

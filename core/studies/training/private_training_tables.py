@@ -12,7 +12,7 @@ from leakscope.core.training.accounting import GROUP, PUBLIC, UNIT, delta_warnin
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Format the study as Markdown: classifiers, language models and failures."""
+    """Format the study's rows as Markdown: classifiers, language models and failures."""
     table = ResultTable(rows)
     classified = table.measured.where(part="classifier")
     written = table.measured.where(part="language model")
@@ -31,14 +31,14 @@ def _task_name(row: Row) -> str:
 
 
 def _format_balanced(rows: ResultTable) -> str:
-    """Format the balanced accuracy; "" if a task's classes are equally frequent."""
+    """Format the balanced accuracy of rows; "" unless every row has it."""
     own = rows.having("balanced_accuracy")
     is_whole = len(own) == len(rows)
     return own.mean_on_same_texts("balanced_accuracy").format() if is_whole else ""
 
 
 def _classifier_section(rows: ResultTable) -> list[str]:
-    """Return the section on classifiers: accuracy, membership AUC and ε."""
+    """Return the Markdown section on classifiers: accuracy, membership AUC and ε."""
     records = []
     is_balanced = bool(rows.having("balanced_accuracy"))
     for (task, hidden, epsilon), found in rows.group_by(
@@ -85,7 +85,7 @@ def _classifier_section(rows: ResultTable) -> list[str]:
 
 
 def _language_model_section(rows: ResultTable) -> list[str]:
-    """Return the section on language models: exposure, bits per token and ε."""
+    """Return the Markdown section on language models: exposure, bits per token and ε."""
     records = [
         {
             "ε": _format_epsilon(epsilon),
@@ -147,13 +147,13 @@ def _format_epsilon(epsilon: float) -> str:
 
 
 def _format_loss(rows: ResultTable, measure: str) -> str:
-    """Format a change with reversed sign, as a loss."""
+    """Format the mean of a change over rows with reversed sign, as a loss."""
     score = rows.mean_on_same_texts(measure)
     ends = type(score.ci95)(-score.ci95.high, -score.ci95.low, score.ci95.level)
     return Score(-score.value, ends, score.n).format()
 
 
 def _format_accountants(row: Row) -> str:
-    """Format a row's ε by each accountant."""
+    """Format a row's ε by each accountant; "" without a guarantee."""
     told = [row[f"epsilon_{name}"] for name in ("opacus", "dp_accounting", "tight")]
     return ", ".join(f"{each:.3f}" for each in told if each is not None)

@@ -108,7 +108,7 @@ class Trial:
 
     @property
     def trap(self) -> Trap:
-        """The setting with λ and its control."""
+        """The setting with the trained λ, and its control with λ = 0, as a `Trap`."""
         setting = self.settings[-1]
         controls = (each for each in self.settings if each.is_control)
         return Trap(setting, next(controls, None) if setting.weight else None)
@@ -163,7 +163,7 @@ class Adversarial:
 
     @property
     def encoders(self) -> list[str]:
-        """The encoders, each once."""
+        """The names of the measured encoders, each once."""
         return list(dict.fromkeys(each.encoder for each in self.settings))
 
     def hidden_of(self, encoder: str) -> list[str]:
@@ -172,13 +172,13 @@ class Adversarial:
         return list(dict.fromkeys(own))
 
     def of(self, encoder: str, hides: str) -> list[Setting]:
-        """Return the settings of an encoder: no defence, then by λ, then LEACE."""
+        """Return the settings of an encoder and hidden target: no defence, by λ, then LEACE."""
         order = {"none": 0, "adversarial": 1, "leace": 2}
         own = [s for s in self.settings if (s.encoder, s.hides) == (encoder, hides)]
         return sorted(own, key=lambda s: (order.get(s.kind, 1), s.weight))
 
     def trap(self, encoder: str, hides: str) -> Trap | None:
-        """Return the λ with the lowest score of the adversary in training; None without any.
+        """Return the λ whose adversary in training scores lowest, with its control; None if none.
 
         A λ whose training diverged under any seed is left out.
         """
@@ -191,7 +191,7 @@ class Adversarial:
         return Trap(min(own, key=lambda s: s.during[-1].value), control) if own else None
 
     def control(self, encoder: str, hides: str) -> Setting | None:
-        """Return the setting with λ = 0; None if it was not measured.
+        """Return the setting trained with λ = 0, the control; None if it was not measured.
 
         For a dual encoder, this is the undefended one, whose adversary has no influence.
         """
@@ -246,7 +246,7 @@ class _NetworkResults:
 
     @property
     def tasks(self) -> list[str]:
-        """The tasks, each once."""
+        """The names of the measured tasks, each once."""
         return list(dict.fromkeys(point.task for point in self.points))
 
 
@@ -430,7 +430,7 @@ class PrivateTraining:
 
     @property
     def tasks(self) -> list[str]:
-        """The tasks, each once."""
+        """The names of the measured tasks, each once."""
         return list(dict.fromkeys(head.task for head in self.heads))
 
     def of(self, task: str) -> list[PrivateHead]:
@@ -486,14 +486,14 @@ Summary = Adversarial | UnderNoise | Pretrained | PrivateTraining
 
 
 def tables_of(study: str, folder: Path) -> dict[str, Path]:
-    """Return the existing files of a study's rows, by the name of the table."""
+    """Return the paths of a study's result files by table: the main one, and others that exist."""
     first, *others = TABLES[study]
     there = [name for name in others if (folder / f"{name}.json").exists()]
     return {name: folder / f"{name}.json" for name in (first, *there)}
 
 
 def load_part(study: str, folder: Path = SHIPPED) -> Summary:
-    """Read the results of one of the studies from its files; failed cells are left out.
+    """Read the result files of a study, and summarise them; failed cells are left out.
 
     Raises
     ------
@@ -546,14 +546,14 @@ def load_part(study: str, folder: Path = SHIPPED) -> Summary:
 
 
 def _summarise_adversarial(rows: ResultTable) -> Adversarial:
-    """Summarise the rows of the adversarial training study."""
+    """Summarise rows of the adversarial training study as an `Adversarial`."""
     found = Adversarial(
         settings=tuple(settings_from_rows(rows)),
         verdicts=tuple(verdicts(rows)),
-        families=_families(rows.where(when="after")),
+        families=_attacker_families(rows.where(when="after")),
         label=str(rows[0]["label"]),
         bases={
-            (str(encoder), str(hides)): _basis(own)
+            (str(encoder), str(hides)): _count_basis(own)
             for (encoder, hides), own in rows.group_by("encoder", "hides").items()
         },
         provenances=rows.provenances,
@@ -563,8 +563,8 @@ def _summarise_adversarial(rows: ResultTable) -> Adversarial:
     return found
 
 
-def _basis(rows: ResultTable) -> Basis:
-    """Return the numbers of texts, labels and seeds behind rows."""
+def _count_basis(rows: ResultTable) -> Basis:
+    """Count the texts, labels and seeds behind rows."""
     first = rows[0]
     sizes: dict[str, Any] = {
         name: int(first[name]) for name in ("n_labels", "n_defence", "n_known", "n_targets")
@@ -576,8 +576,8 @@ def _basis(rows: ResultTable) -> Basis:
     return Basis(**sizes, n_seeds=len(rows.distinct("seed")), provenances=rows.provenances)
 
 
-def _families(rows: ResultTable) -> dict[str, str]:
-    """Return each fresh attacker's family, with its starting weights if ambiguous."""
+def _attacker_families(rows: ResultTable) -> dict[str, str]:
+    """Return each fresh attacker's family by name, with its starting weights if ambiguous."""
     found = {str(row["attacker"]): row for row in rows}
     families = [row["family"] for row in found.values()]
     starts = {True: "tuned from shipped weights", False: "trained from scratch"}
@@ -590,7 +590,7 @@ def _families(rows: ResultTable) -> dict[str, str]:
 
 
 def _constrained_point(key: tuple[Any, ...], rows: ResultTable) -> Constrained:
-    """Return the point of one network, mechanism and η, averaged over seeds."""
+    """Average the rows of one network, mechanism and η over seeds to a `Constrained`."""
     task, reader, mechanism, eta, releases = key
     first, is_null = rows[0], mechanism == "none"
     theirs = NULL.get((task, reader)) if is_null else None
@@ -616,7 +616,7 @@ def _constrained_point(key: tuple[Any, ...], rows: ResultTable) -> Constrained:
 
 
 def _adapted_point(key: tuple[Any, ...], rows: ResultTable) -> Adapted:
-    """Return the point of one pretraining loss and η, averaged over seeds."""
+    """Average the rows of one pretraining loss and η over seeds to an `Adapted`."""
     task, mechanism, eta, objective = key
     first, at = rows[0], rows[0]["paper_eta"]
     return Adapted(
@@ -647,7 +647,7 @@ def _adapted_point(key: tuple[Any, ...], rows: ResultTable) -> Adapted:
 
 
 def _summarise_private(rows: ResultTable) -> PrivateTraining:
-    """Summarise the rows of the private training study."""
+    """Summarise rows of the private training study as a `PrivateTraining`."""
     heads, models = rows.where(part="classifier"), rows.where(part="language model")
     groups = heads.group_by(
         lambda row: NamedTexts.of(row["task"]).name,
@@ -677,7 +677,7 @@ def _requested_epsilon(row: Row) -> float:
 
 
 def _private_head(task: str, hidden: int, epsilon: float, rows: ResultTable) -> PrivateHead:
-    """Return the results of one classifier and ε, averaged over seeds."""
+    """Average the rows of one classifier and ε over seeds to a `PrivateHead`."""
     first = rows[0]
     return PrivateHead(
         task=task,
@@ -697,7 +697,7 @@ def _private_head(task: str, hidden: int, epsilon: float, rows: ResultTable) -> 
 
 
 def _private_model(rows: ResultTable) -> PrivateModel:
-    """Return the results of the language models at one ε, averaged over seeds."""
+    """Average the rows of the language models at one ε over seeds to a `PrivateModel`."""
     first = rows[0]
     return PrivateModel(
         epsilon=_requested_epsilon(first),
@@ -714,7 +714,7 @@ def _private_model(rows: ResultTable) -> PrivateModel:
 
 
 def _largest_spent(rows: ResultTable, before: str) -> PrivacySpent | None:
-    """Return the largest ε spent over seeds; None without a guarantee."""
+    """Return what the seed with the largest ε spent; None without a guarantee."""
     most = max(rows, key=lambda row: row[f"{before}epsilon_opacus"] or 0.0)
     if most[f"{before}epsilon_opacus"] is None:
         return None
@@ -729,19 +729,21 @@ def _largest_spent(rows: ResultTable, before: str) -> PrivacySpent | None:
     )
 
 
-def _points(make: Callable[..., _P], groups: Mapping[Any, ResultTable]) -> tuple[_P, ...]:
-    """Return the point of each group of rows."""
+def _make_points(make: Callable[..., _P], groups: Mapping[Any, ResultTable]) -> tuple[_P, ...]:
+    """Call `make` with the key and the rows of each group; return the points."""
     return tuple(map(make, groups, groups.values()))
 
 
 _READERS: Mapping[str, Callable[[ResultTable], Summary]] = {
     "adversarial": _summarise_adversarial,
     "constrained": lambda rows: UnderNoise(
-        _points(_constrained_point, rows.group_by("task", "reader", "defence", "eta", releases_of)),
+        _make_points(
+            _constrained_point, rows.group_by("task", "reader", "defence", "eta", releases_of)
+        ),
         rows.provenances,
     ),
     "adaptive": lambda rows: Pretrained(
-        _points(_adapted_point, rows.group_by("task", "defence", "eta", "objective")),
+        _make_points(_adapted_point, rows.group_by("task", "defence", "eta", "objective")),
         rows.provenances,
     ),
     "private-training": _summarise_private,
@@ -758,7 +760,7 @@ RECOVERED = RESULTS / "tradeoff-noise.json"
 
 
 def load_read_under_noise(path: Path = RECOVERED) -> dict[tuple[str, float], Score]:
-    """Read the strongest attacker's F1 on words by mechanism and η, in per cent.
+    """Read the strongest F1 on words by mechanism and η, in %, from the shipped trade-off.
 
     Raises
     ------

@@ -45,7 +45,7 @@ def try_adversary(request: TrialRequest, on_progress: OnProgress = no_progress) 
     texts = [*sides.defence, *sides.known, *sides.targets]
     base.encoder.encode(texts, _scaled_progress(on_progress, 0.05, 0.6))
     read, family = _attack(base, base, sides, request.seed)
-    settings = [_setting(0.0, (), read)]
+    settings = [_make_setting(0.0, (), read)]
     weights = sorted({0.0, request.weight})
     for i, weight in enumerate(weights):
         low, high = (0.6 + 0.4 * place / len(weights) for place in (i, i + 0.7))
@@ -60,12 +60,12 @@ def try_adversary(request: TrialRequest, on_progress: OnProgress = no_progress) 
             MemoizedEncoder(adapter.protect(base.encoder)), adapter.protect(bare)
         )
         read, _ = _attack(base, own, sides, request.seed)
-        settings.append(_setting(weight, tuple(adapter.during_), read))
+        settings.append(_make_setting(weight, tuple(adapter.during_), read))
     return Trial(tuple(settings), family)
 
 
 def _split_sentences(texts: Sequence[str], request: TrialRequest) -> Sides:
-    """Draw sentences for defence and attacker, and targets without near-duplicates."""
+    """Draw sentences for defence and attacker, and targets that nearly repeat none of them."""
     own = list(dict.fromkeys(texts))
     n_learnt = request.n_defence + request.n_known
     order = np.random.default_rng([request.seed, 41]).permutation(len(own))
@@ -91,14 +91,14 @@ def _split_sentences(texts: Sequence[str], request: TrialRequest) -> Sides:
 def _attack(
     base: ProtectedEncoder, own: ProtectedEncoder, sides: Sides, seed: int
 ) -> tuple[Score, str]:
-    """Train a fresh attacker; return its F1 on the targets and its family."""
+    """Train a fresh attacker; return its F1 on the targets, and its family as text."""
     cell = {"attackers": [_ATTACKER], "start": "ships", "seed": seed, "settings": {}}
     score, told = word_scores(cell, base, own, sides)[_ATTACKER]
     return score, str(told["family"])
 
 
-def _setting(weight: float, during: tuple[Score, ...], read: Score) -> Setting:
-    """Return a setting with one attacker's score."""
+def _make_setting(weight: float, during: tuple[Score, ...], read: Score) -> Setting:
+    """Build the `Setting` of an adapter, or of no defence, with one attacker's score."""
     return Setting(
         encoder="minilm",
         hides="words",
@@ -115,7 +115,7 @@ def _scaled_progress(on_progress: OnProgress, low: float, high: float) -> OnProg
     """Return a progress callback that maps [0, 1] to [low, high]."""
 
     def report(fraction: float, message: str) -> None:
-        """Report a fraction of this part as a fraction of the whole."""
+        """Report a fraction of one phase as a fraction of the whole."""
         on_progress(low + (high - low) * fraction, message)
 
     return report

@@ -92,7 +92,7 @@ def examples_of(name: str, place: str) -> Examples:
 
 
 def without_constraint(cell: Cell) -> Cell:
-    """Return the cell that fine-tunes the same network as a whole, without noise."""
+    """Return a cell that fine-tunes the same network without noise, all its weights included."""
     rate = {"learning_rate": default_rate("none", cell["reader"])}
     return without_pretraining(cell) | {
         "defence": "none",
@@ -102,7 +102,7 @@ def without_constraint(cell: Cell) -> Cell:
 
 
 def same_without_noise(cell: Cell) -> Cell:
-    """Return the cell that trains the same network on the same releases without noise.
+    """Return a cell that fine-tunes as much of the same network, but without noise.
 
     For word pieces, the whole network is fine-tuned. For the vector of a whole text, only the head
     is, as under noise: so the cost of noise does not include that of freezing the encoder.
@@ -121,7 +121,7 @@ def _without_releases(cell: Cell) -> dict[str, Any]:
 
 
 def without_pretraining(cell: Cell) -> Cell:
-    """Return the cell that fine-tunes from the original weights."""
+    """Return a cell that fine-tunes the same network from its original weights."""
     return {name: cell[name] for name in _TUNING if name in cell}
 
 
@@ -162,7 +162,7 @@ def load_or_adapt(cell: Cell, folder: Path) -> AdaptedWeights:
 
 
 def _parse_tuned(arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> TunedNetwork:
-    """Parse a stored fine-tuning result."""
+    """Build a `TunedNetwork` from the arrays and metadata of a stored fine-tuning."""
     right = arrays["right"]
     if right.ndim != 1 or not len(right):
         raise ValueError(f"the outcomes have the shape {right.shape}")
@@ -173,7 +173,7 @@ def _parse_tuned(arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Tuned
 def _parse_adapted(
     arrays: dict[str, NDArray[Any]], meta: dict[str, Any], *, former: AdaptedWeights | None
 ) -> AdaptedWeights:
-    """Parse stored pretrained weights, with the tokens of earlier η added."""
+    """Build `AdaptedWeights` from stored arrays and metadata, adding the tokens of earlier η."""
     before = (0, 0) if former is None else (former.all_tokens, former.distinct_tokens)
     seen, new = int(meta["tokens_seen"]), int(meta["new_tokens"])
     curve = [{str(name): float(value) for name, value in point.items()} for point in meta["curve"]]
@@ -191,7 +191,7 @@ def _parse_adapted(
 def _tune(
     cell: Cell, told: Cell, place: Path, folder: Path
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Fine-tune a cell's network, and store which test texts it classifies correctly."""
+    """Fine-tune a cell's network, store which test texts it gets right, and return these."""
     examples = examples_of(cell["task"], cell["texts"])
     check_same(cell["texts"], examples.digest, cell["content"])
     start = load_or_adapt(cell, folder).service if "objective" in cell else None
@@ -225,7 +225,7 @@ def _tune(
 def _adapt(
     cell: Cell, told: Cell, place: Path, former: AdaptedWeights | None
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Pretrain a cell's network under noise, and store its weights."""
+    """Pretrain a cell's network under noise, store its weights, and return what was stored."""
     check_same(cell["other"], [content_of(cell["other"])], list(cell["contents"]))
     run = place / "run"
     clock = _clock(run, told)
@@ -238,7 +238,7 @@ def _adapt(
         **cell["defence_settings"],
     ).fit(
         _encoder(cell["encoder"]),
-        _sentences(cell["other"]),
+        _read_sentences(cell["other"]),
         start=None if former is None else former.weights,
         passed=0 if former is None else former.passed,
         checkpoint_dir=run,
@@ -251,8 +251,8 @@ def _adapt(
 
 
 @lru_cache(maxsize=2)
-def _sentences(corpus: str) -> tuple[str, ...]:
-    """Return the sentences of a corpus, read once per process."""
+def _read_sentences(corpus: str) -> tuple[str, ...]:
+    """Read the sentences of a corpus, once per process."""
     return tuple(open_corpus(corpus).sentences().texts)
 
 
@@ -264,7 +264,7 @@ def _encoder(name: str) -> WhiteBoxEncoder:
 
 
 def _clock(run: Path, told: Cell) -> WorkClock:
-    """Return a clock that counts the training time across restarts."""
+    """Build a clock that counts the training time across restarts."""
     with storage_errors(run):
         make_folder(run)
     return WorkClock(run / "clock.json", told, lambda fraction, message: None)
@@ -273,12 +273,12 @@ def _clock(run: Path, told: Cell) -> WorkClock:
 def _store(
     place: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Store arrays and metadata, remove the checkpoint, and return both."""
+    """Store arrays and metadata as an artifact, remove the checkpoint, and return both."""
     save_artifact(place, dict(arrays), dict(meta))
     shutil.rmtree(place / "run", ignore_errors=True)
     return dict(arrays), dict(meta)
 
 
 def _storage_key(told: Cell) -> str:
-    """Return the hash of cell entries with code versions."""
+    """Return the hash of cell entries and their code versions, which names a folder."""
     return cell_key({**told, **versions_of(told)})

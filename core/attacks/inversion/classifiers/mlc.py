@@ -93,7 +93,7 @@ class MLCAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train on auxiliary texts; see `InversionAttack.fit`."""
+        """Encode auxiliary texts unless vectors are given, train on them, and return self."""
         pairs = collect_pairs(self, encoder, texts, vectors, on_progress)
         bind(self, encoder, pairs.vocabulary)
         torch.manual_seed(self.seed)
@@ -105,7 +105,7 @@ class MLCAttack:
     def _new_model(
         self, encoder: Encoder, pairs: TrainingPairs, on_progress: OnProgress
     ) -> WordClassifier:
-        """Build the untrained classifier, from a random start."""
+        """Build the untrained word classifier for training pairs, with random word weights."""
         entry = input_layer(pairs.vectors, self.bottleneck)
         d = encoder.dimension if entry is None else self.bottleneck
         shape = (len(pairs.vocabulary), d)
@@ -120,7 +120,7 @@ class MLCAttack:
         )
 
     def _parameters(self) -> list[dict[str, Any]]:
-        """Return the parameter groups of the optimiser."""
+        """Return the classifier's weights and their learning rate, as Adam's parameter groups."""
         return [{"params": list(self.model_.parameters()), "lr": self.learning_rate}]
 
     def _train(
@@ -139,6 +139,7 @@ class MLCAttack:
         optimizer = torch.optim.Adam(self._parameters(), fused=model.words.device.type != "mps")
 
         def loss_of(rows: NDArray[np.int64]) -> Tensor:
+            """Return the loss of the training pairs in the given rows."""
             model.train()
             taught = None if teacher is None else teacher.probabilities(rows)
             return word_bce(model, batch_of(rows), [pairs.rows[i] for i in rows], taught)
@@ -148,11 +149,11 @@ class MLCAttack:
         return train(model, optimizer, loss_of, lambda: self._validate(pairs), loop, on_progress)
 
     def _validate(self, pairs: TrainingPairs) -> float:
-        """Return the mean F1 (×100) on at most 2,000 validation texts."""
+        """Invert at most 2,000 validation vectors and return the mean F1 (×100)."""
         return self.mean_f1(pairs.validation_vectors[:2000], pairs.validation_rows[:2000])
 
     def mean_f1(self, vectors: Vectors, rows: Sequence[NDArray[np.int32]]) -> float:
-        """Return the mean F1 (×100) of the answers to n vectors.
+        """Invert n vectors and return the answers' mean F1 (×100) against the texts' words.
 
         Parameters
         ----------
@@ -166,7 +167,7 @@ class MLCAttack:
     def rank(
         self, vectors: Vectors
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
-        """Rank the words of each vector: positions, probabilities and the number to answer."""
+        """Rank words for each vector; return positions, probabilities and how many to answer."""
         parts = [self._rank_block(vectors[i : i + 256]) for i in range(0, n_rows(vectors), 256)]
         ranked, likely, counts = (np.concatenate(p) for p in zip(*parts, strict=True))
         return ranked, likely, counts
@@ -174,7 +175,7 @@ class MLCAttack:
     def _rank_block(
         self, vectors: Vectors
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
-        """Rank the words of one block of vectors; see `rank`."""
+        """Rank words for one block of vectors; return three arrays as `rank` does."""
         p = self.model_.probabilities(vectors)
         listed = min(_LISTED, p.shape[1])
         top = torch.topk(torch.from_numpy(p), listed, dim=1)
@@ -186,7 +187,7 @@ class MLCAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the likeliest words of each vector, likeliest first."""
+        """Return an answer for each vector: its likeliest words, likeliest first."""
         vectors = check_fitted(self, encoder, vectors)
         if not n_rows(vectors):
             return []
@@ -200,7 +201,7 @@ class MLCAttack:
         return recoveries
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the network in float16 and the vocabulary."""
+        """Return what to store: the network's float16 arrays; metadata with the vocabulary."""
         arrays = {name: to_stored(tensor) for name, tensor in self.model_.state_dict().items()}
         return arrays, bound_meta(self) | {"scale": self.model_.scale}
 

@@ -102,7 +102,7 @@ class WordClassifier(nn.Module):
             self.residual = _ResidualMLP(d, hidden, blocks, dropout)
 
     def features(self, vectors: Tensor) -> Tensor:
-        """Return the features f(e) of vectors, shape (n, d)."""
+        """Compute the features f(e) of n vectors, which the word weights multiply, (n, d)."""
         x = (vectors if self.entry is None else self.entry(vectors)) - self.center
         if self.direct is None or self.residual is None:
             return x * self.scale
@@ -125,7 +125,7 @@ Positions = tuple[Tensor, Tensor]
 
 
 def positions(lists: Sequence[NDArray[Any]], device: torch.device) -> Positions:
-    """Return row and column indices in a (B, |V|) matrix for B lists of columns."""
+    """Convert B lists of column numbers to row and column indices of a (B, |V|) matrix."""
     rows = np.repeat(np.arange(len(lists)), [len(words) for words in lists])
     columns = np.concatenate(lists).astype(np.int64)
     return torch.from_numpy(rows).to(device), torch.from_numpy(columns).to(device)
@@ -147,7 +147,7 @@ class _WordBCE(torch.autograd.Function):
         where: Positions,
         taught: Tensor | None,
     ) -> Tensor:
-        """Return the loss of B texts, and store its gradient by the logits for `backward`."""
+        """Compute the loss of B texts, and store its gradient by the logits for `backward`."""
         fast = fast_dtype(words.device)
         f, w = features.to(fast), words.to(fast)
         logits = (f @ w.T).float().add_(bias)
@@ -165,7 +165,7 @@ class _WordBCE(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients by features, word weights and bias."""
+        """Return the gradients by features, word weights and bias, from the stored one."""
         f, w, gradient = ctx.saved_tensors
         g = gradient.to(f.dtype)
         return (
@@ -202,12 +202,12 @@ class Teacher:
         self._words, self._bias = model.words.to(fast, copy=True), model.bias.clone()
 
     def __len__(self) -> int:
-        """Return the number of texts that it has soft targets for."""
+        """Return the number of texts that there are soft targets for."""
         return len(self._features)
 
     @torch.inference_mode()
     def probabilities(self, rows: NDArray[np.int64]) -> Tensor:
-        """Return the word probabilities of the texts in the given rows, shape (B, |V|)."""
+        """Return the soft targets of the texts with the given row numbers, shape (B, |V|)."""
         features = self._features[torch.from_numpy(rows % len(self))]
         return torch.sigmoid((features @ self._words.T).float().add_(self._bias))
 
@@ -218,7 +218,7 @@ def word_bce(
     targets: list[NDArray[np.int32]],
     taught: Tensor | None = None,
 ) -> Tensor:
-    """Return the multi-label loss (Song & Raghunathan 2020, Eq. 8), averaged over the batch.
+    """Compute the multi-label loss of a batch (Song & Raghunathan 2020, Eq. 8), a mean over texts.
 
     L = −Σ_w [y_w log ŷ_w + (1 − y_w) log(1 − ŷ_w)].
     Differs from the paper: where a teacher is given, y_w is (1 − t)·[w in text] + t·p_w, with its

@@ -58,7 +58,7 @@ class ProbeMLCAttack(MLCAttack):
     def _new_model(
         self, encoder: Encoder, pairs: TrainingPairs, on_progress: OnProgress
     ) -> WordClassifier:
-        """Build the classifier with word weights that start as the words' encodings."""
+        """Encode the vocabulary words; build the classifier with these as its word weights."""
         return WordClassifier(
             encode_words(encoder, pairs.vocabulary, on_progress),
             pairs.vocabulary.log_odds,
@@ -70,7 +70,7 @@ class ProbeMLCAttack(MLCAttack):
         )
 
     def _parameters(self) -> list[dict[str, Any]]:
-        """Return the parameter groups of the optimiser, with half the learning rate for W."""
+        """Return the classifier's weights in Adam's parameter groups, W at half the rate."""
         rest = [p for name, p in self.model_.named_parameters() if name != "words"]
         return [
             {"params": [self.model_.words], "lr": self._word_rate * self.learning_rate},

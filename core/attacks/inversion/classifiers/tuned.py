@@ -24,7 +24,7 @@ def pairs_in_vocabulary(
     known: tuple[Sequence[str], Sequence[Vectors]],
     held: tuple[Sequence[str], Vectors],
 ) -> TrainingPairs:
-    """Build training and validation pairs for a given vocabulary.
+    """Pair vectors with their texts' words in a given vocabulary, to train and validate on.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def pairs_in_vocabulary(
 
 
 def teacher_for(attack: ProbeMLCAttack, texts: Sequence[str], vectors: Vectors) -> Teacher:
-    """Build the soft targets for fine-tuning from a trained classifier and unchanged vectors.
+    """Build the soft targets for fine-tuning: a trained classifier's on texts' unchanged vectors.
 
     Parameters
     ----------

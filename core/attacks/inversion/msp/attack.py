@@ -137,7 +137,7 @@ class MSPAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train on auxiliary texts; see `InversionAttack.fit`."""
+        """Encode auxiliary texts unless vectors are given, train on them, and return self."""
         pairs = collect_pairs(self, encoder, texts, vectors, on_progress)
         bind(self, encoder, pairs.vocabulary)
         self.n_steps_ = self.train_steps or max(1, round(pairs.mean_words))
@@ -149,7 +149,7 @@ class MSPAttack:
     def _new_network(
         self, encoder: Encoder, pairs: TrainingPairs, on_progress: OnProgress
     ) -> MSPNetwork:
-        """Build the untrained network, from a random start or from the words' encodings."""
+        """Build the untrained network: random, or started from the encodings of the words."""
         torch.manual_seed(self.seed)
         n_words = len(self.vocabulary_)
         shape = (n_words + self.end_token, self.hidden)
@@ -178,7 +178,7 @@ class MSPAttack:
         on_progress: OnProgress,
         checkpoint_dir: str | None,
     ) -> TrainingLog:
-        """Train the network on pairs, with early stopping and checkpoints."""
+        """Train the network on pairs with early stopping and checkpoints; return the log."""
         network = self.network_
         device = network.words.device
         batch_of = training_input(network.first, pairs.vectors, device)
@@ -192,6 +192,7 @@ class MSPAttack:
         end = np.array([len(self.vocabulary_)] if self.end_token else [], dtype=np.int32)
 
         def loss_of(rows: NDArray[np.int64]) -> Tensor:
+            """Return the loss of the training pairs in the given rows."""
             network.train()
             targets = [np.append(pairs.rows[i], end) for i in rows]
             drawn = self._candidates(targets, share)
@@ -211,7 +212,7 @@ class MSPAttack:
     def _candidates(
         self, targets: list[NDArray[np.int32]], share: NDArray[np.float64]
     ) -> Candidates:
-        """Return the words scored in one training step: all, or a sample with the batch's own."""
+        """Choose the words to score in one step: all, or a sample with the batch's own words."""
         if self.n_negatives == 0:
             return all_candidates(len(share))
         # Seeded by PyTorch's generator, whose state is in the checkpoint: a resumed run draws
@@ -234,19 +235,19 @@ class MSPAttack:
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
     def _validate(self, pairs: TrainingPairs) -> float:
-        """Return the mean F1 (×100) of L words on at most 2,000 validation texts."""
+        """Predict L words for at most 2,000 validation vectors; return the mean F1 (×100)."""
         rows = pairs.validation_rows[:2000]
         named, _ = self._decode(pairs.validation_vectors[:2000], self.n_steps_)
         counts = self._before_end(named, np.full(len(named), named.shape[1]))
         return mean_f1((words[:n] for words, n in zip(named, counts, strict=True)), rows)
 
     def _before_end(self, named: NDArray[Any], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Lower the number of words to answer to those before [EOS], if that was predicted."""
+        """Lower each vector's number of words to answer to those named before [EOS], if any."""
         ends = np.equal(named, len(self.vocabulary_))
         return np.where(ends.any(1), np.minimum(counts, ends.argmax(1)), counts)
 
     def _calibrate(self, pairs: TrainingPairs) -> None:
-        """Fit the calibration of the step probabilities on the validation texts."""
+        """Decode the validation vectors and fit the calibration of the step probabilities."""
         named, p = self._decode(pairs.validation_vectors, max(_MAX_STEPS, self.n_steps_))
         right = np.stack([np.isin(a, t) for a, t in zip(named, pairs.validation_rows, strict=True)])
         self.calibration_ = StepCalibration.fit(p, right)
@@ -254,7 +255,7 @@ class MSPAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the words in the order in which the network named them."""
+        """Return an answer for each vector: words in the order in which the network named them."""
         vectors = check_fitted(self, encoder, vectors)
         if not n_rows(vectors):
             return []
@@ -268,7 +269,7 @@ class MSPAttack:
         return recoveries
 
     def _counts(self, named: NDArray[Any], p: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the number of predicted words to answer for each vector."""
+        """Return how many of its predicted words to answer for each vector."""
         if self.answer_count == "mean":
             counts = np.full(len(named), min(self.n_steps_, named.shape[1]))
         else:
@@ -277,7 +278,7 @@ class MSPAttack:
         return self._before_end(named, counts)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the network in float16, the calibration and the vocabulary."""
+        """Return what to store: the network in float16; metadata with words and calibration."""
         arrays = {name: to_stored(tensor) for name, tensor in self.network_.state_dict().items()}
         extra = {"n_steps": self.n_steps_, "calibration": asdict(self.calibration_)}
         return arrays, bound_meta(self) | extra
@@ -308,7 +309,7 @@ class StepCalibration:
 
     @classmethod
     def fit(cls, probability: NDArray[Any], is_right: NDArray[np.bool_]) -> StepCalibration:
-        """Fit on (n, n_steps) step probabilities and whether each predicted word was right."""
+        """Fit on (n, n_steps) step probabilities and whether each predicted word is in its text."""
         x, y = _step_features(probability).reshape(-1, 3), is_right.ravel()
         if y.min() == y.max():
             return cls((0.0, 0.0, 0.0), 20.0 if y[0] else -20.0)
@@ -324,7 +325,7 @@ class StepCalibration:
 
 
 def _step_features(probability: NDArray[Any]) -> NDArray[np.float64]:
-    """Return log p, log t and their product for each step, (n, n_steps, 3)."""
+    """Return the features log p, log t and their product of each step, (n, n_steps, 3)."""
     p = np.log(np.clip(np.asarray(probability, dtype=np.float64), 1e-9, 1.0))
     step = np.log(np.arange(1, p.shape[1] + 1))
     return np.stack([p, np.broadcast_to(step, p.shape), p * step], axis=-1)

@@ -35,7 +35,7 @@ def draw_candidates(
     rng: np.random.Generator,
     always: tuple[int, ...] = (),
 ) -> Candidates:
-    """Draw the candidates of a batch: its own words and `n_negatives` random ones.
+    """Draw the words that a batch is scored on: its own and `n_negatives` random ones.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def draw_candidates(
 
 
 def all_candidates(size: int) -> Candidates:
-    """Return every word as a candidate, as in the papers' full softmax."""
+    """Return all `size` words of a vocabulary as candidates, as in the papers' full softmax."""
     return Candidates(torch.arange(size), torch.zeros(size))
 
 
 def rare_word_weights(vocabulary: Vocabulary, power: float, *, end_token: bool) -> Tensor:
-    """Return loss weights that favour rare words: (N/df)^power, with mean 1 over a text's words.
+    """Return a loss weight per word, higher for rare words: (N/df)^power, with weighted mean 1.
 
     C22 §6.1 proposes to weight rare words in the loss; the formula is ours. [EOS] weighs 1.
     """
@@ -127,7 +127,7 @@ class MSPNetwork(nn.Module):
         word_scale: float,
         vector_scale: float,
     ) -> None:
-        """Initialise as the zero-shot probe: first logits rank words by similarity to the vector.
+        """Set the weights to the zero-shot probe: first logits rank words by similarity.
 
         W_1 = vector_scale · R and W_2 = word_scale · R Φ(w), R being the identity where H = d and a
         random projection else, which nearly keeps angles. With the identity in the cell's
@@ -171,13 +171,14 @@ class MSPNetwork(nn.Module):
         return new
 
     def fast_advance(self, fast: torch.dtype) -> Callable[[Tensor, Tensor, Tensor], _State]:
-        """Return a training version of `advance`: products in a fast dtype, sums in float32."""
+        """Return a function like `advance` for training: fast matrix products, float32 sums."""
         if fast == torch.float32:
             return self.advance
         into, again = self.cell.weight_ih.to(fast).T, self.cell.weight_hh.to(fast).T
         bias = self.cell.bias_ih + self.cell.bias_hh
 
         def advance(u: Tensor, h: Tensor, c: Tensor) -> _State:
+            """Advance the LSTM by one step: return (h_t, c_t)."""
             gates = (u.to(fast) @ into).float() + (h.to(fast) @ again).float() + bias
             i, f, g, o = gates.chunk(4, 1)
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
@@ -187,7 +188,7 @@ class MSPNetwork(nn.Module):
 
 
 def stored_network(arrays: dict[str, NDArray[Any]], dropout: float) -> MSPNetwork:
-    """Rebuild a network from its stored float16 arrays."""
+    """Rebuild a network from the float16 arrays that were stored."""
     tensors = {name: from_stored(array) for name, array in arrays.items()}
     network = MSPNetwork(
         tensors["first.weight"].shape[1],
@@ -209,7 +210,7 @@ def msp_loss(
     n_steps: int,
     word_weights: Tensor | None = None,
 ) -> Tensor:
-    """Return the multi-set loss (SR20 Eq. 9; Corò 2022, Eq. 4.4), averaged over the batch.
+    """Compute the multi-set loss of a batch (SR20 Eq. 9; Corò 2022, Eq. 4.4), averaged over texts.
 
     L = Σ_t −(1/|W_t|) Σ_{w∈W_t} log softmax(logits_t)_w, where W_t are the words still to
     predict; steps with none left add nothing. The word named at each step is the candidate with
@@ -254,7 +255,7 @@ def msp_loss(
 
 
 def _positions(targets: list[NDArray[np.int32]], ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Return (B, P) positions of each text's words among the sorted ids, and the padding mask."""
+    """Return (B, P) positions of each text's words among sorted ids, and which are no padding."""
     width = max(len(t) for t in targets)
     padded = np.zeros((len(targets), width), dtype=np.int64)
     held = np.zeros((len(targets), width), dtype=bool)
@@ -302,7 +303,7 @@ def _set_loss(
 def decode(
     network: MSPNetwork, vectors: Tensor, n_steps: int, *, shortlist: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Predict `n_steps` words of each vector greedily, without repetition.
+    """Predict `n_steps` words of each vector greedily, none twice; also return probabilities.
 
     After the first step only the `shortlist` words with the highest first logits are scored: the
     answers are the same in practice and a step costs a hundredth.

@@ -156,7 +156,7 @@ class ReconstructAttack:
         *,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train everything except the word classifier.
+        """Train everything except the word classifier, which is given as `base`.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class ReconstructAttack:
     def calibrate(
         self, encoder: Encoder, texts: Sequence[str], found: Sequence[Recovery] | None = None
     ) -> Self:
-        """Fit the confidence (how often words and sentences are right) on held-out texts.
+        """Reconstruct held-out texts, and fit how confident to be in words and sentences.
 
         Each text is reconstructed once, unless `found` holds the results. The best sentences before
         any query and after a twentieth, a sixth and half of the queries are learned from, too.
@@ -215,7 +215,7 @@ class ReconstructAttack:
         return self
 
     def _answerable(self, texts: Sequence[str]) -> Vocabulary:
-        """Return the vocabulary of content words that lexicon tokens hold, counted in the texts."""
+        """Return a vocabulary of the content words that lexicon tokens spell, counted in texts."""
         held = frozenset(word for token in self.model_.lexicon.index for word in words(token))
         counted = Vocabulary.count(texts, size=10 * self.lexicon_size, stop_words=STOP_WORDS)
         pairs = zip(counted.words, counted.document_frequency, strict=True)
@@ -227,7 +227,7 @@ class ReconstructAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the sentence reconstructed from each vector, and its words in order.
+        """Search for the sentence of each vector; return an answer each, with its words in order.
 
         Raises
         ------
@@ -258,15 +258,15 @@ class ReconstructAttack:
         return recoveries
 
     def beliefs(self, vectors: Vectors) -> list[dict[str, float]]:
-        """Return the word classifier's probabilities of each vector's likely words, by word."""
+        """Return, for each vector, the word classifier's probabilities of likely words, by word."""
         return [self._word_probabilities(posterior) for posterior in self._posteriors(vectors)]
 
     def _text(self, tokens: NDArray[np.int32]) -> str:
-        """Write token numbers as a text."""
+        """Convert the token numbers of a sentence to a readable text."""
         return self.model_.lexicon.text(tokens)
 
     def _start_searches(self, vectors: Vectors, units: Vectors) -> list[SearchState]:
-        """Build the start of the search for each vector; `units` are the unit vectors."""
+        """Write start sentences for each vector and build its search; `units` are unit vectors."""
         written: list[list[NDArray[np.int32]]] = [[] for _ in vectors]
         if self.decoder_ is not None:
             evidence = ClassifierEvidence(self.base_, self.model_.lexicon, self.decoder_.size)
@@ -279,19 +279,19 @@ class ReconstructAttack:
         return searches
 
     def _word_probabilities(self, posterior: WordPosterior) -> dict[str, float]:
-        """Return the classifier's probability of each likely word, by word."""
+        """Convert a posterior to a dict from each likely word to its probability."""
         known = self.model_.lexicon.tokens
         return {known[i]: float(p) for i, p in zip(posterior.tokens, posterior.likely, strict=True)}
 
     def _posteriors(self, vectors: Vectors) -> list[WordPosterior]:
-        """Return the word classifier's likely words of each vector, as lexicon tokens."""
+        """Compute the word classifier's likely words of each vector, as lexicon tokens."""
         likely = self.base_.model_.probabilities(vectors)
         return word_posteriors(likely, self.base_.vocabulary_.words, self.model_.lexicon)
 
     def _report_round(
         self, on_progress: OnProgress, searches: Sequence[SearchState], n_done: int, n_all: int
     ) -> None:
-        """Report the progress of the search, and the first vector's best sentence."""
+        """Report the searches' progress, with the first vector's best sentence as the message."""
         spent = [1.0 if q.is_over else q.n_queries / self.n_queries for q in searches]
         best = searches[0].best
         message = "Writing the first sentence"
@@ -301,7 +301,7 @@ class ReconstructAttack:
         on_progress((n_done + sum(spent)) / n_all, message)
 
     def _answer(self, search: SearchState) -> Recovery:
-        """Convert the best sentence of a search to an answer, with confidence if calibrated."""
+        """Convert a search's best sentence to an answer, with confidences if calibrated."""
         steps = [SentenceStep(0, self._text(search.first), math.nan)]
         steps += [SentenceStep(n, self._text(s.tokens), s.cosine) for n, s in search.trail]
         last = steps[-1]
@@ -321,7 +321,7 @@ class ReconstructAttack:
         )
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the classifier, language model, token effects, decoder and confidence."""
+        """Return what to store: all models' arrays; metadata with tokens and confidence."""
         base_arrays, base_meta = self.base_.state()
         parts = {
             "base": base_arrays,

@@ -20,12 +20,12 @@ _COMPARED = 200
 
 @cache
 def _bundled_sentences() -> tuple[str, ...]:
-    """Load the bundled sentences of 1 to 48 words."""
+    """Load the bundled sentences of 1 to 48 words; cached."""
     return load_bundled().sentences(1, _MOST_WORDS).texts
 
 
 def sentences_between(low: int, high: int, most: int) -> list[str]:
-    """Return the first bundled sentences of `low` to `high` words, `most` of them at most.
+    """Return the first bundled sentences of `low` to `high` words, at most `most` of them.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def sentences_between(low: int, high: int, most: int) -> list[str]:
 
 @lru_cache(maxsize=8)
 def most_typical_sentence(known: tuple[str, ...], *, seed: int = 0) -> str:
-    """Return the known sentence with the highest mean ROUGE-L to others, among 200 drawn.
+    """Draw up to 200 known sentences; return the one with the highest mean ROUGE-L to others.
 
     It is a constant answer without the vector for texts of that length, compared with as many
     others.
@@ -65,7 +65,7 @@ def most_typical_sentence(known: tuple[str, ...], *, seed: int = 0) -> str:
 
 
 def similar_length_sentences(texts: Sequence[str], *, seed: int = 0, most: int = 2000) -> list[str]:
-    """Draw a bundled sentence of similar length for each text.
+    """Draw, for each text, another bundled sentence of similar length.
 
     Of the first `most` bundled ones.
     """
@@ -81,6 +81,6 @@ def similar_length_sentences(texts: Sequence[str], *, seed: int = 0, most: int =
 
 @lru_cache(maxsize=2)
 def _sentences_with_lengths(most: int) -> tuple[Sequence[str], NDArray[np.int64]]:
-    """Return the first bundled sentences and the word count of each, cached."""
+    """Return the first `most` bundled sentences and the number of words of each; cached."""
     known = _bundled_sentences()[:most]
     return known, np.array([len(word_tokens(text)) for text in known], np.int64)

@@ -63,7 +63,7 @@ class Answer:
 
     @property
     def words(self) -> list[str]:
-        """The words of the sentence, without punctuation."""
+        """The words of the reconstructed sentence, without punctuation."""
         return word_tokens(self.step.text)
 
     @property
@@ -73,11 +73,11 @@ class Answer:
 
     @property
     def closeness(self) -> float:
-        """− log(1 − cosine), which spreads out cosines near one."""
+        """The sentence's − log(1 − cosine), which spreads out cosines near one."""
         return -math.log(1 - min(self.step.cosine, 1.0) + _FLOOR)
 
     def word_features(self) -> NDArray[np.float64]:
-        """Return the confidence model's features, one row per word."""
+        """Return the features of the model of word confidence, one row per word."""
         words = self.words
         rows = []
         for word in words:
@@ -88,7 +88,7 @@ class Answer:
         return np.array(rows, dtype=np.float64).reshape(len(words), 5 if self.is_asked else 4)
 
     def features(self) -> NDArray[np.float64]:
-        """Return the confidence model's features of the sentence, one row."""
+        """Return the features of the model of sentence confidence, one row."""
         own = self.closeness if self.is_asked else math.log(max(len(self.words), 1))
         return np.array([[own]])
 
@@ -121,12 +121,12 @@ class Confidence:
         return cls(models, len(set(true)))
 
     def word_confidences(self, answer: Answer) -> list[float]:
-        """Return the probability that each word is right."""
+        """Return the probability that each word of a reconstructed sentence is right."""
         name = "words" if answer.is_asked else "words_unasked"
         return _logistic(answer.word_features(), self.models[name]).tolist()
 
     def sentence_confidence(self, answer: Answer) -> float:
-        """Return the probability that the sentence is right word for word."""
+        """Return the probability that a reconstructed sentence is right word for word."""
         name = "sentence" if answer.is_asked else "sentence_unasked"
         return float(_logistic(answer.features(), self.models[name])[0])
 
@@ -160,7 +160,7 @@ class Confidence:
 
 
 def _fit_logistic(rows: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, ...]:
-    """Fit a logistic regression: weights, then intercept; a smoothed share if labels are equal."""
+    """Fit a logistic regression: weights, then intercept; weights are 0 if all labels are equal."""
     n, n_right = len(right), int(right.sum())
     if n_right in (0, n):
         share = (n_right + 1) / (n + 2)
@@ -173,14 +173,14 @@ def _fit_logistic(rows: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[
 
 
 def _logistic(rows: NDArray[np.float64], model: tuple[float, ...]) -> NDArray[np.float64]:
-    """Return a logistic model's probability for each row of features."""
+    """Return the probability that a fitted logistic model gives to each row of features."""
     *weights, intercept = model
     found: NDArray[np.float64] = 1 / (1 + np.exp(-(rows @ np.array(weights) + intercept)))
     return found
 
 
 def why_not_calibrated(text: str) -> str:
-    """Return why the confidence is not calibrated for a text, as a clause; empty if it may be.
+    """Return why the confidence does not hold for a text, as a clause; empty if it may hold.
 
     It was learned from `CALIBRATED_ON`. On a text in another language, of another length, or with
     many rare words it is not calibrated. That needs the text, which an attacker does not have.
@@ -207,7 +207,7 @@ def why_not_calibrated(text: str) -> str:
 
 
 def right_words(true: str, answer: str) -> NDArray[np.bool_]:
-    """Return which words of a reconstructed sentence are in the true one, with multiplicity.
+    """Return whether the true sentence has each word of the reconstructed one, with multiplicity.
 
     Examples
     --------
@@ -249,7 +249,7 @@ def calibration_error(
 
 
 def _bins(confidences: NDArray[np.float64], n_bins: int) -> NDArray[np.int64]:
-    """Return the equal-width bin of each confidence in [0, 1]."""
+    """Return the number of the equal-width bin of each confidence in [0, 1]."""
     return np.minimum((confidences * n_bins).astype(np.int64), n_bins - 1)
 
 
@@ -260,7 +260,7 @@ def calibration_interval(
     *,
     seed: int = 0,
 ) -> Interval:
-    """Return the 95 % interval of `calibration_error` by a bootstrap of groups.
+    """Bootstrap groups of answers; return the 95 % interval of their `calibration_error`.
 
     Implements the basic bootstrap (Davison & Hinkley 1997, §5.2): 2θ less the quantiles of what
     draws give. A draw deviates upwards from its sample, as the sample does from the population,
@@ -307,7 +307,7 @@ def sentences_after(
     n_queries: int,
     confidence: Confidence | None,
 ) -> list[Sentence | None]:
-    """Return each answer's best sentence after a number of queries, with its confidence.
+    """Return each answer's best sentence after `n_queries` queries, or None, with confidence.
 
     Parameters
     ----------
@@ -334,7 +334,7 @@ def calibration_scores(
     groups: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> dict[str, Score]:
-    """Score confidences: mean confidence, share right and calibration error, in per cent.
+    """Score how well confidences fit: mean confidence, share right, calibration error (all in %).
 
     For words and for whole sentences; empty without answers, or where they have no confidence.
     Intervals are of whole sentences, or of the units in `groups`.
@@ -369,7 +369,7 @@ def calibration_scores(
 
 
 def _mean_percent(each: Sequence[float], groups: Sequence[Hashable], seed: int) -> Score:
-    """Return the mean of fractions in per cent, with a bootstrap interval over groups."""
+    """Return the mean of fractions in per cent as a Score, with an interval over groups."""
     values = 100 * np.array(each, dtype=np.float64)
     return Score(
         float(values.mean()), percent_interval(values, groups=groups, seed=seed), len(each)

@@ -38,7 +38,7 @@ class TokenEvidence:
 
     @classmethod
     def empty(cls, n: int) -> TokenEvidence:
-        """Return evidence of n vectors that says nothing about any word."""
+        """Return the evidence of n vectors if no word is known: unknown tokens with 0 nats."""
         return cls(np.full((n, 1), UNKNOWN, np.int64), np.zeros((n, 1), np.float32))
 
 
@@ -53,7 +53,7 @@ class ClassifierEvidence:
         self._usual = base.vocabulary_.log_odds[self._known].astype(np.float32)
 
     def of(self, vectors: Vectors) -> TokenEvidence:
-        """Compute the likely words of vectors (n, d), with their evidence in nats.
+        """Classify n vectors (n, d); return their likely words with the evidence in nats.
 
         log [p / (1 − p)] − log [q / (1 − q)], where p is the classifier's probability that the text
         holds a word and q the share of texts that do: what the vector adds to a language model.
@@ -156,13 +156,13 @@ class DecoderNetwork(nn.Module):
         nn.init.constant_(self.listen.bias, _LISTENS)
 
     def begin(self, vectors: Tensor) -> Tensor:
-        """Return the prefix (b, n_first, width) of vectors (b, d)."""
+        """Compute the prefix (b, n_first, width) that stands for vectors (b, d) in the input."""
         unit = nn.functional.normalize(vectors, dim=1) * vectors.shape[1] ** 0.5
         first: Tensor = self.enter(unit).view(len(vectors), self.n_first, -1)
         return first
 
     def forward(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """Return the hidden states that predict each of t + 1 tokens, (b, t + 1, width)."""
+        """Compute the hidden states that predict each of t + 1 tokens, (b, t + 1, width)."""
         x = torch.cat([self.begin(vectors), self.tokens(ids)], 1)
         seen, _ = self.advance(x, 0, None)
         return seen[:, self.n_first - 1 :]
@@ -177,7 +177,7 @@ class DecoderNetwork(nn.Module):
         return self.leave(x), kept
 
     def scores(self, known: Tensor, tokens: Tensor, nats: Tensor) -> Tensor:
-        """Return the logit of each token for hidden states, shape (m, size).
+        """Compute the logit of every token from m hidden states and the evidence, shape (m, size).
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class Decoder:
         return beams.sentences()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the weights to store, matrices quantized to a byte with a scale for each row."""
+        """Return the network's weights to store, by name; matrices as bytes with row scales."""
         found: dict[str, NDArray[Any]] = {}
         for name, tensor in self.network.state_dict().items():
             values = tensor.numpy()
@@ -295,12 +295,12 @@ class Decoder:
         return cls(network.eval())
 
     def rounded(self) -> Decoder:
-        """Return the decoder with its weights quantized as in storage."""
+        """Return a copy of the decoder whose weights are rounded as storage rounds them."""
         return Decoder.from_arrays(self.arrays(), self.network.enter.in_features)
 
 
 def _restored(arrays: dict[str, NDArray[Any]], name: str, like: Tensor) -> Tensor:
-    """Return one stored weight as a tensor of the shape of `like`; raise ValueError otherwise."""
+    """Convert one stored weight to a tensor of the shape of `like`, or raise ValueError."""
     if like.ndim < 2:
         values = arrays[name].astype(np.float32)
     else:
@@ -325,7 +325,7 @@ class _Beams:
         return self._written[..., -1].reshape(-1)
 
     def extend(self, scores: Tensor) -> Tensor:
-        """Extend the beams by the best next tokens, given their logits (n, beams, size).
+        """Extend the beams in place by the best next tokens, given logits (n, beams, size).
 
         Returns
         -------
@@ -346,7 +346,7 @@ class _Beams:
         return (rows * total.shape[1] + came_from).reshape(-1)
 
     def _finish(self, scores: Tensor, length: int) -> None:
-        """Offer each beam as a finished sentence with its length-normalised score."""
+        """Keep beams that end here among the best finished sentences, by normalised score."""
         values = (scores / length**_LEANING).tolist()
         for done, own, written in zip(self._done, values, self._written, strict=True):
             for value, tokens in zip(own, written, strict=True):
@@ -511,7 +511,7 @@ class _DecoderLoss:
         self._precision = str(fast_dtype(self._device)).removeprefix("torch.")
 
     def batch_loss(self, rows: NDArray[np.int64], *, is_training: bool) -> Tensor:
-        """Return the mean loss per token of a batch of pairs."""
+        """Compute the mean loss per token of the training pairs in the given rows."""
         self._network.train(is_training)
         ids = self._padded(rows)
         clean = nn.functional.normalize(torch.from_numpy(self._vectors[rows]).float(), dim=1)
@@ -530,7 +530,7 @@ class _DecoderLoss:
         return nn.functional.cross_entropy(scores.float(), targets.to(self._device)[counts])
 
     def _padded(self, rows: NDArray[np.int64]) -> Tensor:
-        """Return the tokens of rows, (b, t), unknown ones replaced and padded by `_IGNORED`."""
+        """Return the tokens of the given rows as (b, t); unknown and padding are `_IGNORED`."""
         own = [self._sentences[i] for i in rows]
         ids = np.full((len(own), max(map(len, own))), _IGNORED, np.int64)
         for row, tokens in zip(ids, own, strict=True):
@@ -539,7 +539,7 @@ class _DecoderLoss:
 
     @torch.inference_mode()
     def mean_loss(self, rows: NDArray[np.int64]) -> float:
-        """Return the mean loss per token over validation rows, without noise on the vectors."""
+        """Compute the mean loss per token over validation rows, without noise on the vectors."""
         ordered = rows[np.argsort([len(self._sentences[i]) for i in rows], kind="stable")]
         size = self._plan.batch_size
         total = n_tokens = 0.0
@@ -552,5 +552,5 @@ class _DecoderLoss:
 
 
 def _blurred(vectors: Tensor, length: float) -> Tensor:
-    """Add Gaussian noise of about the given length to vectors."""
+    """Return vectors with Gaussian noise of about the given length added."""
     return vectors + torch.randn_like(vectors) * length * vectors.shape[1] ** -0.5

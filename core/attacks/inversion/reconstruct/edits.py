@@ -34,7 +34,7 @@ class Prior:
     """Tokens."""
 
     def of(self, log_probability: float, n: int) -> float:
-        """Return the prior value of a sentence of n tokens."""
+        """Return the prior value of a sentence of n tokens, given its log-probability."""
         return self.weight * (log_probability + self._length_bonus(n))
 
     def length_gain(self, n: int, k: int) -> float:
@@ -42,7 +42,7 @@ class Prior:
         return self.weight * (self._length_bonus(n + k) - self._length_bonus(n))
 
     def _length_bonus(self, n: int) -> float:
-        """Return the length bonus of n tokens in nats."""
+        """Return the length bonus of n tokens in nats; it stops growing at the expected length."""
         return _GIVEN_BACK * min(n, self.n_expected)
 
 
@@ -83,7 +83,7 @@ class Edit(NamedTuple):
     to: int = -1
 
     def of(self, sentence: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Apply the edit to the tokens of a sentence, and return the new tokens."""
+        """Return the tokens of a sentence after the edit."""
         if self.to >= 0:
             rest = np.concatenate([sentence[: self.first], sentence[self.end :]])
             phrase = sentence[self.first : self.end]
@@ -93,7 +93,7 @@ class Edit(NamedTuple):
 
 
 def apply_edits(sentence: NDArray[np.int32], *edits: Edit) -> NDArray[np.int32] | None:
-    """Apply several edits at once; None if two overlap or one is a move."""
+    """Return a sentence after several edits at once; None if two overlap or one is a move."""
     if any(edit.to >= 0 for edit in edits):
         return None
     ordered = sorted(edits, key=lambda edit: (edit.first, edit.end))
@@ -129,7 +129,7 @@ class GainPredictor:
     def _gain(
         self, toward: NDArray[np.float32], along: NDArray[np.float32], size: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        """Return the change of the cosine from e·d, h·d and ‖d‖²."""
+        """Return the trusted gain in cosine of edits from their e·d, h·d and ‖d‖²."""
         length = np.sqrt(np.maximum(1 + 2 * along + size, 1e-6))
         gain: NDArray[np.float32] = _TRUST * ((self._cosine + toward) / length - self._cosine)
         return gain
@@ -137,7 +137,7 @@ class GainPredictor:
     def singles(
         self, candidates: NDArray[np.int32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        """Return the predicted gains of m insertions, (n, m) replacements and n deletions."""
+        """Predict gains in cosine of m tokens' insertions and replacements, and of n deletions."""
         new, own = self._effects[candidates] * self._scale, self._own
         e, h = (new @ self._sides).T
         e_own, h_own = (own @ self._sides).T
@@ -150,13 +150,13 @@ class GainPredictor:
         return self._gain(e, h, size), replaced, self._gain(-e_own, -h_own, size_own)
 
     def pairs(self, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the predicted gains of inserting each of m token pairs."""
+        """Predict the gain in cosine of inserting each of m token pairs."""
         new = self._effects[pairs].sum(axis=1) * self._scale
         e, h = (new @ self._sides).T
         return self._gain(e, h, (new**2).sum(1))
 
     def cuts(self, cuts: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the predicted gains of deleting each of m phrases first … end − 1."""
+        """Predict the gain in cosine of deleting each of m phrases first … end − 1."""
         sums = np.concatenate([np.zeros((1, self._own.shape[1]), np.float32), self._own.cumsum(0)])
         gone = sums[cuts[:, 1]] - sums[cuts[:, 0]]
         e, h = (gone @ self._sides).T
@@ -173,7 +173,7 @@ class Proposer:
     def __call__(
         self, states: Sequence[tuple[NDArray[np.float32], NDArray[np.int32], Prior, Step]]
     ) -> list[Expansion]:
-        """Propose the edits of several sentences, in parallel.
+        """Propose the edits worth encoding of several sentences, in parallel; one expansion each.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class Proposer:
     def _pairs(
         self, tokens: NDArray[np.int32], prior: Prior, gains: GainPredictor
     ) -> list[tuple[float, Edit]]:
-        """Return the best insertions of two tokens, by bigrams with the adjacent tokens."""
+        """Propose insertions of two tokens that follow or precede their neighbours, with values."""
         after, before = self.model.followers, self.model.leaders
         whole = np.concatenate([[BEGIN], tokens, [END]])
         first = after[whole[:-1], :_FOLLOWED]
@@ -245,7 +245,7 @@ class Proposer:
     def _cuts(
         self, tokens: NDArray[np.int32], prior: Prior, gains: GainPredictor
     ) -> list[tuple[float, Edit]]:
-        """Return the best deletions of phrases of several tokens."""
+        """Propose deletions of phrases of several tokens; return the best with predicted values."""
         n = len(tokens)
         cuts = [
             (i, i + k) for k in range(2, min(_LONGEST_CUT, n - 1) + 1) for i in range(n - k + 1)
@@ -261,7 +261,7 @@ class Proposer:
     def _candidates(
         self, tokens: NDArray[np.int32], likely_tokens: NDArray[np.int32], pull: NDArray[np.float32]
     ) -> NDArray[np.int32]:
-        """Return the tokens to try as insertions and replacements."""
+        """Choose the tokens to try as insertions and replacements in a sentence."""
         pulled = np.argpartition(-pull, min(_PULLED, len(pull) - 1))[:_PULLED]
         near = np.concatenate(
             [self.model.followers[tokens, :_BESIDE], self.model.leaders[tokens, :_BESIDE]]
@@ -279,7 +279,7 @@ class Proposer:
         return found[found >= N_SPECIAL].astype(np.int32)
 
     def _moves(self, tokens: NDArray[np.int32], prior: Prior) -> list[tuple[float, Edit]]:
-        """Return the best moves of phrases by the language model."""
+        """Propose moves of phrases; return the best by the language model, with values."""
         moves = _all_moves(len(tokens))
         if not len(moves):
             return []
@@ -292,7 +292,7 @@ class Proposer:
 
 
 def _highest(values: NDArray[np.floating], n: int) -> NDArray[np.int64]:
-    """Return the positions of the n highest values, highest first, ties in order."""
+    """Return the positions of at most n highest finite values, highest first, ties in order."""
     n_edges = min(n, len(values))
     top = np.sort(np.argpartition(-values, n_edges - 1)[:n_edges])
     ranked = top[np.argsort(-values[top], kind="stable")]
@@ -303,7 +303,7 @@ def _highest(values: NDArray[np.floating], n: int) -> NDArray[np.int64]:
 def _decode_edits(
     places: NDArray[np.int64], n: int, m: int, candidates: NDArray[np.int32]
 ) -> list[Edit]:
-    """Decode flat positions in (n + 1)·m insertions, n·m replacements and n deletions to edits.
+    """Convert positions among all insertions, replacements and deletions to the edits they mean.
 
     Examples
     --------
@@ -331,7 +331,7 @@ _MOVES: dict[int, NDArray[np.int32]] = {}
 
 
 def _all_moves(n: int) -> NDArray[np.int32]:
-    """Return all distinct moves of phrases in a sentence of n tokens, cached."""
+    """Return all distinct moves of phrases in a sentence of n tokens, one row each; cached."""
     if n not in _MOVES:
         # A move exchanges two phrases side by side, p … q − 1 and q … r − 1; one of them is short.
         moves = [

@@ -78,12 +78,12 @@ class Effects:
         return cls.from_arrays(rounded, *found.shape)
 
     def pull(self, missing: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the dot product of m difference vectors with each token's effect, (m, V)."""
+        """Return the dot products of m difference vectors with each token's effect, (m, V)."""
         found: NDArray[np.float32] = missing @ self.vectors.T
         return found
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays to store: effects in 4 bits with a scale for each token."""
+        """Return the arrays to store, by name: effects in 4 bits with a scale for each token."""
         halves, scale = quantize_4bit(self.vectors)
         return {"halves": halves, "scale": scale, "centre": self.centre}
 
@@ -124,7 +124,7 @@ def _scaled_counts(sentences: Sequence[NDArray[np.int32]], size: int) -> sparse.
 def _from_single_tokens(
     found: NDArray[np.float32], alone: Vectors, counts: sparse.csr_array
 ) -> NDArray[np.float32]:
-    """Predict effects (V, d) from single-token encodings by a map fitted on frequent tokens."""
+    """Fit a map on frequent tokens' effects; predict all (V, d) from single-token encodings."""
     n_texts = np.bincount(counts.indices, minlength=counts.shape[1])
     centred = alone - alone.mean(0)
     often = n_texts >= _OFTEN

@@ -33,7 +33,7 @@ def fill_table(keys, places):
 
 @njit(nogil=True, cache=True, inline="always")
 def _lookup(key, keys, places):
-    """Return the position of a key in a hash table, or -1."""
+    """Look up a key in a hash table; return its position in `keys`, or -1."""
     mask = np.uint64(len(places) - 1)
     at = (np.uint64(key) * _SPREAD >> _SHIFT) & mask
     while True:
@@ -51,7 +51,7 @@ def _bigram_position(b, c, tables):
 
 @njit(nogil=True, cache=True, inline="always")
 def _bigram_at(i, b, c, tables):
-    """Return log P(c | b), given the position i of the bigram or -1."""
+    """Return log P(c | b), given the bigram's position i in the model's arrays, or i = -1."""
     return tables[4][i] if i >= 0 else tables[1][b] + tables[0][c]
 
 
@@ -94,7 +94,7 @@ def _token_at(tokens, i):
 
 @njit(nogil=True, cache=True)
 def _prefix_log_probabilities(tokens, tables):
-    """Return the cumulative log P of a sentence's first 0 … n + 1 tokens, float64 (n + 2,)."""
+    """Return the log P of each beginning of a sentence and of the whole, float64 (n + 2,)."""
     out = np.zeros(len(tokens) + 2)
     for i in range(len(tokens) + 1):
         own = _trigram(
@@ -106,7 +106,7 @@ def _prefix_log_probabilities(tokens, tables):
 
 @njit(nogil=True, cache=True)
 def log_probabilities(flat, starts, tables, out):
-    """Compute log P of n sentences into `out`.
+    """Write log P of n sentences, stored end to end in `flat`, into `out`.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def log_probabilities(flat, starts, tables, out):
 
 @njit(nogil=True, cache=True)
 def next_scores(before, candidates, tables, out):
-    """Compute log P(c | a b) of each candidate c after each of m bigrams (a, b) into `out`.
+    """Write log P(c | a b) of each candidate c after each of m bigrams (a, b) into `out`.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def next_scores(before, candidates, tables, out):
 
 @njit(nogil=True, cache=True)
 def edit_scores(tokens, candidates, tables, insert, replace, delete):
-    """Compute the change of log P under every insertion, replacement and deletion of one token.
+    """Write the change of log P by each one-token edit into `insert`, `replace` and `delete`.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def edit_scores(tokens, candidates, tables, insert, replace, delete):
 
 @njit(nogil=True, cache=True)
 def cut_scores(tokens, cuts, tables, out):
-    """Compute the change of log P when each of m phrases is deleted, into `out`.
+    """Write the change of log P when each of m phrases is deleted into `out`.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def cut_scores(tokens, cuts, tables, out):
 
 @njit(nogil=True, cache=True)
 def pair_scores(tokens, places, pairs, tables, out):
-    """Compute the change of log P when two tokens are inserted at a position, into `out`.
+    """Write the change of log P when each of m token pairs is inserted at its position into `out`.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def pair_scores(tokens, places, pairs, tables, out):
 
 @njit(nogil=True, cache=True)
 def move_scores(tokens, moves, tables, out):
-    """Compute the change of log P when a phrase is moved, for m moves, into `out`.
+    """Write the change of log P by each of m moves of a phrase into `out`.
 
     A move exchanges two adjacent phrases, p … q − 1 and q … r − 1. Only the probabilities of the
     first two tokens of each phrase, and of the two after both, change.

@@ -102,7 +102,7 @@ def estimate(
 
 
 def _trigram_keys(sentences: Iterable[NDArray[np.int32]], size: int) -> _Ints:
-    """Return the keys of all trigrams that end in a token or in END, with repetitions."""
+    """Return the key of each trigram that ends in a token or in END, with repetitions."""
     begin, end = np.array([BEGIN, BEGIN]), np.array([END])
     flat = np.concatenate([part for ids in sentences for part in (begin, ids, end)])
     a, b, c = (flat[i : len(flat) - 2 + i].astype(np.int64) for i in range(3))
@@ -112,7 +112,7 @@ def _trigram_keys(sentences: Iterable[NDArray[np.int32]], size: int) -> _Ints:
 
 
 def _continuation_counts(top: _OrderCounts, size: int) -> tuple[_Ints, _Floats]:
-    """Return the bigrams at the end of trigrams, and how many different tokens precede each."""
+    """Return the bigrams that end trigrams, and how many different tokens precede each."""
     ends = top.keys % size**2
     begins = ends // size == BEGIN
     keys, inverse = np.unique(ends, return_inverse=True)
@@ -121,7 +121,7 @@ def _continuation_counts(top: _OrderCounts, size: int) -> tuple[_Ints, _Floats]:
 
 
 def _order_counts(keys: _Ints, counts: _Floats, size: int, discount: float | None) -> _OrderCounts:
-    """Compute the context totals and the discount of one n-gram order."""
+    """Count the contexts of one n-gram order; estimate its discount if none is given."""
     context_keys, contexts = np.unique(keys // size, return_inverse=True)
     if discount is None:
         once, twice = int((counts == 1).sum()), int((counts == 2).sum())
@@ -132,7 +132,7 @@ def _order_counts(keys: _Ints, counts: _Floats, size: int, discount: float | Non
 
 
 def _unigram_probabilities(kinds: _Floats) -> _Floats:
-    """Return P(c) from the number of different tokens before c, at least a half."""
+    """Return P(c) of each token c from the number of different tokens before it, at least ½."""
     kinds = np.maximum(kinds, 0.5)
     kinds[BEGIN] = 1e-6  # never follows
     share: _Floats = kinds / kinds.sum()
@@ -140,7 +140,7 @@ def _unigram_probabilities(kinds: _Floats) -> _Floats:
 
 
 def _interpolated(level: _OrderCounts, below: _Floats) -> _Floats:
-    """Return the interpolated probabilities of one order, given those of the order below."""
+    """Return each n-gram's interpolated probability, given those of the order below."""
     totals, kinds = level.totals[level.contexts], level.kinds[level.contexts]
     found: _Floats = (
         np.maximum(level.counts - level.discount, 0.0) / totals
@@ -152,7 +152,7 @@ def _interpolated(level: _OrderCounts, below: _Floats) -> _Floats:
 def _backoff(
     level: _OrderCounts, found: _Floats, below: _Floats, kept: NDArray[np.bool_]
 ) -> _Floats:
-    """Return log β by context: unlisted mass over the lower order's unlisted mass."""
+    """Return log β of each context: its unlisted mass over the lower order's unlisted mass."""
     n = len(level.context_keys)
     listed = np.bincount(level.contexts, weights=np.where(kept, found, 0.0), minlength=n)
     lower = np.bincount(level.contexts, weights=np.where(kept, below, 0.0), minlength=n)

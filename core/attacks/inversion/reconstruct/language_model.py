@@ -53,7 +53,7 @@ class LanguageModel:
 
     @classmethod
     def fit(cls, texts: Iterable[str], *, size: int = 30_000, least: int = 2) -> Self:
-        """Estimate lexicon and trigrams from texts, one sentence each."""
+        """Count a lexicon of `size` tokens in texts of one sentence each; estimate trigrams."""
         sentences = [tokens_of(text) for text in texts]
         lexicon = Lexicon.count(sentences, size)
         ids = [lexicon.ids(sentence) for sentence in sentences]
@@ -94,7 +94,7 @@ class LanguageModel:
         return out
 
     def edit_scores(self, tokens: NDArray[np.int32], candidates: NDArray[np.int32]) -> EditScores:
-        """Return the change of log P under every edit of one token."""
+        """Return the change of log P by every insertion, replacement and deletion of one token."""
         n, m = len(tokens), len(candidates)
         insert = np.empty((n + 1, m), np.float32)
         replace, delete = np.empty((n, m), np.float32), np.empty(n, np.float32)
@@ -104,13 +104,13 @@ class LanguageModel:
     def move_scores(
         self, tokens: NDArray[np.int32], moves: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """Return the change of log P under each move of a phrase (see `kernels.move_scores`)."""
+        """Return the change of log P by each of m moves of a phrase, (m,)."""
         out = np.empty(len(moves))
         move_scores(tokens, moves, self.tables, out)
         return out
 
     def cut_scores(self, tokens: NDArray[np.int32], cuts: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the change of log P when each phrase is deleted (see `kernels.cut_scores`)."""
+        """Return the change of log P when each of m phrases is deleted, (m,)."""
         out = np.empty(len(cuts))
         cut_scores(tokens, cuts, self.tables, out)
         return out
@@ -118,7 +118,7 @@ class LanguageModel:
     def pair_scores(
         self, tokens: NDArray[np.int32], places: NDArray[np.int32], pairs: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """Return the change of log P when two tokens are inserted at a position, (m,)."""
+        """Return the change of log P by inserting each of m token pairs at its position, (m,)."""
         out = np.empty(len(places))
         pair_scores(tokens, places, pairs, self.tables, out)
         return out
@@ -137,11 +137,11 @@ class LanguageModel:
         return _neighbours(second, first, kept.pair + kept.single[first], size)
 
     def stop_tokens(self, count: int) -> NDArray[np.int32]:
-        """Return the `count` most frequent tokens: stop words and punctuation."""
+        """Return the numbers of the `count` most frequent tokens: stop words and punctuation."""
         return np.arange(N_SPECIAL, min(N_SPECIAL + count, len(self.lexicon)), dtype=np.int32)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays to store: one byte a log-probability, two bytes a token."""
+        """Return the arrays to store, by name: one byte a log-probability, two bytes a token."""
         kept, size = self.trigrams, len(self.lexicon)
         context = np.searchsorted(kept.pair_keys, kept.triple_keys // size)
         return {
@@ -180,7 +180,7 @@ def _dequantize_logs(codes: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _trigrams_of_arrays(arrays: dict[str, NDArray[Any]], size: int) -> Trigrams:
-    """Build trigrams from stored arrays after checking that their shapes fit."""
+    """Build the trigram model from stored arrays after checking that their shapes fit."""
     counts, pair_counts = arrays["triple_counts"], arrays["pair_counts"]
     n_pairs, n_triples = int(pair_counts.sum()), int(counts.sum())
     wanted = {
@@ -209,7 +209,7 @@ def _trigrams_of_arrays(arrays: dict[str, NDArray[Any]], size: int) -> Trigrams:
 
 
 def _hash_table(keys: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Build a hash table of keys that is at most half full."""
+    """Build a hash table from n keys to their positions, at most half full."""
     places = np.full(1 << max(4, int(2 * len(keys)).bit_length()), -1, np.int32)
     fill_table(keys, places)
     return places
@@ -218,7 +218,7 @@ def _hash_table(keys: NDArray[np.int64]) -> NDArray[np.int32]:
 def _neighbours(
     of: NDArray[np.int64], who: NDArray[np.int64], score: NDArray[np.float64], size: int
 ) -> NDArray[np.int32]:
-    """Return the best-scored neighbours of each token, (size, 40), without special tokens."""
+    """Return the 40 best-scored neighbours of each token, (size, 40), without special tokens."""
     real = (who >= N_SPECIAL) & np.isfinite(score)
     of, who, score = of[real], who[real], score[real]
     order = np.lexsort((who, -score, of))

@@ -10,7 +10,7 @@ _STEP_MESSAGE = re.compile(r"Best of ([\d,]+) queries, cosine (-?\d\.\d{3}): (.*
 
 
 def format_step(step: SentenceStep, *, with_text: bool = True) -> str:
-    """Format the best sentence so far as a progress message.
+    """Format a step of the search, its best sentence so far, as a progress message.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def format_step(step: SentenceStep, *, with_text: bool = True) -> str:
 
 
 def parse_step(line: str) -> SentenceStep | None:
-    """Parse a message of `format_step` back to its sentence; None for any other message.
+    """Parse a message of `format_step` back to the step; None for any other message.
 
     Examples
     --------

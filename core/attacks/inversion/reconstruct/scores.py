@@ -40,7 +40,7 @@ class _WordTokenizer:
     """Tokenizer for rouge-score, whose own knows only the letters a to z."""
 
     def tokenize(self, text: str) -> list[str]:
-        """Return the word tokens of a text."""
+        """Return the word and number tokens of a text."""
         return word_tokens(text)
 
 
@@ -54,7 +54,7 @@ def _rouge() -> Any:
 
 @cache
 def _bleu(order: int) -> Any:
-    """Return the cached sentence-BLEU scorer of an order."""
+    """Return the cached scorer of sentence BLEU with n-grams up to an order."""
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(lowercase=True, max_ngram_order=order, effective_order=True)
@@ -72,7 +72,7 @@ def rouge_l(true: str, read: str) -> float:
 
 
 def score_sentence(true: str, read: str) -> dict[str, float]:
-    """Score one reconstructed sentence by every measure, in [0, 100]; τ in [-100, 100] or NaN.
+    """Score a reconstructed sentence by every measure: a dict in [0, 100], τ in [-100, 100] or NaN.
 
     ROUGE-L is that of `rouge_l`, BLEU-n that of sacrebleu
     (its own cut, lower-cased, effective order), exact match that of words without marks, token F1
@@ -116,7 +116,7 @@ def score_sentences(
     groups: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> dict[str, Score]:
-    """Return the mean of every measure over sentences, with intervals by sentence or by group.
+    """Average every measure over sentence pairs; return a dict of scores with intervals.
 
     Intervals stay within the range of the measure. Exact matches are a share of trials:
     Wilson's interval, or of documents `leakscope.core.intervals.mean_rate`, which stays open where

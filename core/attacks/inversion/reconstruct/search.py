@@ -109,11 +109,11 @@ class SearchState:
         self.first = self.starts[0]
 
     def unexpanded(self) -> list[Step]:
-        """Return the best states whose edits were not proposed yet."""
+        """Return the best few encoded sentences whose edits were not proposed yet."""
         return [step for step in self.states if not step.is_expanded][:_EXPANDED]
 
     def queue_edits(self, step: Step, expansion: Expansion) -> None:
-        """Queue the proposed edits of a state."""
+        """Queue the edits and moves proposed for an encoded sentence."""
         step.is_expanded = True
         for queue, found in ((self._waiting, expansion.edits), (self._moves, expansion.moves)):
             for gain, edit in found:
@@ -122,19 +122,19 @@ class SearchState:
     def _push(
         self, queue: list[_Waiting], step: Step, edit: Edit | NDArray[np.int32], value: float
     ) -> None:
-        """Push an edit of a sentence onto a queue, by its corrected predicted value."""
+        """Push an edit of a sentence, or the edited tokens, onto a queue by its corrected value."""
         foreseen = value + self._correction(edit)
         heappush(queue, (-foreseen, next(self._numbers), step, edit, value))
 
     def _correction(self, edit: Edit | NDArray[np.int32]) -> float:
-        """Return the correction of an edit's predicted value by its token's past errors."""
+        """Return how to correct an edit's predicted value, from past errors with its token."""
         if isinstance(edit, Edit) and len(edit.tokens) == 1:
             total, n = self._prediction_errors.get(edit.tokens[0], (0.0, 0))
             return _LEARNED * total / (n + 1)
         return 0.0
 
     def next_round(self, plan: Plan) -> list[Candidate]:
-        """Return the sentences to encode in the next round, with parent and edit."""
+        """Choose the untried sentences to encode in the next round, with parent and edit."""
         room = min(plan.width, plan.n_queries - self.n_queries)
         if not self.states:
             return [Candidate(tokens) for tokens in self.starts if self._mark_untried(tokens)][
@@ -147,14 +147,14 @@ class SearchState:
         return chosen
 
     def _mark_untried(self, tokens: NDArray[np.int32]) -> bool:
-        """Return whether a sentence is nonempty and was not tried, and mark it as tried."""
+        """Mark a sentence as tried; return whether it is nonempty and was not tried before."""
         key = tokens.tobytes()
         is_new = len(tokens) > 0 and key not in self._tried
         self._tried.add(key)
         return is_new
 
     def _pop_untried(self, queue: list[_Waiting], n: int) -> list[Candidate]:
-        """Pop up to n untried sentences from a queue, the most promising first."""
+        """Take up to n untried sentences from a queue, the most promising first."""
         chosen: list[Candidate] = []
         while queue and len(chosen) < n:
             foreseen, _, step, edit, value = heappop(queue)
@@ -170,7 +170,7 @@ class SearchState:
         return chosen
 
     def update(self, tried: list[tuple[Candidate, Step]], plan: Plan) -> None:
-        """Update best sentence, states and queues with the encoded sentences of a round."""
+        """Update the best sentence, states and queues with the sentences just encoded."""
         self.n_queries += len(tried)
         before = -np.inf if self.best is None else self.best.value
         found = sorted((step for _, step in tried), key=lambda step: -step.value)
@@ -189,7 +189,7 @@ class SearchState:
         self.is_over = self.is_over or is_spent
 
     def _restart(self, before_all: Step | None) -> None:
-        """Restart from perturbed copies of the best sentence; end if restarts no longer help."""
+        """Restart from perturbed copies of the best sentence; end if that no longer helps."""
         self.n_barren = 0 if before_all is not self._last_peak else self.n_barren + 1
         self._last_peak = before_all
         if before_all is None or self.n_barren >= _BARREN:
@@ -217,7 +217,7 @@ class SearchState:
 
 
 def perturbed(tokens: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
-    """Perturb a sentence: drop about a quarter of its tokens, and maybe swap its two parts."""
+    """Return a perturbed sentence: a quarter of its tokens dropped, its two parts maybe swapped."""
     kept = tokens[rng.random(len(tokens)) > 0.25]
     if len(kept) > 3 and rng.random() < 0.5:
         cut = int(rng.integers(1, len(kept)))
@@ -233,7 +233,7 @@ def hill_climb(
     plan: Plan,
     on_round: Callable[[], None],
 ) -> None:
-    """Run the searches of several vectors in parallel, sharing the encoder's batches."""
+    """Run the searches of several vectors in place until all are over, sharing encoder batches."""
     products = ThreadpoolController()
     while going := [search for search in searches if not search.is_over]:
         on_round()
@@ -277,7 +277,7 @@ def _encode_round(
 
 
 def unit_vectors(vectors: Vectors) -> Vectors:
-    """Normalise vectors (n, d) to unit length, float32.
+    """Return vectors (n, d) scaled to unit length, float32; raise for one of length zero.
 
     Raises
     ------
@@ -301,7 +301,7 @@ _WEIGHED, _BEGUN, _JOINED = 12, 3, 8
 def combined_edits(
     target: NDArray[np.float32], parent: Step, children: Sequence[tuple[Edit, Step]]
 ) -> Iterator[tuple[float, NDArray[np.int32]]]:
-    """Yield combinations of a sentence's successful edits, with predicted values.
+    """Yield a sentence's tokens after combinations of its successful edits, with predicted values.
 
     The vector of a combination is predicted from the single edits: w + Σ (v − w), where w is the
     vector of the unedited sentence and v that after one edit. A combination starts with one of the
@@ -332,5 +332,5 @@ def combined_edits(
 
 
 def _prior(step: Step) -> float:
-    """Return the log-prior value of an encoded sentence."""
+    """Return the prior value of an encoded sentence: its value less its cosine."""
     return step.value - step.cosine

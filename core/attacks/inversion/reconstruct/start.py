@@ -37,7 +37,7 @@ class WordPosterior:
     """The expected number of tokens of the sentence."""
 
     def best(self, count: int) -> WordPosterior:
-        """Return the posterior of the `count` likeliest words."""
+        """Return a copy limited to the `count` likeliest words."""
         return replace(self, tokens=self.tokens[:count], likely=self.likely[:count])
 
 
@@ -51,7 +51,7 @@ class _Beam:
 
 
 def expected_length(likely: NDArray[np.floating]) -> float:
-    """Estimate the number of tokens of a sentence from the classifier's word probabilities p.
+    """Estimate how many tokens a sentence has from the classifier's word probabilities p.
 
     Longer sentences have a larger total entropy H = −Σ p log p + (1 − p) log(1 − p).
     """
@@ -63,7 +63,7 @@ def expected_length(likely: NDArray[np.floating]) -> float:
 def word_posteriors(
     likely: NDArray[np.floating], words: Sequence[str], lexicon: Lexicon
 ) -> list[WordPosterior]:
-    """Convert word probabilities to each text's likely words that are in a lexicon.
+    """Convert each text's word probabilities to its likely words in a lexicon, as tokens.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def word_posteriors(
 
 
 def start_sentences(posterior: WordPosterior, model: LanguageModel) -> list[NDArray[np.int32]]:
-    """Return three start sentences: a long one, a short one, and the likeliest words alone."""
+    """Write three start sentences: a long one, a short one, and the likeliest words alone."""
     n_expected = max(1, round(float(posterior.likely.sum())))
     bare = posterior.best(min(n_expected, 12)).tokens
     return [first_sentence(posterior, model), first_sentence(posterior, model, per_token=0.0), bare]
@@ -90,7 +90,7 @@ def start_sentences(posterior: WordPosterior, model: LanguageModel) -> list[NDAr
 def first_sentence(
     posterior: WordPosterior, model: LanguageModel, per_token: float = _PER_TOKEN
 ) -> NDArray[np.int32]:
-    """Write a likely sentence from the likely words and the commonest tokens by beam search.
+    """Write a likely sentence of likely words and the commonest tokens, by beam search.
 
     It maximises Σ (logit of each word used + a constant) + w · log P(sentence) + a constant for
     each token, without querying the encoder.
@@ -115,7 +115,7 @@ def first_sentence(
 
 
 def _is_punctuation(tokens: NDArray[np.int32], model: LanguageModel) -> NDArray[np.bool_]:
-    """Return which tokens are punctuation, which a small model would repeat endlessly."""
+    """Return which tokens are punctuation, a boolean each."""
     written = (model.lexicon.tokens[i] for i in tokens)
     return np.array([not token[-1].isalnum() for token in written], dtype=bool)
 

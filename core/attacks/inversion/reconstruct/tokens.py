@@ -69,7 +69,7 @@ class Lexicon:
 
     @classmethod
     def count(cls, sentences: Iterable[Sequence[str]], size: int) -> Lexicon:
-        """Build the lexicon of the `size` most frequent tokens; ties are alphabetical."""
+        """Count tokens of sentences; build a lexicon of the `size` most frequent."""
         counts: Counter[str] = Counter()
         for sentence in sentences:
             counts.update(sentence)
@@ -86,7 +86,7 @@ class Lexicon:
         return {token: i for i, token in enumerate(self.tokens) if i >= N_SPECIAL}
 
     def ids(self, tokens: Iterable[str]) -> NDArray[np.int32]:
-        """Convert tokens to their numbers; UNKNOWN for tokens outside the lexicon."""
+        """Return the number of each token; UNKNOWN for tokens outside the lexicon."""
         index = self.index
         return np.array([index.get(token, UNKNOWN) for token in tokens], dtype=np.int32)
 
@@ -96,5 +96,5 @@ class Lexicon:
         return np.array([index.get(word, -1) for word in words], dtype=np.int64)
 
     def text(self, ids: Iterable[int]) -> str:
-        """Write the tokens of the given numbers as a readable text."""
+        """Convert token numbers to a readable text."""
         return detokenize([self.tokens[i] for i in ids])

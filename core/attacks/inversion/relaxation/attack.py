@@ -45,7 +45,7 @@ class TokenEncodings:
         token_vectors: Tensor,
         on_part: Callable[[], None],
     ) -> None:
-        """Encode (m, hidden) token vectors as one-token texts, unless they are cached.
+        """Embed (m, hidden) token vectors as one-token texts and cache them, unless cached.
 
         `on_part` is called before each part, so that the work can be stopped there.
         """
@@ -61,7 +61,7 @@ class TokenEncodings:
         self.key = key
 
     def nearest(self, targets: Tensor, n_kept: int) -> Tensor:
-        """Return the candidates with the highest cosine to each centred target, (n, n_kept)."""
+        """Return the positions of the candidates of highest cosine to each target, (n, n_kept)."""
         return (targets @ self.directions.T).topk(n_kept, dim=1).indices
 
 
@@ -100,7 +100,7 @@ class RelaxedSearch:
 
     @property
     def chunk_size(self) -> int:
-        """The number of vectors that fit into MEMORY at a time."""
+        """The number of vectors that are inverted at a time, so that they fit into MEMORY."""
         return max(1, min(MAX_CHUNK, MEMORY // (6 * 4 * self.length * self.n_kept)))
 
     def run(
@@ -158,7 +158,7 @@ class RelaxedSearch:
         return best
 
     def _answers(self, choice: Choice, columns: Tensor | None) -> list[Recovery]:
-        """Convert chosen candidates to scored words; a word gets its largest weight."""
+        """Convert the chosen candidates to answers: words scored by their largest weight."""
         chosen = choice.columns
         if columns is not None:
             chosen = np.take_along_axis(columns.cpu().numpy(), chosen, axis=1)
@@ -278,7 +278,7 @@ class RelaxationAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Compute the mean number of tokens and the mean vector of the auxiliary texts.
+        """Measure the mean number of tokens and the mean vector of the auxiliary texts.
 
         Raises
         ------
@@ -300,7 +300,7 @@ class RelaxationAttack:
         return self
 
     def open(self, encoder: Encoder, on_progress: OnProgress = no_progress) -> Self:
-        """Use defaults for English sentences in place of auxiliary texts."""
+        """Set the mean length and vector to defaults for English sentences, instead of fitting."""
         require_white_box(encoder, self._name)
         self.mean_length_ = USUAL_LENGTH
         self.mean_vector_ = np.zeros(encoder.dimension, dtype=np.float32)
@@ -310,7 +310,7 @@ class RelaxationAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the words of each vector, the largest softmax weight first."""
+        """Return an answer for each vector: its words, the largest softmax weight first."""
         vectors = check_fitted(self, encoder, vectors)
         open_encoder = require_white_box(encoder, self._name)
         targets, layer, centre = self._targets(vectors)
@@ -321,6 +321,7 @@ class RelaxationAttack:
             rows = np.arange(start, min(start + n_chunk, len(targets)))
 
             def report(done: float, start: int = start, n: int = len(rows)) -> None:
+                """Report the share of all gradient steps that is done."""
                 share = (start + n * done) / len(targets)
                 on_progress(share, f"Following gradients, {share:.0%} of the steps")
 
@@ -335,7 +336,7 @@ class RelaxationAttack:
         return vectors, None, self.mean_vector_
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the mean vector and mean length from `fit`, and the encoder."""
+        """Return what to store: the mean vector; metadata with mean length and encoder."""
         meta = {**bound_meta(self), "mean_length": self.mean_length_}
         return {"mean_vector": self.mean_vector_}, meta
 

@@ -33,7 +33,7 @@ class Schedule:
     n_steps: int
 
     def temperature_at(self, step: int) -> float:
-        """Return the softmax temperature of a step."""
+        """Return the softmax temperature of an optimisation step, given its number."""
         if not self.final_temperature:
             return self.temperature
         share = step / max(1, self.n_steps - 1)
@@ -77,7 +77,7 @@ def relax_tokens(
     seeds: list[list[int]],
     on_step: Callable[[int], None],
 ) -> Choice:
-    """Optimise soft token choices so that their embedding matches the target, then harden them.
+    """Optimise soft token choices so that their embedding matches the target; return hard ones.
 
     Implements Song & Raghunathan (2020), min ‖embed(relaxed(Z, T)) − target‖² over Z: Eq. 5 with
     embed = Φ, and Eq. 6 with embed = Ψ and target = M(Φ(x*)).
@@ -122,7 +122,7 @@ def relax_tokens(
 def _harden(
     embed: Callable[[Tensor], Tensor], targets: Tensor, token_vectors: Tensor, z: Tensor, t: float
 ) -> Choice:
-    """Choose the token of the largest weight at each position and compute the loss of the text."""
+    """Choose the token of largest weight at each position, and compute the loss of that text."""
     weights, columns = torch.softmax(z / t, dim=-1).max(-1)
     if token_vectors.dim() == 2:
         chosen = token_vectors[columns]

@@ -71,7 +71,7 @@ class StagedAttack(RelaxationAttack):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Learn the map M to the lower layer from auxiliary texts.
+        """Fit the map M to the lower layer, and the mean length and vector, on auxiliary texts.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class StagedAttack(RelaxationAttack):
     open = None  # type: ignore[assignment]
 
     def _targets(self, vectors: Vectors) -> tuple[Vectors, int | None, Vectors]:
-        """Return the vectors mapped to the layer, the layer, and the mapped mean vector."""
+        """Map vectors to the layer; return them, the layer, and the mapped mean vector."""
         centre = self.map_.apply(self.mean_vector_[None])[0]
         mapped = self.map_.apply(vectors)
         if self.stretch and self.map_.r_squared > 0:
@@ -103,7 +103,7 @@ class StagedAttack(RelaxationAttack):
         return mapped, self.map_.layer, centre
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the map M, the mean vector and length, and the encoder."""
+        """Return what to store: M and the mean vector; metadata with mean length and encoder."""
         arrays, meta = super().state()
         return {**arrays, **self.map_.arrays()}, {**meta, "map": self.map_.meta()}
 

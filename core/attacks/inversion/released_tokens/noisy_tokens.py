@@ -73,11 +73,11 @@ class ReleasedTokenVectors:
         self.fingerprint = f"{encoder.fingerprint}|token vectors|{identity}"
 
     def released(self, token_ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the noisy vectors (m, n) of m tokens, with independent noise."""
+        """Add independent noise to the vectors of m tokens; return them, (m, n)."""
         return self._release(self.table[token_ids], self.eta, self._rng)
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the released rows of n texts, float32 (n, dimension)."""
+        """Add noise to each text's token vectors; return them as one padded row per text."""
         out = np.zeros((len(texts), self.dimension), np.float32)
         for target, ids in zip(out, self.encoder.token_ids(texts), strict=True):
             own = np.array(ids[: self._max_tokens], np.int64)
@@ -109,7 +109,7 @@ class NoisyTokenReader(TokenDecoder):
     uses_grid: bool = False
 
     def _prepare(self, encoder: Any) -> Callable[[NDArray[np.int64]], NDArray[Any]]:
-        """Set the noise density and the table of tokens; return what adds the noise."""
+        """Set the noise density and the token table; return the function that adds noise."""
         self._eta, self._table = encoder.eta, encoder.table
         self._squares = np.square(self._table).sum(1)
         self._grid = RoundingGrid(self._table) if self.uses_grid else None
@@ -117,25 +117,25 @@ class NoisyTokenReader(TokenDecoder):
         return release
 
     def _rows(self, encoder: Any, vectors: Vectors) -> list[NDArray[np.float32]]:
-        """Unpack the rows of `ReleasedTokenVectors`."""
+        """Unpack vectors of `ReleasedTokenVectors` into each text's noisy token vectors."""
         rows: list[NDArray[np.float32]] = encoder.rows(vectors)
         return rows
 
     def _reader_of(self, rows: Sequence[NDArray[Any]]) -> Callable[[str], list[NDArray[np.int64]]]:
-        """Return a function that decodes the noisy vectors (m, n) of texts by a given reading."""
+        """Return a function from a reading's name to the tokens decoded from each text."""
         return partial(self._decode, self._candidates(rows))
 
     def _decode(
         self, found: list[tuple[NDArray[np.int64], NDArray[np.float64]]], reading: str
     ) -> list[NDArray[np.int64]]:
-        """Decode the tokens of each text from its candidates, singly or in sequence."""
+        """Decode each text's tokens from its candidates, one by one or as a sequence."""
         in_sequence = reading == "sequence"
         return [decode(*each, self.prior_, in_sequence=in_sequence) for each in found]
 
     def _candidates(
         self, rows: Sequence[NDArray[np.float32]]
     ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Return the K most probable tokens at each position of each text, with log density."""
+        """Find the K most probable tokens at each position of each text, with log densities."""
         if not sum(map(len, rows)):
             return [(np.empty((0, 1), np.int64), np.empty((0, 1))) for _ in rows]
         noisy, k = np.concatenate(rows), min(self.n_candidates, len(self._table))

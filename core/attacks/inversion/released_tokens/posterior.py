@@ -52,7 +52,7 @@ class TokenPrior:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]], n_tokens: int) -> TokenPrior:
-        """Count the tokens and bigrams of texts, given as rows of token ids.
+        """Count the tokens and bigrams of texts, given as rows of token ids, and return the prior.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class TokenPrior:
         return cls(counts, follows)
 
     def without(self, rows: Sequence[Sequence[int]]) -> TokenPrior:
-        """Return the prior without some of the counted texts."""
+        """Return a prior without the counts of some texts, given as rows of token ids."""
         if not any(rows):
             return self
         own = TokenPrior.of(rows, len(self.counts))
@@ -112,7 +112,7 @@ class TokenMechanism(Protocol):
     ids: NDArray[np.int64]
 
     def tokens(self, token_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Draw the released token of each of m input tokens."""
+        """Draw a released token for each of m input tokens."""
         ...
 
 
@@ -160,7 +160,7 @@ class Draws:
         prior: TokenPrior,
         n_simulated: int = N_SIMULATED,
     ) -> Draws:
-        """Sample the mechanism for m input tokens, about `n_simulated` times over known tokens."""
+        """Run the mechanism often on each of m input tokens, about `n_simulated` times in all."""
         share = np.sqrt(np.maximum(prior.counts, FLOOR))
         of_known = share[prior.counts > 0].sum()
         n_draws = np.maximum(_LEAST_DRAWS, (n_simulated * share[inputs] / of_known).astype(int))
@@ -170,7 +170,7 @@ class Draws:
     def completed(
         self, change: TokenMechanism, inputs: NDArray[np.int64], prior: TokenPrior, n_simulated: int
     ) -> Draws:
-        """Return these samples, with new ones for input tokens that they lack."""
+        """Return these samples, with newly drawn ones for input tokens that they lack."""
         missing = np.setdiff1d(inputs, self.tokens)
         if not len(missing):
             return self
@@ -188,7 +188,7 @@ def candidates(
     n_simulated: int = N_SIMULATED,
     draws: Draws | None = None,
 ) -> Candidates:
-    """Return the most probable input tokens of each released token by Bayes' rule, P[y | x]·P[x].
+    """Find the most probable input tokens of each released token by Bayes' rule, P[y | x]·P[x].
 
     The law is the mechanism's own where it can compute it; otherwise it is estimated from samples.
 
@@ -216,7 +216,7 @@ def candidates(
 def _most_probable(
     law: NDArray[np.float32], prior_log: NDArray[np.float64], k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the k most probable inputs of each released token, (Y, k) positions and log law."""
+    """Find each released token's k most probable inputs: (Y, k) positions and log P[y | x]."""
     with np.errstate(divide="ignore"):
         log_law = np.log(law)
     best = np.argpartition(-(log_law + prior_log), k - 1, axis=0)[:k].T
@@ -226,7 +226,7 @@ def _most_probable(
 def _exact_law(
     change: Any, inputs: NDArray[np.int64], released: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """Compute P[y | x] by the mechanism's own `chances`: inputs by released tokens."""
+    """Compute P[y | x] by the mechanism's own `chances`, a matrix of inputs by released tokens."""
     law = np.zeros((len(inputs), len(released)), np.float32)
     for start in range(0, len(inputs), _BLOCK):
         law[start : start + _BLOCK] = change.chances(inputs[start : start + _BLOCK], released)
@@ -236,7 +236,7 @@ def _exact_law(
 def _estimated_law(
     inputs: NDArray[np.int64], released: NDArray[np.int64], draws: Draws
 ) -> NDArray[np.float32]:
-    """Estimate P[y | x] from samples, smoothed by a law shared by all tokens.
+    """Estimate P[y | x] from samples as a matrix, smoothed by a law that all tokens share.
 
     Few draws say little about a token, so `_SHARED_DRAWS` pseudo-draws are added. They follow what
     most tokens have in common under noise in many dimensions (Asghar et al. 2024): a token stays
@@ -265,7 +265,7 @@ def decode(
     *,
     in_sequence: bool,
 ) -> NDArray[np.int64]:
-    """Return the most probable tokens (m,) of a text, each among K candidates.
+    """Return the most probable tokens (m,) of a text, chosen among K candidates at each position.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ class TokenDecoder:
         held: Sequence[str],
         prior: TokenPrior | None = None,
     ) -> Self:
-        """Count the tokens of the known texts, and choose the reading on the held ones.
+        """Count the tokens of the known texts; release the held ones and choose the best reading.
 
         Parameters
         ----------
@@ -365,15 +365,15 @@ class TokenDecoder:
         return self
 
     def _prepare(self, encoder: Any) -> Callable[[NDArray[np.int64]], NDArray[Any]]:
-        """Set what the decoding needs; return what releases tokens (m,) of the attacker's own."""
+        """Set what decoding needs; return the function that releases the attacker's tokens (m,)."""
         raise NotImplementedError
 
     def _rows(self, encoder: Any, vectors: Vectors) -> Sequence[NDArray[Any]]:
-        """Unpack the rows of the released texts."""
+        """Unpack vectors of released texts into one row of released tokens per text."""
         raise NotImplementedError
 
     def _reader_of(self, rows: Sequence[NDArray[Any]]) -> Callable[[str], list[NDArray[np.int64]]]:
-        """Return a function that decodes the tokens of each released row by a given reading."""
+        """Return a function from a reading's name to the tokens decoded from each row."""
         raise NotImplementedError
 
     def read(self, rows: Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
@@ -381,13 +381,13 @@ class TokenDecoder:
         return self._reader_of(rows)(self.reading_)
 
     def tokens(self, encoder: Encoder, vectors: Vectors) -> list[NDArray[np.int64]]:
-        """Decode the tokens of each text that an encoder of released texts gave."""
+        """Unpack the vectors of released texts and decode the tokens (m,) of each."""
         return self.read(self._rows(encoder, check_fitted(self, encoder, vectors)))
 
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the words recovered from each text that an encoder of released texts gave."""
+        """Decode the vectors of released texts; return an answer each, the words of its tokens."""
         opened: WhiteBoxEncoder = encoder.encoder  # type: ignore[attr-defined]
         read = self.tokens(encoder, vectors)
         on_progress(1.0, f"Decoded {len(read):,} texts")
@@ -412,22 +412,22 @@ class PosteriorReader(TokenDecoder):
     """Samples for the known texts' tokens, drawn once if the mechanism cannot compute its law."""
 
     def _prepare(self, encoder: Any) -> Callable[[NDArray[np.int64]], NDArray[Any]]:
-        """Let the mechanism compute its law for the known tokens; return what draws from it."""
+        """Precompute the mechanism's law if it can; return the function that draws from it."""
         self.draws_ = None
         if hasattr(self.change, "precompute"):
             self.change.precompute(np.flatnonzero(self.prior_.counts))
         return self.change.tokens
 
     def _rows(self, encoder: Any, vectors: Vectors) -> list[NDArray[np.int64]]:
-        """Unpack the rows of `ReleasedTokens`."""
+        """Unpack vectors of `ReleasedTokens` into each text's released token ids."""
         return rows_of_tokens(vectors)
 
     def _reader_of(self, rows: Sequence[NDArray[Any]]) -> Callable[[str], list[NDArray[np.int64]]]:
-        """Return a function that decodes rows of released tokens by a given reading."""
+        """Return a function from a reading's name to the tokens decoded from each row."""
         return partial(self._read, rows)
 
     def _read(self, rows: Sequence[NDArray[Any]], reading: str) -> list[NDArray[np.int64]]:
-        """Decode the input tokens of each row of released tokens by a given reading."""
+        """Decode the input tokens of each row of released tokens by the named reading."""
         if reading == "literal" or not sum(map(len, rows)):
             return list(rows)
         if self.draws_ is None and not hasattr(self.change, "chances"):

@@ -48,7 +48,7 @@ class ReleasedTokens:
         self.fingerprint = f"{encoder.fingerprint}|tokens|{identity}"
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the (n, dimension) released token ids of n texts."""
+        """Release each text's tokens; return their ids, one padded row per text."""
         rows = [row[: self.dimension] for row in self.encoder.token_ids(texts)]
         changed = self.change(np.array([i for row in rows for i in row], np.int64))
         out = np.full((len(rows), self.dimension), _NONE, np.float32)
@@ -70,27 +70,27 @@ class TokenReader:
     vocabulary_: Vocabulary
 
     def fit(self, encoder: Encoder, *_: Any, **__: Any) -> TokenReader:
-        """Bind to the encoder of the tokens; nothing is trained."""
+        """Bind the attack to the encoder of released tokens; nothing is trained."""
         bind(self, encoder, self.vocabulary_)
         return self
 
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the words of each row of token ids."""
+        """Return an answer for each row of released token ids: the words that they spell."""
         source: Any = encoder
         rows = rows_of_tokens(check_fitted(self, encoder, vectors))
         return [words_of_tokens(source.encoder, row, self.vocabulary_) for row in rows]
 
 
 def rows_of_tokens(vectors: Vectors) -> list[NDArray[np.int64]]:
-    """Unpack rows of `ReleasedTokens` into token ids, without padding."""
+    """Unpack vectors of `ReleasedTokens` into each text's token ids, without padding."""
     return [row[row != _NONE] for row in vectors.astype(np.int64)]
 
 
 def words_of_tokens(
     encoder: WhiteBoxEncoder, row: NDArray[np.int64], vocabulary: Vocabulary
 ) -> Recovery:
-    """Return the vocabulary words in the text that token ids spell."""
+    """Return an answer of the vocabulary words in the text that token ids spell."""
     words = sorted(word_set(encoder.text_of(row.tolist())) & vocabulary.index.keys())
     return Recovery(tuple(RecoveredWord(word, 1.0) for word in words))

@@ -15,7 +15,7 @@ _WORD_STARTS = ("▁", "Ġ")
 
 
 def whole_words(tokens: Sequence[str]) -> list[str | None]:
-    """Return the whole word that each token spells, or None.
+    """Return, for each token string, the whole word that it spells, or None.
 
     Pieces of words, special and unused tokens, punctuation and single characters stand for none.
 
@@ -31,7 +31,7 @@ def whole_words(tokens: Sequence[str]) -> list[str | None]:
 
 
 def _word_of(token: str, is_marked: bool) -> str | None:
-    """Return the whole word that one token spells, or None."""
+    """Return the whole word that one token string spells, or None."""
     if is_marked:
         if not token.startswith(_WORD_STARTS):
             return None
@@ -44,7 +44,7 @@ def _word_of(token: str, is_marked: bool) -> str | None:
 def regular_token_ids(
     encoder: WhiteBoxEncoder, *, words_only: bool = False, without: Collection[str] = ()
 ) -> NDArray[np.int64]:
-    """Return the ids of regular tokens, without special and unused ones; optionally words only.
+    """Return the ids of an encoder's tokens, without special and unused ones; or of words only.
 
     Special and [unused…] tokens are left out always.
 

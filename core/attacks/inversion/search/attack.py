@@ -94,7 +94,7 @@ class SearchAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train classifier, corrections and map on most texts, and the judges on the rest."""
+        """Train classifier, correctors and map on most of the texts, and the judges on the rest."""
         texts = check_texts(texts)
         if vectors is None:
             vectors = encoder.encode(texts, part_progress(on_progress, 0.0, 0.3))
@@ -135,7 +135,7 @@ class SearchAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train the correctors of the answers of a trained classifier.
+        """Train the correctors on the answers that a trained classifier gives for texts.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class SearchAttack:
         return self
 
     def _no_corrections(self) -> Corrections:
-        """Build the corrections of the classifier without any corrector yet."""
+        """Build the corrections of the trained classifier, without any corrector yet."""
         return Corrections(self.base_.model_, self.vocabulary_, self.size_factor)
 
     def fit_judgement(
@@ -180,7 +180,7 @@ class SearchAttack:
         *,
         attacked: Encoder | None = None,
     ) -> Self:
-        """Fit the map from word lists to sentences, and the judges of each round on held-out texts.
+        """Fit the map from word lists to sentences, and each round's judge on held-out texts.
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class SearchAttack:
         return self
 
     def _start_states(self, encoder: Encoder, vectors: Vectors) -> list[Toggles]:
-        """Return the start state for each vector: likely words and the choice after corrections."""
+        """Answer each vector by classifier and correctors; return the search's start states."""
         found = self.corrections_.rank(encoder, vectors)
         prior = self.vocabulary_.log_odds
         return [
@@ -239,12 +239,12 @@ class SearchAttack:
     def _gather_evidence(
         self, encoder: Encoder, block: list[Toggles], number: int
     ) -> list[Toggles]:
-        """Encode the current lists with each likely word toggled; return states with evidence."""
+        """Encode each state's list with likely words toggled; return states with the evidence."""
         n = self.n_later_candidates if number else self.n_candidates
         return toggle_candidates(encoder, self.bag_map_, [s.try_likeliest(n) for s in block])
 
     def _judge(self, step: Toggles, number: int) -> Toggles:
-        """Update a state's beliefs by a round's judge, and choose the words again."""
+        """Return a state with beliefs updated by a round's judge and words chosen again."""
         belief = step.belief.copy()
         belief[step.tried] = self.judges_[number](features(step))
         size = self.size_factor * (belief.sum() + step.tail_mass)
@@ -254,7 +254,7 @@ class SearchAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the words chosen after the last round, the most probable first."""
+        """Return an answer for each vector: words chosen after all rounds, most probable first."""
         vectors = fitted.check_fitted(self, encoder, vectors)
         recoveries: list[Recovery] = []
         for start in range(0, len(vectors), _BLOCK):
@@ -279,7 +279,7 @@ class SearchAttack:
         )
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the classifier, the correctors, the map and the judges."""
+        """Return what to store: arrays of classifier, correctors and map; metadata with judges."""
         base_arrays, base_meta = self.base_.state()
         settings = setting_values(self.base_)
         arrays = {f"base.{name}": a for name, a in base_arrays.items()}

@@ -67,7 +67,7 @@ class AnswerCorrector(nn.Module):
         return self._base[0]
 
     def features(self, vectors: Tensor, answers: Tensor) -> Tensor:
-        """Return the corrected features, which W multiplies, (n, d)."""
+        """Compute the features that W multiplies from vectors and their answers' vectors."""
         e, h = vectors - self.base.center, answers - self.base.center
         with torch.no_grad():
             known = self.base.features(vectors)
@@ -81,7 +81,7 @@ class AnswerCorrector(nn.Module):
     def probabilities(
         self, vectors: Vectors, answers: Vectors, lists: list[NDArray[Any]]
     ) -> NDArray[np.float32]:
-        """Return the corrected probability of each vocabulary word, (n, |V|).
+        """Compute every word's probability from the vectors, the answers' vectors and their words.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class _FrozenWordBCE(torch.autograd.Function):
         words: Tensor,
         where: tuple[Positions, Positions],
     ) -> Tensor:
-        """Return the loss of B texts, and store its gradient by the logits for `backward`."""
+        """Compute the loss of B texts, and store its gradient by the logits for `backward`."""
         true, listed = where
         logits = (features.to(words.dtype) @ words.T).float().add_(bias)
         logits[listed] += inside[listed[1]]
@@ -141,7 +141,7 @@ def correction_loss(
     targets: list[NDArray[Any]],
     words: Tensor | None = None,
 ) -> Tensor:
-    """Return the multi-label loss (SR20, Eq. 8) of the corrected logits, averaged over B texts.
+    """Compute a corrector's multi-label loss (SR20, Eq. 8), averaged over B texts.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Ranked:
 
     @classmethod
     def of(cls, probabilities: NDArray[np.float32], size_factor: float) -> Ranked:
-        """Rank the words by probabilities (n, |V|) and choose how many to answer."""
+        """Rank each row's words by probability (n, |V|) and choose how many to answer."""
         m = min(_LISTED, probabilities.shape[1])
         top = torch.topk(torch.from_numpy(probabilities), m, dim=1)
         mass = probabilities.sum(1, dtype=np.float64)
@@ -188,7 +188,7 @@ class Ranked:
 
     @classmethod
     def join(cls, parts: Sequence[Ranked]) -> Ranked:
-        """Concatenate the rankings of several blocks of vectors."""
+        """Concatenate the rankings of several blocks of vectors into one."""
         names = ("words", "likely", "counts", "mass")
         return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
 
@@ -210,7 +210,7 @@ class CorrectionPlan:
     seed: int = 0
 
     def loop(self, number: int, n: int, facts: dict[str, Any], checkpoint_dir: Path | None) -> Loop:
-        """Return the training loop of a round on n samples; `facts` identify the samples."""
+        """Build the training loop of one round on n samples; `facts` identify the samples."""
         of_round = [number, self.hidden, self.epochs, self.learning_rate, self.batch_size]
         return Loop(
             n=n,
@@ -235,18 +235,18 @@ class Corrections:
     correctors: list[AnswerCorrector] = field(default_factory=list)
 
     def texts(self, ranked: Ranked) -> list[str]:
-        """Write each answer as a text, the likeliest word first."""
+        """Write each ranking's answer as a text of its words, the likeliest first."""
         words = self.vocabulary.words
         return [" ".join(words[i] for i in answer) for answer in ranked.lists]
 
     def first(self, vectors: Vectors) -> Ranked:
-        """Return the uncorrected ranking of the classifier."""
+        """Rank the words of each vector by the classifier alone, without correction."""
         starts = range(0, len(vectors), _BLOCK)
         blocks = (self.base.probabilities(vectors[i : i + _BLOCK]) for i in starts)
         return Ranked.join([Ranked.of(block, self.size_factor) for block in blocks])
 
     def rank(self, encoder: Encoder, vectors: Vectors) -> Ranked:
-        """Return the ranking after all rounds of correction."""
+        """Rank the words of each vector by the classifier, then again in each round."""
         ranked = self.first(vectors)
         for corrector in self.correctors:
             answers = encoder.encode(self.texts(ranked))
@@ -260,7 +260,7 @@ class Corrections:
         answers: Vectors,
         lists: list[NDArray[Any]],
     ) -> Ranked:
-        """Rank the words of vectors by one corrector, given the encoded answers, in blocks."""
+        """Rank the words of each vector by one corrector, given its encoded answer, in blocks."""
         parts = (slice(i, i + _BLOCK) for i in range(0, len(vectors), _BLOCK))
         blocks = (corrector.probabilities(vectors[s], answers[s], lists[s]) for s in parts)
         return Ranked.join([Ranked.of(block, self.size_factor) for block in blocks])
@@ -327,6 +327,7 @@ class Corrections:
         )
 
         def loss_of(rows: NDArray[np.int64]) -> Tensor:
+            """Return the corrector's loss on the training pairs in the given rows."""
             corrector.train()
             self.base.eval()
             lists, targets = [pairs.lists[i] for i in rows], [pairs.rows[i] for i in rows]
@@ -337,13 +338,14 @@ class Corrections:
         held = slice(pairs.n_trained, None)
 
         def validate() -> float:
+            """Return the mean F1 (×100) of the corrected answers to the validation pairs."""
             given = (pairs.vectors[held], pairs.answers[held], pairs.lists[held])
             return mean_f1(self._correct(corrector, *given).lists, pairs.rows[held])
 
         train(corrector, optimizer, loss_of, validate, loop, on_progress)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the weights of all correctors in float16, for storage."""
+        """Return the weights of all correctors as float16 arrays to store, by name."""
         return {
             f"correctors.{i}.{name}": tensor.detach().cpu().numpy().astype(np.float16)
             for i, corrector in enumerate(self.correctors)
@@ -351,7 +353,7 @@ class Corrections:
         }
 
     def load(self, arrays: dict[str, NDArray[Any]]) -> Self:
-        """Restore the correctors from what `arrays` returned."""
+        """Build the correctors from what `arrays` returned; return self."""
         self.correctors = []
         while part := arrays_of_part(arrays, f"correctors.{len(self.correctors)}."):
             tensors = {k: torch.from_numpy(np.asarray(a, np.float32)) for k, a in part.items()}

@@ -32,7 +32,7 @@ class BagMap:
 
     @classmethod
     def fit(cls, bags: Vectors, sentences: Vectors) -> BagMap:
-        """Fit on (n, d) vectors of word lists and of their sentences."""
+        """Fit the map from (n, d) vectors of word lists to (n, d) vectors of their sentences."""
         model = Ridge(alpha=1.0).fit(bags, sentences)
         return cls(model.coef_.astype(np.float32), model.intercept_.astype(np.float32))
 
@@ -43,7 +43,7 @@ class BagMap:
         return unit
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the weight and intercept to store, by name."""
+        """Return the map's weight and intercept as arrays to store, by name."""
         return {"bag_map.weight": self.weight, "bag_map.intercept": self.intercept}
 
     @classmethod
@@ -81,20 +81,21 @@ class Toggles:
     """Cosine between the word's effect and what is missing."""
 
     def choose(self, belief: NDArray[np.float64], count: int) -> Toggles:
-        """Return the state with new beliefs and the `count` most probable words chosen."""
+        """Return a copy of the state with new beliefs and the `count` likeliest words chosen."""
         chosen = np.zeros(len(self.words), dtype=bool)
         chosen[np.argsort(-belief, kind="stable")[:count]] = True
         return replace(self, belief=belief, chosen=chosen)
 
     def try_likeliest(self, n_candidates: int) -> Toggles:
-        """Return the state with the most probable words marked to be tried next."""
+        """Return a copy of the state whose `n_candidates` most probable words are to be tried."""
         return replace(self, tried=np.argsort(-self.belief, kind="stable")[:n_candidates])
 
     def lists(self) -> list[str]:
-        """Return the texts to encode: the chosen list, then it with each tried word toggled."""
+        """Return the texts to encode: the chosen words, then these with each tried word toggled."""
         ranked = np.argsort(-self.belief, kind="stable")
 
         def text(mask: NDArray[np.bool_]) -> str:
+            """Return the pool's words in the mask as a text, most probable first."""
             return " ".join(self.words[i] for i in ranked if mask[i])
 
         toggled = []
@@ -106,7 +107,7 @@ class Toggles:
         return [text(self.chosen), *toggled]
 
     def weigh(self, mapped: Vectors) -> Toggles:
-        """Return the state with evidence computed from the mapped vectors (K + 1, d) of `lists`.
+        """Compute the evidence from mapped vectors (K + 1, d) of `lists`; return a state with it.
 
         With E_w the change that toggling w makes and r what is missing (the vector minus that of
         the chosen list), `joint` solves min_a ‖r − Σ_w a_w E_w‖² + ρ‖a‖² for each ridge ρ: a
@@ -133,7 +134,7 @@ class Toggles:
 
 
 def toggle_candidates(encoder: Encoder, bag_map: BagMap, block: list[Toggles]) -> list[Toggles]:
-    """Encode each state's list with every tried word toggled; return the states with evidence."""
+    """Encode each state's list with each tried word toggled; return the states with evidence."""
     lists = [step.lists() for step in block]
     unique = list(dict.fromkeys(text for texts in lists for text in texts))
     row = {text: i for i, text in enumerate(unique)}
@@ -147,7 +148,7 @@ def toggle_candidates(encoder: Encoder, bag_map: BagMap, block: list[Toggles]) -
 
 
 def features(step: Toggles) -> NDArray[np.float64]:
-    """Return the judge's features (K, 15) of the tried words of one search state.
+    """Compute the judge's features (K, 15) of the K tried words of one search state.
 
     The gain of a word shrinks as the list grows, so it is multiplied by the length.
     """
@@ -184,13 +185,13 @@ class WordJudge:
 
     @classmethod
     def fit(cls, rows: NDArray[np.float64], right: NDArray[np.bool_]) -> WordJudge:
-        """Fit on (m, 15) features and whether each word is in its text."""
+        """Fit the regression on (m, 15) features of words and whether each is in its text."""
         scale = rows.std(0) + 1e-9
         model = LogisticRegression(C=10.0, max_iter=500).fit(rows / scale, right)
         return cls(model.coef_[0] / scale, float(model.intercept_[0]))
 
     def __call__(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return P(word in text) for rows of features, (m,)."""
+        """Return P(word in text) for each row of features, (m,)."""
         belief: NDArray[np.float64] = 1 / (1 + np.exp(-(rows @ self.weights + self.intercept)))
         return belief
 

@@ -46,7 +46,7 @@ def tune_search(
     plan: SearchPlan,
     on_progress: OnProgress = no_progress,
 ) -> SearchAttack:
-    """Return a copy of a search over another classifier, with correctors, map and judges refitted.
+    """Return a copy of a search with another classifier: its correctors, map and judges retrained.
 
     Correctors are fine-tuned from the existing ones; a search without any stays without.
 

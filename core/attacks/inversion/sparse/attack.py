@@ -98,7 +98,7 @@ class SparseCodingAttack:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Learn M from auxiliary texts and, with `n_tuning`, choose λ and τ (SR20 §6.2).
+        """Fit M on auxiliary texts and, with `n_tuning`, choose λ and τ on others (SR20 §6.2).
 
         Raises
         ------
@@ -134,7 +134,7 @@ class SparseCodingAttack:
         return self
 
     def _split(self, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Split n rows at random into those that M is fitted on and those for choosing λ and τ."""
+        """Split n row numbers at random: rows to fit M on, and rows to choose λ and τ on."""
         if self.n_tuning > n // 2:
             raise InvalidInputError(
                 f"n_tuning must be at most half of the {n} texts, got {self.n_tuning}."
@@ -145,7 +145,7 @@ class SparseCodingAttack:
     def invert(
         self, encoder: Encoder, vectors: Vectors, on_progress: OnProgress = no_progress
     ) -> list[Recovery]:
-        """Return the words of each vector, largest coefficient first."""
+        """Return an answer for each vector: its words, the largest coefficient first."""
         vectors = fitted.check_fitted(self, encoder, vectors)
         open_encoder = require_white_box(encoder, "SparseCodingAttack")
         names = self.answerable_words(open_encoder)
@@ -177,7 +177,7 @@ class SparseCodingAttack:
         return [None if names[i] in left_out else names[i] for i in regular_token_ids(encoder)]
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the map M, λ and τ if they were chosen on texts, and the encoder."""
+        """Return what to store: the map M; metadata with the encoder, and λ and τ if chosen."""
         chosen = {"chosen": self.chosen_} if self.chosen_ else {}
         return self.map_.arrays(), {**fitted.bound_meta(self), "map": self.map_.meta(), **chosen}
 
@@ -191,7 +191,7 @@ class SparseCodingAttack:
 
 
 def words_of_codes(codes: Floats, names: Sequence[str | None], threshold: float) -> list[Recovery]:
-    """Convert token coefficients (n, m) to answers: words whose summed coefficient is at least τ.
+    """Convert token coefficients (n, m) to answers: words whose coefficients sum to at least τ.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def tune_penalty(
     thresholds: Sequence[float] = THRESHOLDS,
     on_progress: OnProgress = no_progress,
 ) -> dict[str, float]:
-    """Choose λ and τ of sparse coding by the highest token-set F1 on auxiliary texts (SR20 §6.2).
+    """Return the λ and τ of highest token-set F1 on auxiliary texts, with that F1 (SR20 §6.2).
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def tune_penalty(
 
 
 def _penalties(encoder: WhiteBoxEncoder) -> list[float]:
-    """Return the λ to try: PENALTIES scaled by the mean squared length of the token vectors."""
+    """Return the values of λ to try: PENALTIES times the tokens' mean squared length."""
     tokens = encoder.token_vectors[regular_token_ids(encoder)].detach().float()
     length = float(tokens.square().sum(1).mean())
     return [share * length for share in PENALTIES]

@@ -21,7 +21,7 @@ Floats = NDArray[np.float32]
 
 
 def objective(z: Floats, tokens: Floats, targets: Floats, lambda_: float) -> NDArray[np.float64]:
-    """Return the lasso objective ‖Vᵀz − t‖² + λ‖z‖₁ of each row of z.
+    """Compute the lasso objective ‖Vᵀz − t‖² + λ‖z‖₁ of each row of z.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def objective(z: Floats, tokens: Floats, targets: Floats, lambda_: float) -> NDA
 
 
 def kkt_residual(z: Floats, tokens: Floats, targets: Floats, lambda_: float) -> NDArray[np.float64]:
-    """Return the violation of the optimality (KKT) conditions of each row; 0 at the optimum.
+    """Compute how far each row of z violates the optimality (KKT) conditions; 0 at the optimum.
 
     The maximum of h_j, and of |h_j| where z_j > 0. A token enters at a pull of λ/2, so a residual
     of a thousandth of λ is small.
@@ -54,7 +54,7 @@ def projected_adam(
     tolerance: float = 1e-5,
     on_progress: OnProgress = no_progress,
 ) -> Floats:
-    """Solve Eq. 7 as the paper does: Adam, with negative coordinates set to 0 after each step.
+    """Solve Eq. 7 for all targets as in the paper: Adam, with negative coordinates set to 0.
 
     Implements Song & Raghunathan (2020), Alg. 1 lines 5–9.
     Differs from the paper: it stops when the summed objective has fallen by less than the share
@@ -92,7 +92,7 @@ def working_set(
     max_rounds: int = 50,
     on_progress: OnProgress = no_progress,
 ) -> Floats:
-    """Solve Eq. 7 exactly on a small working set of tokens that grows until none violates it.
+    """Solve Eq. 7 for all targets exactly on few tokens, adding tokens until none violates it.
 
     Each round computes the pulls of all tokens for all targets in one matrix product, adds the
     `size` strongest to each target's working set, and solves on that set by coordinate descent
@@ -134,7 +134,7 @@ def working_set(
 def _descend(
     tokens: Floats, target: Floats, start: Floats, lambda_: float, tolerance: float
 ) -> Floats:
-    """Solve one target on its working set: coordinate descent, then an exact step on its support.
+    """Solve Eq. 7 for one target on its working set: coordinate descent, then an exact step.
 
     scikit-learn minimises ‖…‖²/(2d) + α‖z‖₁, so α = λ/(2d).
     """

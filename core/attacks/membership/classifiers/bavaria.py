@@ -52,7 +52,7 @@ _Array = NDArray[np.float64]
 
 
 def log_student_t(values: _Array, freedom: _Array, location: _Array, scale2: _Array) -> _Array:
-    """Return the log-density of Student's t with a location and a squared scale."""
+    """Return the log-density of Student's t with location and squared scale at each value."""
     norm = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - np.log(freedom * np.pi * scale2) / 2
     found: _Array = norm - (freedom + 1) / 2 * np.log1p(
         (values - location) ** 2 / (freedom * scale2)
@@ -117,7 +117,7 @@ class Posterior:
     freedom: _Array
 
     def log_odds(self, psi: _Array) -> _Array:
-        """Return the log-likelihood ratio log t(ψ | in) − log t(ψ | out), in nats."""
+        """Return log t(ψ | in) − log t(ψ | out) of each sample's (compressed) logit ψ, in nats."""
         outside, inside = (
             log_student_t(psi, self.freedom, self.location[:, i], self.scale2[:, i]) for i in (0, 1)
         )
@@ -125,7 +125,7 @@ class Posterior:
 
 
 def fit_prior(sides: Sides) -> Prior:
-    """Fit the shared prior to all samples by the method of moments.
+    """Fit the shared prior to all samples' IN and OUT statistics by the method of moments.
 
     Ours throughout: r and E[σ²] = β / (α − 1) are the pooled variances; m the means of all,
     μ_in being μ_out and the average shift; the covariance of the means what their spread over
@@ -133,26 +133,26 @@ def fit_prior(sides: Sides) -> Prior:
     samples with ν degrees of freedom spread by c + (1 + c) · 2/ν.
     """
     inside, outside = sides.inside, sides.outside
-    noise_in, noise_out = _noise(inside), _noise(outside)
+    noise_in, noise_out = _noise_variance(inside), _noise_variance(outside)
     ratio = noise_in / noise_out
     start = float(outside.mean[outside.has].mean())
     mean = np.array([start, start + sides.shift()])
-    spread = _spread(sides, noise_in, noise_out)
-    alpha = _alpha(sides, ratio)
+    spread = _mean_covariance(sides, noise_in, noise_out)
+    alpha = _estimate_alpha(sides, ratio)
     precision = np.asarray(noise_out * np.linalg.inv(spread), dtype=np.float64)
     return Prior(mean, precision, ratio, alpha, (alpha - 1) * noise_out)
 
 
-def _noise(side: InOutStatistics) -> float:
-    """Return the pooled variance of one side within samples, or a fallback; above 0."""
+def _noise_variance(side: InOutStatistics) -> float:
+    """Return the pooled within-sample variance of one side's logits, or a fallback; above 0."""
     pooled = side.variance()
     if np.isnan(pooled):
         pooled = _NOISE_SHARE * float(side.values.var())
     return max(pooled, _LEAST)
 
 
-def _spread(sides: Sides, noise_in: float, noise_out: float) -> _Array:
-    """Return the covariance of the IN and OUT means over samples, corrected for noise."""
+def _mean_covariance(sides: Sides, noise_in: float, noise_out: float) -> _Array:
+    """Return the 2 × 2 covariance of the OUT and IN means over samples, corrected for noise."""
     variances = []
     for side, noise in ((sides.outside, noise_out), (sides.inside, noise_in)):
         whole = float(side.mean[side.has].var())
@@ -167,7 +167,7 @@ def _spread(sides: Sides, noise_in: float, noise_out: float) -> _Array:
     return found
 
 
-def _alpha(sides: Sides, ratio: float) -> float:
+def _estimate_alpha(sides: Sides, ratio: float) -> float:
     """Estimate α of the inverse-gamma prior from the spread of the samples' variances."""
     degrees = np.maximum(sides.inside.count - 1, 0) + np.maximum(sides.outside.count - 1, 0)
     known = degrees > 0
@@ -182,7 +182,7 @@ def _alpha(sides: Sides, ratio: float) -> float:
 
 
 def compute_posterior(prior: Prior, sides: Sides) -> Posterior:
-    """Update the prior by each sample's shadow models, by the equations of the module docstring."""
+    """Update the prior by each sample's IN and OUT statistics (equations: module docstring)."""
     outside, inside = sides.outside, sides.inside
     weight = np.stack([outside.count, inside.count / prior.ratio], axis=1)
     means = np.stack([outside.mean, inside.mean], axis=1)
@@ -214,7 +214,7 @@ class BaVarIA(ShadowModelAttack):
     scale: str = setting("asinh", "on which the noise is even", choices=("asinh", "logit"))
 
     def fit(self, shadows: Shadows) -> BaVarIA:
-        """Compute each sample's posterior from the outputs of shadow models.
+        """Fit the prior, and each sample's posterior, to the outputs of shadow models.
 
         Raises
         ------
@@ -222,7 +222,7 @@ class BaVarIA(ShadowModelAttack):
             They were trained on all samples, or on none.
         """
         validate_settings(self)
-        psi = self._scaled(self.logits_of(shadows))
+        psi = self._scale_logits(self.logits_of(shadows))
         sides = split_in_out(psi, shadows.members, shadows.labels)
         sides.shift()
         self.agreed_ = self.unanimous(psi)
@@ -231,7 +231,7 @@ class BaVarIA(ShadowModelAttack):
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return the log-likelihood ratio of each sample in nats; above 0, likelier a member.
+        """Return each target sample's log-likelihood ratio in nats; above 0, likelier a member.
 
         Ours: it is 0 where the target's output equals that of every shadow model. Such an output is
         no evidence, and the widths of the two predictions would reveal how many models hold the
@@ -242,9 +242,9 @@ class BaVarIA(ShadowModelAttack):
         NotFittedError, InvalidInputError
             As `ShadowModelAttack.check`.
         """
-        psi = self._scaled(self.logit_of(target))
+        psi = self._scale_logits(self.logit_of(target))
         return np.where(psi == self.agreed_, 0.0, self.posterior_.log_odds(psi))
 
-    def _scaled(self, phi: _Array) -> _Array:
-        """Apply the chosen scale to logits: compressed, or unchanged."""
+    def _scale_logits(self, phi: _Array) -> _Array:
+        """Return logits on the scale chosen in the settings: compressed or unchanged."""
         return compress_logits(phi) if self.scale == "asinh" else phi

@@ -100,7 +100,7 @@ def evaluate(
     is_checked: bool = False,
     on_progress: OnProgress | None = None,
 ) -> list[AttackOutcome]:
-    """Run membership attacks on a classifier and score them.
+    """Run membership attacks on a classifier's outputs; return one scored outcome per attack.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def evaluate(
 def attack_auc(
     plan: Plan, target: Outputs, shadows: Shadows | Sequence[Outputs] | None, *, seed: int = 0
 ) -> Score:
-    """Return only the AUC of an attack, as `evaluate` computes it.
+    """Run one attack on a classifier's outputs and return only its AUC, as `evaluate` does.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def attack_auc(
 
 
 def ranked(plan: Plan, target: Outputs, shadows: Shadows | Sequence[Outputs] | None) -> Ranking:
-    """Return only an attack's ranking of the target's samples or users.
+    """Run one attack on a classifier's outputs and return only its ranking, without scoring it.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def ranked(plan: Plan, target: Outputs, shadows: Shadows | Sequence[Outputs] | N
 def _fit_and_rank(
     plan: Plan, target: Outputs, shadows: Shadows | Sequence[Outputs] | None
 ) -> tuple[ClassifierAttack, Shadows | Sequence[Outputs] | None, Ranking]:
-    """Fit an attack on usable shadow models and rank the target; return all three."""
+    """Fit an attack and rank the target; return attack, shadow models used and ranking."""
     attack = make_attack(plan.attack, **plan.settings)
     # Other attacks raise an error that says what is missing.
     if CLASSIFIER_ATTACKS[plan.attack].needs == "nothing":
@@ -189,11 +189,11 @@ def _run_plan(
     *,
     is_calibrated: bool,
 ) -> AttackOutcome:
-    """Run one attack and compute all of its scores."""
+    """Run one planned attack on the target and return its outcome with all scores."""
     attack, shadows, ranking = _fit_and_rank(plan, target, shadows)
     n_resamples = n_resamples_for(len(ranking.scores))
     game = shadow_ranking(plan, shadows) if is_calibrated and shadows is not None else None
-    decided = _decisions(plan, attack, target, shadows, ranking.scores, game)
+    decided = _call_members(plan, attack, target, shadows, ranking.scores, game)
     accuracy = gain = None
     if decided is not None:
         right = (decided == ranking.members).astype(np.float64)
@@ -226,7 +226,7 @@ def n_resamples_for(n: int) -> int:
 
 
 def control(ranking: Ranking, seed: int = 0) -> Score:
-    """Return the AUC under random permutations of membership: the control.
+    """Return the mean AUC over random permutations of a ranking's memberships: the control.
 
     The mean of 40 permutations, with the range of 95 % of them. Users are permuted as a whole if
     each is of one kind.
@@ -246,7 +246,7 @@ def control(ranking: Ranking, seed: int = 0) -> Score:
     return Score(float(np.mean(found)), Interval(float(low), float(high)), len(ranks), 0.5)
 
 
-def _decisions(
+def _call_members(
     plan: Plan,
     attack: ClassifierAttack,
     target: Outputs,
@@ -254,7 +254,7 @@ def _decisions(
     scores: NDArray[np.float64],
     game: Ranking | None,
 ) -> NDArray[np.bool_] | None:
-    """Return who is called a member by a threshold from shadow models; None without them."""
+    """Return a mask of those called members by a shadow-model threshold; None without one."""
     if shadows is None or plan.attack == "feature":
         return None
     if hasattr(attack, "decide"):
@@ -265,7 +265,7 @@ def _decisions(
 
 
 def shadow_ranking(plan: Plan, shadows: Shadows | Sequence[Outputs]) -> Ranking | None:
-    """Rank the samples of shadow models by an attack in which each takes the target's place.
+    """Attack shadow models, each in the target's place; return one pooled ranking, or None.
 
     Up to four do, each scored by the others; their scores are pooled, with users or samples as
     units. With few models, the others hold a sample less often if the tested one does, so that
@@ -280,7 +280,7 @@ def shadow_ranking(plan: Plan, shadows: Shadows | Sequence[Outputs]) -> Ranking 
             ranking = ranking_of(attack.fit(others).scores(model), model, plan.level)
         except InvalidInputError:  # the other models or the tested model lack a side
             continue
-        found.append((ranking, _units(plan, model, shadows, number)))
+        found.append((ranking, _sampling_units(plan, model, shadows, number)))
     if not found:
         return None
     return Ranking(
@@ -293,7 +293,7 @@ def shadow_ranking(plan: Plan, shadows: Shadows | Sequence[Outputs]) -> Ranking 
 def _leave_one_out(
     plan: Plan, shadows: Shadows | Sequence[Outputs]
 ) -> Iterator[tuple[Outputs, Any]]:
-    """Yield each shadow model that takes the target's place, with the others."""
+    """Yield each shadow model (4 at most) to be attacked, with the other shadow models."""
     n = shadows.n_models if isinstance(shadows, Shadows) else len(shadows)
     if n == 1:
         if CLASSIFIER_ATTACKS[plan.attack].needs != "the same samples":
@@ -306,10 +306,10 @@ def _leave_one_out(
             yield shadows[number], [m for i, m in enumerate(shadows) if i != number]
 
 
-def _units(
+def _sampling_units(
     plan: Plan, model: Outputs, shadows: Shadows | Sequence[Outputs], number: int
 ) -> Sequence[Hashable]:
-    """Return the independent unit of each sample: its user, or the sample itself."""
+    """Return the sampling unit of each ranked entry: its user, or else the sample itself."""
     if plan.level == "user":
         return users_of(model).names
     if model.users is not None:
@@ -319,7 +319,7 @@ def _units(
 
 
 def calibrated_threshold(plan: Plan, shadows: Shadows, game: Ranking | None = None) -> float | None:
-    """Return the score threshold of the largest advantage on shadow models in the target's place.
+    """Attack the shadow models; return the score threshold of the largest advantage, or None.
 
     None for a single model, or where the others are too few for the attack. `game` is the result
     of `shadow_ranking` for the same arguments, if known.
@@ -331,7 +331,7 @@ def calibrated_threshold(plan: Plan, shadows: Shadows, game: Ranking | None = No
 
 
 def shadow_rates(game: Ranking | None) -> tuple[AtRate, ...]:
-    """Return threshold and true-positive rate at each false-positive rate of a shadow ranking."""
+    """Return threshold and TPR of a shadow ranking at each FPR of RATES; () without a ranking."""
     if game is None:
         return ()
     return tuple(tpr_at_fpr(game, rate) for rate in RATES)
@@ -373,7 +373,7 @@ def check_design(target: Outputs, shadows: Shadows, *, seed: int = 0) -> Predict
 
 
 def _membership_features(inside: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the non-constant features of units from their memberships in shadow models."""
+    """Build non-constant features of each unit from its memberships in the shadow models."""
     counts = inside.sum(axis=0)
     found = [inside.T.astype(np.float64)]
     values = np.unique(counts)

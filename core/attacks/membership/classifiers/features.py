@@ -23,7 +23,7 @@ _Labels = NDArray[np.int64]
 
 
 def confidence(probabilities: _Array, labels: _Labels) -> _Array:
-    """Return the probability of the true class.
+    """Return each sample's probability of its true class.
 
     Implements feature (4) of S21, after Shokri et al. (2017): p_y. Differs from the paper: nothing.
 
@@ -36,7 +36,7 @@ def confidence(probabilities: _Array, labels: _Labels) -> _Array:
 
 
 def rest(probabilities: _Array, labels: _Labels) -> _Array:
-    """Return the total probability of the other classes, Σ_{c≠y} p_c: 1 - p_y without rounding.
+    """Return each sample's probability of all wrong classes, Σ_{c≠y} p_c: 1 - p_y without rounding.
 
     Where p_y rounds to 1, the sum of the others still distinguishes 1e-12 from 1e-20.
     """
@@ -47,7 +47,7 @@ def rest(probabilities: _Array, labels: _Labels) -> _Array:
 
 
 def loss(probabilities: _Array, labels: _Labels) -> _Array:
-    """Return the cross-entropy loss in nats; members have less.
+    """Return each sample's cross-entropy loss in nats; members have less.
 
     Implements feature (1) of S21: -log p_y. Differs from the paper: a probability of 0 counts as
     `FLOOR`, so that the loss is finite.
@@ -61,7 +61,7 @@ def loss(probabilities: _Array, labels: _Labels) -> _Array:
 
 
 def modified_entropy(probabilities: _Array, labels: _Labels) -> _Array:
-    """Return the modified entropy in nats: 0 where a classifier is certain and right.
+    """Return each sample's modified entropy in nats: 0 if the output is certain and right.
 
     Implements the definition of Song & Mittal (2021):
     -(1 - p_y) log p_y - Σ_{c≠y} p_c log(1 - p_c). Members have less.
@@ -85,7 +85,7 @@ def modified_entropy(probabilities: _Array, labels: _Labels) -> _Array:
 
 
 def rank(probabilities: _Array, labels: _Labels) -> _Array:
-    """Return the rank of the true class, 1 for the likeliest; members have less.
+    """Return the rank of each sample's true class, 1 for the likeliest; members have less.
 
     Implements feature (3) of S21: 1 + |{c : p_c > p_y}|. Differs from the paper, which does not
     say what ties are: each class that is as likely as the true one counts a half.
@@ -103,7 +103,7 @@ def rank(probabilities: _Array, labels: _Labels) -> _Array:
 
 
 def correctness(probabilities: _Array, labels: _Labels) -> _Array:
-    """Return 1 where the likeliest class is the true one, else 0; needs only the label.
+    """Return 1 for each sample whose likeliest class is the true one, else 0.
 
     Implements feature (5) of S21, after Yeom et al. (2018): 1{y = argmax_c p_c}. Of classes that
     are equally likely, the first is answered. Differs from the paper: nothing.
@@ -117,7 +117,7 @@ def correctness(probabilities: _Array, labels: _Labels) -> _Array:
 
 
 def scaled_logit(probabilities: _Array, labels: _Labels) -> _Array:
-    """Return the scaled logit φ = log(p_y / (1 - p_y)), nearly normal over models.
+    """Return each sample's scaled logit φ = log(p_y / (1 - p_y)), nearly normal over models.
 
     Implements the scaling of Carlini et al. (2022) in its stable form: the logarithm of p_y less
     that of what the other classes have together. Differs from the paper: 0 counts as `FLOOR` on
@@ -192,7 +192,7 @@ FEATURES: Mapping[str, FeatureEntry] = {
 
 
 def feature_of(name: str, outputs: Outputs) -> tuple[_Array, int]:
-    """Compute a feature of each sample, with its sign: -1 if members have less of it, else 1.
+    """Return one feature's value for each sample, and its sign: -1 if members have less, else 1.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def feature_of(name: str, outputs: Outputs) -> tuple[_Array, int]:
 
 
 def member_score(name: str, outputs: Outputs) -> _Array:
-    """Compute a feature of each sample, signed so that members have more of it.
+    """Return one feature's value for each sample, signed so that members have more of it.
 
     Raises
     ------

@@ -10,7 +10,7 @@ MOST_UPLOADED_CELLS = 20_000_000
 
 
 def describe_rows(most_cells: int, n_classes: int) -> str:
-    """Describe in words how many rows of n classes a limit on probabilities allows.
+    """Format the number of rows of n classes that a limit on probabilities allows, in words.
 
     Examples
     --------

@@ -27,14 +27,14 @@ _Array = NDArray[np.float64]
 
 
 def log_normal(values: _Array, mean: _Array, deviation: _Array) -> _Array:
-    """Return the log-density of the normal distribution."""
+    """Return the log-density of the normal distribution at each value."""
     scaled = (values - mean) / deviation
     found: _Array = -0.5 * scaled**2 - np.log(deviation) - 0.5 * np.log(2 * np.pi)
     return found
 
 
 def deviation(side: InOutStatistics) -> _Array:
-    """Return the standard deviation of one side's models for each sample, own or pooled.
+    """Return each sample's standard deviation over the models of one side: its own, or pooled.
 
     From 32 models (the median over samples) each sample has its own, with n − 1 in the
     denominator. Below, all share one, pooled within samples: σ² = Σ_i Σ_k (φ_ik − μ_i)² /
@@ -53,7 +53,7 @@ def deviation(side: InOutStatistics) -> _Array:
 
 
 def online(phi: _Array, sides: Sides) -> _Array:
-    """Return LiRA's online score log N(φ; μ_in, σ_in) − log N(φ; μ_out, σ_out), in nats.
+    """Return each sample's online score log N(φ; μ_in, σ_in) − log N(φ; μ_out, σ_out), in nats.
 
     Implements Carlini et al. (2022), Algorithm 1. Differs from the paper: where no shadow model
     of one side exists for a sample, its mean is the other side's plus or minus the average shift.
@@ -63,7 +63,7 @@ def online(phi: _Array, sides: Sides) -> _Array:
 
 
 def offline(phi: _Array, sides: Sides) -> _Array:
-    """Return LiRA's offline score −log P[Z ≥ φ] for Z ~ N(μ_out, σ_out), in nats.
+    """Return each sample's offline score −log P[Z ≥ φ] for Z ~ N(μ_out, σ_out), in nats.
 
     Implements the offline attack of Carlini et al. (2022), Λ = 1 − P[Z > φ], as −log (1 − Λ): the
     same order, without ties where Λ rounds to 1. Differs from the paper: as `online`.
@@ -96,7 +96,7 @@ class LiRA(ShadowModelAttack):
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return LiRA's score of each sample in nats; online, above 0 if a member is likelier.
+        """Return each target sample's score in nats; online, above 0 if a member is likelier.
 
         Ours: where the target's logit equals that of every shadow model, there is no evidence. The
         score is then 0 online, and −log ½ offline.

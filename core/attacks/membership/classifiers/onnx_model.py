@@ -92,15 +92,15 @@ class OnnxClassifier:
                 f"is no model that onnxruntime opens ({_first_line(error)}). Export it again, "
                 "with its weights within the file."
             ) from error
-        self._input = self._checked_input()
-        self._output = self._checked_output()
+        self._input = self._check_input()
+        self._output = self._find_output()
 
     def _refusal(self, problem: str) -> InvalidInputError:
-        """Build the error that names the model's file and a problem."""
+        """Build the error that names the model's file and a problem; the caller raises it."""
         return refusal(self.path, "", problem)
 
-    def _checked_input(self) -> Any:
-        """Return the model's only input after checking that it takes a matrix of floats."""
+    def _check_input(self) -> Any:
+        """Return the description of the model's only input after checking it: a float matrix."""
         inputs = self._session.get_inputs()
         if len(inputs) != 1 or inputs[0].type not in _FLOATS or len(inputs[0].shape) != 2:
             described = ", ".join(f"{i.name}: {i.type} {list(i.shape)}" for i in inputs)
@@ -110,8 +110,8 @@ class OnnxClassifier:
             )
         return inputs[0]
 
-    def _checked_output(self) -> Any:
-        """Return the model's output of probabilities; raise InvalidInputError if it has none."""
+    def _find_output(self) -> Any:
+        """Find the model's output of probabilities; return its description or raise an error."""
         outputs = self._session.get_outputs()
         fits = [o for o in outputs if o.type in _FLOATS and len(o.shape) == 2]
         fits += [o for o in outputs if o.type.startswith("seq(map(")]
@@ -127,7 +127,7 @@ class OnnxClassifier:
     def probabilities(
         self, vectors: NDArray[Any], on_progress: OnProgress = no_progress
     ) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
-        """Return class probabilities (n, n_classes) of vectors, and the class names if known.
+        """Run the model on vectors; return probabilities (n, n_classes) and any class names.
 
         Raises
         ------
@@ -145,17 +145,17 @@ class OnnxClassifier:
             n = len(batch)
             if isinstance(rows, int) and 0 < n < step:  # the model needs exactly this many rows
                 batch = np.concatenate([batch, np.repeat(batch[-1:], step - n, axis=0)])
-            found, classes = self._answer(batch, classes)
+            found, classes = self._run_batch(batch, classes)
             if len(found) != len(batch) or (parts and found.shape[1:] != parts[0].shape[1:]):
                 raise self._refusal(f"gives {found.shape} for {len(batch)} vectors.")
             parts.append(found[:n])
             on_progress((first + n) / len(vectors), f"{self.path.name}: {first + n:,} vectors")
         return np.concatenate(parts), classes
 
-    def _answer(
+    def _run_batch(
         self, batch: NDArray[Any], classes: tuple[str, ...] | None
     ) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
-        """Run the model on one batch; return probabilities and class names."""
+        """Run the model on one batch of vectors; return probabilities and any class names."""
         try:
             (found,) = self._session.run([self._output.name], {self._input.name: batch})
         except Exception as error:
@@ -170,14 +170,14 @@ class OnnxClassifier:
 
 
 def _memory_limit(path: Path) -> int:
-    """Return the memory limit in bytes for querying a model."""
+    """Return the memory limit in bytes for querying a model, from its file's size."""
     with suppress(OSError):  # opening the file raises the reason
         return WORKING_BYTES + _BYTES_A_BYTE * path.stat().st_size
     return WORKING_BYTES
 
 
 def _memory_refusal(path: Path, error: Exception) -> InvalidInputError | None:
-    """Return the error for a model that exceeded its memory; None for any other error."""
+    """Build the error for a model that exceeded its memory limit; None for any other error."""
     message = str(error)
     if not isinstance(error, MemoryError) and not any(each in message for each in _OF_MEMORY):
         return None
@@ -246,7 +246,7 @@ def read_vectors(path: Path) -> NDArray[Any]:
 def outputs_of_models(
     models: Sequence[Path], vectors: Path, labels: Path, on_progress: OnProgress = no_progress
 ) -> OwnOutputs:
-    """Query a classifier, and its shadow models if any, with the same vectors.
+    """Read a classifier, its shadow models, vectors and labels; return the models' outputs.
 
     The memory of this process is bounded meanwhile, on Linux
     (`leakscope.core.corpora.readers.bounded_reading`).
@@ -305,7 +305,7 @@ def outputs_of_models(
 
 
 def _read_labels(path: Path, n_shadows: int) -> dict[str, list[Any]]:
-    """Read the columns of the labels table, with the distinct labels as written."""
+    """Read the labels table as lists by column name, with the distinct labels as written."""
     table = open_table(path)
     if table is None or not table.names:
         raise refusal(
@@ -347,7 +347,7 @@ def _read_labels(path: Path, n_shadows: int) -> dict[str, list[Any]]:
 
 
 def _guess_classes(path: Path, labels: Sequence[str], n_classes: int) -> tuple[str, ...]:
-    """Guess the class names of a model without any: numbers, or the labels in order."""
+    """Guess the class names of a model that names none: numbers, or the sorted labels."""
     numbers = [str(i) for i in range(n_classes)]
     known = sorted(
         set(labels),  # numbers by their size, then words
@@ -366,7 +366,7 @@ def _guess_classes(path: Path, labels: Sequence[str], n_classes: int) -> tuple[s
 
 
 def _class_numbers(path: Path, labels: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the class number of each label; raise InvalidInputError for an unknown label."""
+    """Return the class number of each label name; raise InvalidInputError for an unknown one."""
     numbers = {name: i for i, name in enumerate(names)}
     unknown = sorted(set(labels) - set(numbers))
     if unknown:

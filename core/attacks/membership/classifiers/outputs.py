@@ -60,7 +60,7 @@ def checked_probabilities(probabilities: Any, first_model: int = 0) -> NDArray[n
 
 
 def probability_faults(array: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.bool_], str]]:
-    """Yield for each kind of fault a mask of the faulty samples and a message."""
+    """Yield, for each kind of fault, a mask of the faulty samples (may be empty) and a message."""
     total = array.sum(axis=-1)  # NaN or infinite where a value of the row is
     yield ~np.isfinite(total), "hold NaN or infinity. Remove those rows."
     yield array.min(axis=-1) < 0, "hold a negative number. Give probabilities, not scores."
@@ -117,7 +117,7 @@ class Outputs:
         return int(self.probabilities.shape[1])
 
     def chosen(self, which: NDArray[Any]) -> Outputs:
-        """Return the outputs of some samples, by number or by a mask."""
+        """Return new outputs with only some samples, chosen by index or by a mask."""
         places = np.arange(len(self))[which]
         return replace(
             self,
@@ -175,7 +175,7 @@ class Shadows:
         return len(self.probabilities)
 
     def model(self, number: int) -> Outputs:
-        """Return the outputs of one model."""
+        """Return the outputs of one shadow model by its number."""
         return Outputs(
             np.asarray(self.probabilities[number], dtype=np.float64),
             self.labels,
@@ -184,11 +184,11 @@ class Shadows:
         )
 
     def models(self) -> list[Outputs]:
-        """Return the outputs of each model."""
+        """Return the outputs of each shadow model as a list."""
         return [self.model(number) for number in range(self.n_models)]
 
     def without(self, number: int) -> Shadows:
-        """Return the outputs of all other models.
+        """Return new shadow outputs without the model of a given number.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class Shadows:
 
     @classmethod
     def of(cls, models: Sequence[Outputs]) -> Shadows:
-        """Stack the outputs of models for the same samples.
+        """Stack the outputs of several models for the same samples into one Shadows.
 
         Raises
         ------
@@ -230,7 +230,7 @@ class Shadows:
 
 
 def _check_axes(name: str, array: NDArray[Any], n_axes: int) -> None:
-    """Raise InvalidInputError if an array has another number of axes."""
+    """Raise InvalidInputError unless an array has n_axes axes."""
     if array.ndim != n_axes:
         raise InvalidInputError(f"{name} must have {n_axes} axes, got the shape {array.shape}.")
 

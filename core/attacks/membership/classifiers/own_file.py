@@ -104,11 +104,11 @@ class AttackedOutputs:
 
     @property
     def user_names(self) -> tuple[str, ...]:
-        """The users in the order of a user-level ranking."""
+        """The users' names, sorted, as a user-level ranking orders them."""
         return tuple(sorted(set(self.users)))
 
     def samples_of(self, user: str) -> list[int]:
-        """Return the sample numbers of a user."""
+        """Return the sample numbers (row indices) of a user given by name."""
         return [i for i, name in enumerate(self.users) if name == user]
 
 
@@ -129,7 +129,7 @@ def attack_upload(file: MemoryFile, on_progress: OnProgress = no_progress) -> At
 
 
 def attack_example(on_progress: OnProgress = no_progress) -> AttackedOutputs:
-    """Run all attacks on simulated outputs, marked as such."""
+    """Run all attacks on simulated outputs and mark the results as simulated."""
     found = _attack_outputs(simulated_outputs(), (), on_progress)
     return replace(found, record={"simulated": True, **found.record}, is_simulated=True)
 
@@ -137,15 +137,15 @@ def attack_example(on_progress: OnProgress = no_progress) -> AttackedOutputs:
 def _attack_outputs(
     own: OwnOutputs, texts: Sequence[str], on_progress: OnProgress
 ) -> AttackedOutputs:
-    """Run all attacks on a classifier's outputs and collect the results."""
+    """Run all attacks on a classifier's outputs, read or simulated, and collect the results."""
     left = 1 - _SHARE_OF_READING
 
-    def tell(done: float, attack: str) -> None:
-        """Report the progress of the attacks, after that of reading."""
+    def report_attack(done: float, attack: str) -> None:
+        """Report the attacks' progress, scaled to the share that is left after reading."""
         on_progress(_SHARE_OF_READING + left * done, f"Attack: {attack}")
 
     outcomes = evaluate(
-        own.target, own.shadows, is_calibrated=True, is_checked=True, on_progress=tell
+        own.target, own.shadows, is_calibrated=True, is_checked=True, on_progress=report_attack
     )
     target = own.target
     return AttackedOutputs(

@@ -26,7 +26,7 @@ class Plan:
 
     @property
     def level(self) -> Level:
-        """Whether the attack ranks samples or users."""
+        """What the attack ranks: "sample" or "user"."""
         return CLASSIFIER_ATTACKS[self.attack].level
 
     @property
@@ -38,7 +38,7 @@ class Plan:
 def plans(
     shadows: Shadows | Sequence[Outputs] | None, *, has_users: bool, every_statistic: bool = False
 ) -> list[Plan]:
-    """List the registered attacks that can be run with these shadow models, for each feature.
+    """List a plan for each registered attack that the shadow models allow, and for each feature.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def plans(
 
 
 def has_both_kinds_of_users(*models: Outputs) -> bool:
-    """Return whether users are known and include both members and non-members."""
+    """Return whether all outputs name users, and both members and non-members occur."""
     if any(model.users is None for model in models):
         return False
     members = np.concatenate([users_of(model).members for model in models])
@@ -77,7 +77,7 @@ def has_both_kinds_of_users(*models: Outputs) -> bool:
 def usable_shadows(
     attack: str, shadows: Shadows | Sequence[Outputs] | None
 ) -> Shadows | Sequence[Outputs] | None:
-    """Return the shadow models if the attack can learn from their memberships, else None."""
+    """Return the shadow models unchanged if the attack can learn from them, else None."""
     if shadows is None:
         return None
     entry = CLASSIFIER_ATTACKS[attack]
@@ -96,7 +96,7 @@ def available_sides(shadows: Shadows | Sequence[Outputs]) -> tuple[bool, bool]:
 
 
 def ranking_of(scores: NDArray[np.float64], outputs: Outputs, level: Level) -> Ranking:
-    """Build a ranking of samples, with users as units, or of users."""
+    """Build a ranking from scores: of samples, with their users as units, or of users."""
     if level == "user":
         return Ranking(scores, users_of(outputs).members)
     return Ranking(scores, outputs.members, outputs.users)

@@ -77,7 +77,7 @@ class ModelRows:
 
 
 def read_outputs(file: File, *, most_cells: int = MOST_CELLS) -> OwnOutputs:
-    """Read a table of probabilities: CSV, TSV, JSON, JSONL or Parquet.
+    """Read the outputs of a classifier and its shadow models from a table, such as CSV.
 
     Parameters
     ----------
@@ -132,13 +132,13 @@ def read_outputs(file: File, *, most_cells: int = MOST_CELLS) -> OwnOutputs:
         for name, seen in written.items():
             if name in columns:
                 seen[str(row[name])] = None
-    own = _assemble(file, models, classes)
+    own = _assemble_models(file, models, classes)
     notes = [*own.notes, *alike_notes(classes, written["label"], written["user"])]
     return replace(own, notes=tuple(notes), texts=tuple(models[-1].texts))
 
 
 def alike_notes(classes: Sequence[str], labels: Iterable[str], users: Iterable[str]) -> list[str]:
-    """Return notes on confusable classes and users, and on labels that were merged.
+    """Return notes on near-identical class and user names, and on labels that were merged.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def alike_notes(classes: Sequence[str], labels: Iterable[str], users: Iterable[s
 
 
 def target_column(file: File, name: str) -> tuple[str, ...]:
-    """Read another column of the target classifier's rows as text, in sample order.
+    """Read one column of the target classifier's rows as strings; () if there is none.
 
     Empty if the table has no column of that name.
     """
@@ -176,7 +176,7 @@ def target_column(file: File, name: str) -> tuple[str, ...]:
 
 
 def _checked_columns(file: File, names: Sequence[str]) -> list[str]:
-    """Return the table's columns other than probabilities after checking the required ones."""
+    """Check a table's column names; return those to read that are not probabilities."""
     twice = next((name for name, n in Counter(names).items() if name and n > 1), None)
     if twice is not None:
         raise refusal(file, "", f"has two columns {twice!r}. Rename or remove one.")
@@ -192,12 +192,12 @@ def _checked_columns(file: File, names: Sequence[str]) -> list[str]:
 
 
 def _probability_columns(names: Sequence[str]) -> list[str]:
-    """Select the column names that start with the prefix of a class probability."""
+    """Select the column names that start with `p_`, the prefix of class probabilities."""
     return [name for name in names if name.startswith(PREFIX) and len(name) > len(PREFIX)]
 
 
 def classes_of(file: File, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the class names from a table's probability columns, normalised as labels are.
+    """Parse the class names from a table's column names p_CLASS, normalised as labels are.
 
     Raises
     ------
@@ -220,14 +220,14 @@ def classes_of(file: File, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def label_name(cell: Any) -> str:
-    """Normalise a label for comparison: whole numbers without a point, Unicode composed."""
+    """Return a label as text for comparison: whole numbers without a point, Unicode composed."""
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
     return unicodedata.normalize("NFC", str(cell).strip())
 
 
 def _without_point(text: str) -> str:
-    """Return "3" for "3.0", the form of whole numbers in tables with gaps."""
+    """Return "3" for "3.0", as tables with gaps write whole numbers; other text unchanged."""
     whole, point, rest = text.partition(".")
     return whole if point and whole.lstrip("-").isdigit() and not rest.strip("0") else text
 
@@ -238,7 +238,7 @@ def _is_blank(cell: Any) -> bool:
 
 
 def parse_member(file: File, place: str, cell: Any) -> bool:
-    """Parse a cell of the column `member` as yes or no.
+    """Parse a cell of the column `member` (such as 1, true or no) as a bool.
 
     Raises
     ------
@@ -277,7 +277,7 @@ def _parse_shadow(file: File, place: str, cell: Any) -> int:
 def _parse_probabilities(
     file: File, place: str, classes: Sequence[str], cells: Sequence[Any]
 ) -> NDArray[np.float64]:
-    """Parse the probabilities of one row."""
+    """Parse the probability cells of one row as an array; raise if a cell is no number."""
     found: list[float] = []
     try:
         found.extend(float(cell) for cell in cells)
@@ -291,7 +291,7 @@ def _parse_probabilities(
 
 
 def _parse_label(file: File, place: str, cell: Any, numbers: dict[str, int]) -> int:
-    """Parse a cell of the column `label` to its class number."""
+    """Return the class number of a cell of the column `label`; raise for an unknown label."""
     if _is_blank(cell):
         raise refusal(
             file, place, "has no label. Write the true class of each row, or leave the row out."
@@ -310,18 +310,20 @@ def _parse_label(file: File, place: str, cell: Any, numbers: dict[str, int]) -> 
 
 
 def _shorten(cell: Any) -> str:
-    """Return a cell's repr, shortened to 40 characters, for messages."""
+    """Return a table cell as Python writes it, shortened to 40 characters, for messages."""
     shown = repr(cell)
     return shown if len(shown) <= 40 else f"{shown[:39]}…"
 
 
-def _assemble(file: File, models: dict[int, ModelRows], classes: tuple[str, ...]) -> OwnOutputs:
-    """Assemble the rows of all models: the target, and its shadow models, aligned if possible."""
+def _assemble_models(
+    file: File, models: dict[int, ModelRows], classes: tuple[str, ...]
+) -> OwnOutputs:
+    """Build the outputs of the target and its shadow models, aligned if possible, from rows."""
     if -1 not in models:
         what = "has only rows of shadow models" if models else "has no rows"
         raise refusal(file, "", f"{what}. Add the classifier's own rows, with shadow left blank.")
     notes = _replace_zeros(models)
-    found = {number: _outputs(file, rows) for number, rows in models.items()}
+    found = {number: _build_outputs(file, rows) for number, rows in models.items()}
     target = found.pop(-1)
     if target.members.all() or not target.members.any():
         kind = "1" if target.members.all() else "0"
@@ -349,7 +351,7 @@ def _assemble(file: File, models: dict[int, ModelRows], classes: tuple[str, ...]
     return OwnOutputs(target, aligned, classes, tuple(notes))
 
 
-def _outputs(file: File, rows: ModelRows) -> Outputs:
+def _build_outputs(file: File, rows: ModelRows) -> Outputs:
     """Build the outputs of one model from its rows after checking the probabilities."""
     array = np.stack(rows.probabilities)
     for is_wrong, what in probability_faults(array):
@@ -362,7 +364,7 @@ def _outputs(file: File, rows: ModelRows) -> Outputs:
 
 
 def _replace_zeros(models: dict[int, ModelRows]) -> list[str]:
-    """Replace zero probabilities by half of the least one written; return a note on that."""
+    """Replace zero probabilities in place by half of the least one written; return a note list."""
     n_zeros, least = 0, 1.0
     for rows in models.values():
         for each in rows.probabilities:
@@ -383,7 +385,7 @@ def _replace_zeros(models: dict[int, ModelRows]) -> list[str]:
 def _align_shadows(
     file: File, models: dict[int, ModelRows], found: dict[int, Outputs], numbers: Sequence[int]
 ) -> Shadows | None:
-    """Stack the shadow models over the target's samples; None if their samples differ."""
+    """Stack the shadow models in the order of the target's samples; None if those differ."""
     own = models[-1]
     ordered = []
     for number in numbers:
@@ -409,7 +411,7 @@ def _align_shadows(
 
 
 def _sample_positions(file: File, number: int, rows: ModelRows, own: ModelRows) -> list[int] | None:
-    """Return the positions of a shadow model's rows for the target's samples; None if none."""
+    """Return the position of each target sample in a shadow model's rows; None if none occurs."""
     at = {sample: i for i, sample in enumerate(rows.samples)}
     if len(at) < len(rows.samples) or len(set(own.samples)) < len(own.samples):
         raise refusal(

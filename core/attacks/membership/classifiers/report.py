@@ -34,7 +34,7 @@ _ALPHA = 0.001
 def attack_report(
     own: OwnOutputs, outcomes: Sequence[AttackOutcome], priors: Sequence[float], seed: int
 ) -> dict[str, Any]:
-    """Return the JSON-able report: facts about the input, verdict, notes, and each attack's record.
+    """Build the JSON-able report on an input and its attacks: facts, verdict, notes, records.
 
     `notes` say how the file was read, what could not be attacked, why the input is implausible, and
     what predicts membership without the model.
@@ -64,19 +64,19 @@ def attack_report(
 
 
 def blind_test(own: OwnOutputs, seed: int = 0) -> Predictability | None:
-    """Return the blind baseline on the texts; None if there are no texts."""
+    """Test whether the texts alone predict membership (blind baseline); None without texts."""
     if not any(text.strip() for text in own.texts):
         return None
     return blind_baseline(own.texts, own.target.members, own.target.users, seed=seed)
 
 
 def design_test(outcomes: Sequence[AttackOutcome]) -> Predictability | None:
-    """Return the test of the shadow design; None if no attack depends on it."""
+    """Return the first outcome's stored test of the shadow design; None if no outcome has one."""
     return next((outcome.design for outcome in outcomes if outcome.design is not None), None)
 
 
 def split_leak_notes(outcomes: Sequence[AttackOutcome], blind: Predictability | None) -> list[str]:
-    """Return notes on what predicts membership without the model: shadow design or texts."""
+    """Return notes if the shadow design or the texts predict membership without the model."""
     found = []
     design = design_test(outcomes)
     if design is not None and design.is_above_chance:
@@ -109,7 +109,7 @@ def _describe_predicted(found: Predictability) -> str:
 
 
 def implausibility_notes(own: OwnOutputs) -> list[str]:
-    """Return a note if the classifier is right far less often than chance."""
+    """Return a list with a note if the classifier is right far less than chance, else []."""
     target = own.target
     answered = target.probabilities.argmax(axis=1)
     n, n_classes = len(target), target.n_classes
@@ -133,7 +133,7 @@ def implausibility_notes(own: OwnOutputs) -> list[str]:
 
 
 def strongest_of(outcomes: Sequence[AttackOutcome]) -> AttackOutcome | None:
-    """Return the valid attack with the highest lower AUC bound; None if none is valid."""
+    """Return the valid outcome with the highest lower bound of its AUC; None if none is valid."""
     valid = [outcome for outcome in outcomes if outcome.is_valid]
     return max(valid, key=lambda outcome: outcome.auc.ci95.low) if valid else None
 
@@ -201,7 +201,7 @@ def missing_attack_notes(own: OwnOutputs) -> list[str]:
 
 
 def input_facts(own: OwnOutputs) -> dict[str, Any]:
-    """Return the facts about the attacked classifier: counts and accuracies."""
+    """Compute the facts about a classifier's outputs by name: counts and accuracies."""
     target, shadows = own.target, own.shadows
     n_shadows = shadows.n_models if isinstance(shadows, Shadows) else len(shadows or ())
     right = target.probabilities.argmax(axis=1) == target.labels
@@ -217,7 +217,7 @@ def input_facts(own: OwnOutputs) -> dict[str, Any]:
 
 
 def outcome_record(outcome: AttackOutcome, priors: Sequence[float]) -> dict[str, Any]:
-    """Return the JSON-able record of an attack; rates that cannot be resolved are null.
+    """Return an attack's outcome as a JSON-able record; rates that cannot be resolved are null.
 
     For an invalid attack, only the AUC is reported. Intervals of predictive values combine the
     worse ends of both rates, as in `membership_probability`.
@@ -257,7 +257,7 @@ def outcome_record(outcome: AttackOutcome, priors: Sequence[float]) -> dict[str,
 
 
 def _rates_at(outcome: AttackOutcome, at: AtRate) -> dict[str, float]:
-    """Return the target's true- and false-positive rates at a threshold from shadow models."""
+    """Return the threshold, TPR and FPR on the target, by name, at a shadow-model threshold."""
     called, members = outcome.ranking.scores > at.threshold, outcome.ranking.members
     return {
         "threshold": at.threshold,
@@ -267,7 +267,7 @@ def _rates_at(outcome: AttackOutcome, at: AtRate) -> dict[str, float]:
 
 
 def _predictive_values(at: AtRate, priors: Sequence[float]) -> dict[str, Score]:
-    """Return the predictive value of a positive call at each prior."""
+    """Return the probability that those called members are members, by prior (as text)."""
     return {f"{prior:.4g}": membership_probability(at, prior) for prior in priors}
 
 

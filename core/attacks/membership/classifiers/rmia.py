@@ -30,7 +30,7 @@ _Array = NDArray[np.float64]
 
 
 def online_mean(sides: Sides) -> _Array:
-    """Return RMIA's online p(x) = ½ (mean of p over models trained on x + mean over others).
+    """Return each sample's online p(x) = ½ (mean of p over models trained on x + over others).
 
     Implements Zarifzadeh et al. (2024), where half of the reference models
     hold x; so weighted, it does not matter how many do. Differs from the paper: a side without
@@ -41,16 +41,16 @@ def online_mean(sides: Sides) -> _Array:
 
 
 def offline_mean(sides: Sides, a: float) -> _Array:
-    """Return RMIA's offline p(x) ≈ ½ [(1 + a) · p_out(x) + (1 − a)], from OUT models alone.
+    """Return each sample's offline p(x) ≈ ½ [(1 + a) · p_out(x) + (1 − a)], from OUT models.
 
     Implements Zarifzadeh et al. (2024): of a model trained on x, p is about
     a · p_out(x) + (1 − a). Differs from the paper: as `online_mean`.
     """
-    return _mixed(sides.outside_mean(), a)
+    return _approximate_offline(sides.outside_mean(), a)
 
 
-def _mixed(outside: _Array, a: float) -> _Array:
-    """Return ½ [(1 + a) · p_out + (1 − a)]."""
+def _approximate_offline(outside: _Array, a: float) -> _Array:
+    """Return ½ [(1 + a) · p_out + (1 − a)] of each sample, with p_out clipped."""
     mixed: _Array = 0.5 * ((1 + a) * _clip(outside) + (1 - a))
     return mixed
 
@@ -96,7 +96,7 @@ def rmia_scores(
 
 
 def tune_a(values: _Array, members: NDArray[np.bool_]) -> float:
-    """Choose RMIA's offline `a` by the best AUC on shadow models in the target's place.
+    """Choose RMIA's offline `a` with the best AUC when shadow models take the target's place.
 
     The mean AUC over up to four shadow models, each attacked by the others; ties go to the least
     `a`. 0.5 for a single shadow model.
@@ -117,7 +117,7 @@ def tune_a(values: _Array, members: NDArray[np.bool_]) -> float:
         if mine.all() or not mine.any():
             continue
         for i, a in enumerate(TRIED):
-            ratios = _clip(values[played]) / _mixed(sides.outside.mean, a)
+            ratios = _clip(values[played]) / _approximate_offline(sides.outside.mean, a)
             found[i] += auc(Ranking(ratios[known], mine), n_resamples=1).value
         n_played += 1
     return TRIED[int(np.argmax(found))] if n_played else UNTUNED
@@ -158,7 +158,7 @@ class RMIA(ShadowModelAttack):
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return RMIA's score of each sample, in [0, 1].
+        """Return RMIA's score of each target sample, in [0, 1].
 
         Raises
         ------

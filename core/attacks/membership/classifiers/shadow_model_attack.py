@@ -41,7 +41,7 @@ class InOutStatistics:
 
     @property
     def has(self) -> NDArray[np.bool_]:
-        """Which samples have at least one model of this side."""
+        """Mask of the samples with at least one model of this side."""
         return self.count > 0
 
     @property
@@ -72,7 +72,7 @@ class Sides:
 
     @property
     def both(self) -> NDArray[np.bool_]:
-        """Which samples have models on both sides."""
+        """Mask of the samples with models on both sides."""
         return self.inside.has & self.outside.has
 
     def shift(self) -> float:
@@ -101,7 +101,7 @@ class Sides:
         return float(self.inside.values.mean() - self.outside.values.mean())
 
     def inside_mean(self) -> _Array:
-        """Return the mean value of each sample over models that were trained on it.
+        """Return each sample's mean over models trained on it; if there is none, an estimate.
 
         For a sample without any, the mean of the others plus the average shift.
 
@@ -116,7 +116,7 @@ class Sides:
         return np.where(inside.has, inside.mean, outside.mean + self.shift())
 
     def outside_mean(self) -> _Array:
-        """Return the mean value of each sample over models that were not trained on it.
+        """Return each sample's mean over models not trained on it; if there is none, an estimate.
 
         For a sample without any, the mean of the others minus the average shift.
 
@@ -134,7 +134,7 @@ class Sides:
 def split_in_out(
     values: _Array, members: NDArray[np.bool_], labels: NDArray[np.int64] | None = None
 ) -> Sides:
-    """Compute IN and OUT statistics from models' values for samples and their memberships.
+    """Compute each sample's IN and OUT statistics from models' values and training memberships.
 
     Models with exactly equal values for a sample have exactly that mean and no variance, however
     many there are: rounding must not reveal how many models hold a sample.
@@ -180,7 +180,7 @@ class ShadowModelAttack:
     labels_: NDArray[np.int64]
 
     def check(self, target: Outputs) -> None:
-        """Check that the attack is fitted and that the target's labels match the shadow models'.
+        """Raise an error unless the attack is fitted and the target has the shadow models' labels.
 
         Raises
         ------
@@ -200,13 +200,13 @@ class ShadowModelAttack:
             )
 
     def logit_of(self, target: Outputs) -> NDArray[np.float64]:
-        """Return the target's scaled logit φ of each sample after `check`."""
+        """Check the target; return the scaled logit φ of each of its samples."""
         self.check(target)
         return scaled_logit(target.probabilities, target.labels)
 
     @staticmethod
     def unanimous(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the common value of all shadow models for each sample; NaN where they differ.
+        """Return each sample's value where all shadow models agree exactly; NaN elsewhere.
 
         Parameters
         ----------
@@ -217,15 +217,15 @@ class ShadowModelAttack:
 
     @staticmethod
     def logits_of(shadows: Shadows) -> NDArray[np.float64]:
-        """Return the scaled logit φ of each model and sample."""
-        return np.stack([scaled_logit(m.probabilities, m.labels) for m in _iterate(shadows)])
+        """Return the scaled logit φ of each shadow model and sample, (n_models, n)."""
+        return np.stack([scaled_logit(m.probabilities, m.labels) for m in _iterate_models(shadows)])
 
     @staticmethod
     def confidences_of(shadows: Shadows) -> NDArray[np.float64]:
-        """Return the probability of the true class of each model and sample."""
-        return np.stack([confidence(m.probabilities, m.labels) for m in _iterate(shadows)])
+        """Return the true class's probability for each shadow model and sample, (n_models, n)."""
+        return np.stack([confidence(m.probabilities, m.labels) for m in _iterate_models(shadows)])
 
 
-def _iterate(shadows: Shadows) -> Iterator[Outputs]:
-    """Yield the models one by one, since all of them as float64 may not fit into memory."""
+def _iterate_models(shadows: Shadows) -> Iterator[Outputs]:
+    """Yield each shadow model's outputs in turn: all of them as float64 may not fit into memory."""
     return (shadows.model(number) for number in range(shadows.n_models))

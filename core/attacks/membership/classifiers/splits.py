@@ -46,17 +46,17 @@ class Parts:
 
     @property
     def attacked(self) -> NDArray[np.int64]:
-        """Members and non-members of the target, in row order."""
+        """The rows of the target's members and non-members, in row order."""
         return np.sort(np.concatenate([self.members, self.outsiders]))
 
     @property
     def shadowed(self) -> NDArray[np.int64]:
-        """Members and non-members of the shadow, in row order."""
+        """The rows of the shadow's members and non-members, in row order."""
         return np.sort(np.concatenate([self.shadow_members, self.shadow_outsiders]))
 
 
 def draw_parts(units: Sequence[Hashable], seed: int) -> Parts:
-    """Assign units to disjoint parts by one random permutation.
+    """Assign units to disjoint parts by one random permutation; return the rows of each part.
 
     Implements the setting of Shejwalkar et al. (2021), Appendix B: members, non-members, shadow
     members and shadow non-members are as many users each, disjoint; others validate and test.
@@ -91,7 +91,7 @@ def draw_parts(units: Sequence[Hashable], seed: int) -> Parts:
 
 
 def random_halves(units: Sequence[Hashable], n_models: int, seed: int) -> NDArray[np.bool_]:
-    """Draw the training rows of shadow models so that each unit is in exactly half of them.
+    """Draw training masks of shadow models (n_models, n) with each unit in exactly half of them.
 
     Implements the sampling of Carlini et al. (2022), §V-B: every unit is in exactly half of the
     models, which ones is drawn for each unit by itself.
@@ -124,7 +124,7 @@ def random_halves(units: Sequence[Hashable], n_models: int, seed: int) -> NDArra
 def check_disjoint(
     parts: Parts, units: Sequence[Hashable], shadow_trained: NDArray[np.bool_]
 ) -> None:
-    """Check that no unit is in two parts and the shadow is trained on the attacker's data alone.
+    """Raise InvalidInputError if parts share a unit or the shadow's training data are not its own.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ _Array = NDArray[np.float64]
 
 
 def accuracy_threshold(scores: _Array, members: NDArray[np.bool_]) -> float:
-    """Return the threshold that maximises the accuracy of calling samples members.
+    """Return the score threshold that maximises the accuracy of calling samples members.
 
     Implements S21, Algorithm 1, line 5:
     τ = argmax_τ Σ_members 1{f ≥ τ} + Σ_others 1{f < τ}.
@@ -53,7 +53,7 @@ def accuracy_threshold(scores: _Array, members: NDArray[np.bool_]) -> float:
 def class_thresholds(
     scores: _Array, labels: NDArray[np.int64], members: NDArray[np.bool_], n_classes: int
 ) -> _Array:
-    """Return the accuracy-maximising threshold of each class.
+    """Return, for each class, the score threshold with the highest membership accuracy.
 
     Implements S21, Algorithm 1, lines 2–6. Differs from the paper: a class of which the shadow
     data hold no members, or nothing but members, takes the threshold of all classes together.
@@ -100,7 +100,7 @@ def shadow_outputs(shadows: Shadows | Sequence[Outputs]) -> list[Outputs]:
 
 
 def feature_setting() -> Any:
-    """Return the dataclass setting that chooses a feature."""
+    """Build the dataclass field of a setting that chooses a feature."""
     return setting("loss", "the feature of an output", choices=tuple(FEATURES))
 
 
@@ -111,11 +111,11 @@ class FeatureScore:
     feature: str = feature_setting()
 
     def fit(self, shadows: Shadows | Sequence[Outputs]) -> FeatureScore:
-        """Return self; nothing is learned."""
+        """Return self unchanged: this attack learns nothing from shadow models."""
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return the feature of each sample, signed so that members have more."""
+        """Return each target sample's feature, signed so that members have more."""
         return member_score(self.feature, target)
 
 
@@ -140,7 +140,7 @@ class ClassThreshold:
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return how far each sample is above its class's threshold; at least 0 for a member.
+        """Return how far each target sample is above its class's threshold; at least 0: member.
 
         Implements S21, Algorithm 1, line 7: 1{F(M(x), y) ≥ τ_y}. Differs from the paper, which
         does not say by what its AUC ranks: F − τ_y, of which its decisions are the sign.
@@ -156,7 +156,7 @@ class ClassThreshold:
         return passed
 
     def decide(self, target: Outputs) -> NDArray[np.bool_]:
-        """Return which samples are called members.
+        """Return a mask of the target's samples that are called members.
 
         Raises
         ------

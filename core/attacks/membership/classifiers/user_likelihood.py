@@ -47,7 +47,7 @@ class SummedLikelihood:
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return the summed log-likelihood ratio of each user, in nats.
+        """Return the summed log-likelihood ratio of each of the target's users, in nats.
 
         Texts of one user are trained on together and are similar, so the sum is overconfident; it
         still ranks users.

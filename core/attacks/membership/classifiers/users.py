@@ -49,17 +49,17 @@ class Users:
     members: NDArray[np.bool_]
 
     def sums(self, values: _Array) -> _Array:
-        """Return the sum of each user's values."""
+        """Sum the samples' values by user; return one sum per user."""
         found = np.bincount(self.rows, weights=values, minlength=len(self.names))
         return found.astype(np.float64)
 
     def means(self, values: _Array) -> _Array:
-        """Return the mean of each user's values."""
+        """Average the samples' values by user; return one mean per user."""
         return self.sums(values) / np.bincount(self.rows, minlength=len(self.names))
 
 
 def users_of(outputs: Outputs) -> Users:
-    """Group a classifier's samples by user.
+    """Group a classifier's samples by user; raise InvalidInputError if users are missing.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def statistics_of(values: _Array, users: Users) -> _Array:
 def _shadow_statistics(
     feature: str, shadows: Shadows | Sequence[Outputs]
 ) -> tuple[_Array, NDArray[np.bool_]]:
-    """Return the feature statistics and memberships of the users of all shadow models."""
+    """Compute statistics of a feature, and membership, of each user of each shadow model."""
     found, members = [], []
     for model in shadow_outputs(shadows):
         users = users_of(model)
@@ -142,7 +142,7 @@ class UserStatistic:
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return the statistic of each user, signed so that members have more.
+        """Return one statistic of each target user, signed so that members have more.
 
         Implements S21, Algorithm 2, line 5, before its threshold: none is needed to rank. The
         statistic is of the unsigned feature, so that the maximum of the loss is that of the text
@@ -153,7 +153,7 @@ class UserStatistic:
         return scores
 
     def decide(self, target: Outputs) -> NDArray[np.bool_]:
-        """Return which users are called members.
+        """Return a mask of the target's users who are called members.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class UserStatistic:
         return self.scores(target) >= self.threshold_
 
     def _column(self) -> int:
-        """Return the index of the chosen statistic."""
+        """Check the settings and return the column index of the chosen statistic."""
         validate_settings(self)
         return STATISTICS.index(self.statistic)
 
@@ -196,7 +196,7 @@ class LearnedStatistics:
         return self
 
     def scores(self, target: Outputs) -> _Array:
-        """Return the membership log-odds of each user (S21, Algorithm 3, lines 5–6).
+        """Return the membership log-odds of each target user (S21, Algorithm 3, lines 5–6).
 
         Raises
         ------
@@ -210,7 +210,7 @@ class LearnedStatistics:
         return scores
 
     def decide(self, target: Outputs) -> NDArray[np.bool_]:
-        """Return which users are called members."""
+        """Return a mask of the target's users who are called members."""
         return self.scores(target) >= 0
 
 
@@ -242,5 +242,5 @@ class Votes:
         return users_of(target).means(decided.astype(np.float64))
 
     def decide(self, target: Outputs) -> NDArray[np.bool_]:
-        """Return which users are called members: those with at least half of the votes."""
+        """Return a mask of the users called members: those with at least half of the votes."""
         return self.scores(target) >= 0.5

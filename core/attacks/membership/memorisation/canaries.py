@@ -83,11 +83,11 @@ class Canary:
         return "".join(part[0] for part in fixed)
 
     def filled(self, choices: Sequence[int]) -> str:
-        """Return the text with the given choice at each position."""
+        """Build the canary's text from one option number for each position."""
         return "".join(part[i] for part, i in zip(self.parts, choices, strict=True))
 
     def others(self, limit: int, seed: int) -> list[str]:
-        """Return all texts of R except the secret if |R| is at most `limit`, else a random sample.
+        """Return all other candidate texts if there are at most `limit`, else a random sample.
 
         Each occurs once, and the secret is not among them.
         """
@@ -95,14 +95,14 @@ class Canary:
             every = map("".join, itertools.product(*self.parts))
             own = self.text
             return [text for text in every if text != own]
-        return [self.filled(row) for row in self._draw_choices(limit, seed)]
+        return [self.filled(row) for row in self._draw_options(limit, seed)]
 
-    def replaced(self, n: int, seed: int) -> list[str]:
-        """Draw n texts of R other than the secret, as controls that are not inserted."""
-        return [self.filled(row) for row in self._draw_choices(min(n, self.size - 1), seed)]
+    def draw_others(self, n: int, seed: int) -> list[str]:
+        """Draw n distinct candidate texts other than the secret one, such as controls."""
+        return [self.filled(row) for row in self._draw_options(min(n, self.size - 1), seed)]
 
-    def _draw_choices(self, n: int, seed: int) -> list[tuple[int, ...]]:
-        """Draw n distinct choices of R other than the secret."""
+    def _draw_options(self, n: int, seed: int) -> list[tuple[int, ...]]:
+        """Draw n distinct tuples of option numbers, one per position, other than the secret's."""
         rng = np.random.default_rng([seed, 31])
         sizes = [len(part) for part in self.parts]
         found: dict[tuple[int, ...], None] = {}
@@ -135,8 +135,8 @@ def make_canary(pattern: str, texts: Sequence[str], seed: int = 0) -> Canary:
             "it."
         )
     if _SLOT.search(pattern):
-        return _format_canary(pattern, texts, seed)
-    found = _digits_canary(pattern) or _rare_words_canary(pattern, texts)
+        return _canary_of_format(pattern, texts, seed)
+    found = _canary_of_digits(pattern) or _canary_of_rare_words(pattern, texts)
     if any(found.text in text for text in texts):
         raise InvalidInputError(
             f"canary {pattern!r} is already in the texts, so the model would know it without "
@@ -146,7 +146,7 @@ def make_canary(pattern: str, texts: Sequence[str], seed: int = 0) -> Canary:
     return found
 
 
-def _format_canary(pattern: str, texts: Sequence[str], seed: int) -> Canary:
+def _canary_of_format(pattern: str, texts: Sequence[str], seed: int) -> Canary:
     """Build a canary from a format with a random secret that is not in the texts."""
     parts = tuple(_parse_format(pattern, texts))
     n_random = sum(len(part) > 1 for part in parts)
@@ -160,14 +160,14 @@ def _format_canary(pattern: str, texts: Sequence[str], seed: int) -> Canary:
         secret = tuple(int(rng.integers(len(part))) for part in parts)
         found = Canary(parts, secret, "")
         if found.text not in joined:
-            return Canary(parts, secret, f"R: {_describe(pattern)}, {found.size:,} values")
+            return Canary(parts, secret, f"R: {_describe_format(pattern)}, {found.size:,} values")
     raise InvalidInputError(
         f"Every canary drawn from {pattern!r} is already in the texts. Give it a longer random "
         "part."
     )
 
 
-def _describe(pattern: str) -> str:
+def _describe_format(pattern: str) -> str:
     """Describe the random part of a format in words, such as `digits × 6`."""
     return " and ".join(
         match.group().strip("{}").replace(":", " × ") for match in _SLOT.finditer(pattern)
@@ -175,7 +175,7 @@ def _describe(pattern: str) -> str:
 
 
 def _parse_format(pattern: str, texts: Sequence[str]) -> list[Part]:
-    """Parse a format into the choices at each position; words are separated by spaces."""
+    """Parse a format into the options at each position; words are separated by spaces."""
     parts: list[Part] = []
     end = 0
     for match in _SLOT.finditer(pattern):
@@ -187,7 +187,7 @@ def _parse_format(pattern: str, texts: Sequence[str]) -> list[Part]:
             )
         parts += [(pattern[end : match.start()],)] if match.start() > end else []
         if kind == "words":
-            pool = _substitutes(Counter(w for t in texts for w in split_words(t)), "", seed=0)
+            pool = _find_substitutes(Counter(w for t in texts for w in split_words(t)), "", seed=0)
             parts += [(" ",), pool] * n
             parts.pop(-2 * n)
         else:
@@ -196,8 +196,8 @@ def _parse_format(pattern: str, texts: Sequence[str]) -> list[Part]:
     return parts + ([(pattern[end:],)] if end < len(pattern) else [])
 
 
-def _digits_canary(pattern: str) -> Canary | None:
-    """Build a canary from a typed text with its digits as random part; None without digits."""
+def _canary_of_digits(pattern: str) -> Canary | None:
+    """Build a canary from a typed text with its digits as the random part; None without any."""
     parts, secret = list[Part](), list[int]()
     for is_digit, run in itertools.groupby(pattern, key=str.isdecimal):
         if not is_digit:
@@ -217,7 +217,7 @@ def _digits_canary(pattern: str) -> Canary | None:
     return Canary(tuple(parts), tuple(secret), f"R: {which}, {10**n:,} values")
 
 
-def _rare_words_canary(pattern: str, texts: Sequence[str]) -> Canary:
+def _canary_of_rare_words(pattern: str, texts: Sequence[str]) -> Canary:
     """Build a canary from a typed text with its one or two rarest words as random part."""
     counts = Counter(word for text in texts for word in split_words(text))
     common = {word.lower() for word, _ in counts.most_common(_N_COMMON)}
@@ -232,7 +232,7 @@ def _rare_words_canary(pattern: str, texts: Sequence[str]) -> Canary:
     parts, secret = list[Part](), list[int]()
     for piece in re.split(r"([^\W\d_]+)", pattern):
         if piece in rare:
-            pool = _substitutes(counts, piece, seed=0)
+            pool = _find_substitutes(counts, piece, seed=0)
             parts.append((piece, *pool))
         elif piece:
             parts.append((piece,))
@@ -248,8 +248,8 @@ def _rare_words_canary(pattern: str, texts: Sequence[str]) -> Canary:
     )
 
 
-def _substitutes(counts: Counter[str], word: str, seed: int) -> Part:
-    """Return substitutes for a word: words of similar frequency, with the same capitalisation."""
+def _find_substitutes(counts: Counter[str], word: str, seed: int) -> Part:
+    """Return words of the texts that can replace a word: similar frequency, same capitalisation."""
 
     def cased(other: str) -> str:
         """Return a word with the capitalisation of the word that it replaces."""

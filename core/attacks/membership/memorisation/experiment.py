@@ -94,7 +94,7 @@ class PlantedRun:
 
 
 def plant(texts: Sequence[str], canaries: Sequence[Canary], insertions: int) -> list[str]:
-    """Append each canary `insertions` times to the texts; training shuffles them.
+    """Return the texts with each canary appended `insertions` times; training shuffles them.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def run_planted(
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
 ) -> PlantedRun:
-    """Insert canaries, train, and measure exposure after each epoch; then extract texts.
+    """Train with inserted canaries, measuring exposure after each epoch; then extract texts.
 
     An interrupted run resumes from its checkpoint without repeating finished epochs.
 
@@ -124,7 +124,7 @@ def run_planted(
     StoppedError
         Raised by `on_progress`, after a checkpoint was written.
     """
-    known, held_out, tokens, scoring = _prepare(texts, canaries, settings, seed)
+    known, held_out, tokens, scoring = _prepare_training(texts, canaries, settings, seed)
     planted = plant(known, canaries, settings.insertions)
     n_drawn = settings.n_generated
     share = 0.8 if n_drawn else 1.0
@@ -134,9 +134,9 @@ def run_planted(
         tokens,
         settings,
         seed,
-        measure=scoring.measured,
+        measure=scoring.measure_exposures,
         measured=digest_texts([repr((each.parts, each.secret)) for each in canaries]),
-        describe=_describe,
+        describe=_format_exposures,
         checkpoint_dir=checkpoint_dir and checkpoint_dir / "model",
         on_progress=_subprogress(on_progress, 0.0, share),
     )
@@ -182,7 +182,7 @@ def run_private(
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
 ) -> tuple[EpochFound, Privacy | None, int]:
-    """Insert canaries, train with differential privacy, and measure the final model's exposures.
+    """Train with canaries and differential privacy; return the final exposures and the privacy.
 
     The last result is the number of private sentences trained on, without canaries. A canary that
     is inserted m times counts as m texts, for which the guarantee is weaker than ε and stronger
@@ -202,7 +202,7 @@ def run_private(
         opacus is not installed, and ε was asked for.
     """
     check_private_tokens(settings)
-    known, held_out, tokens, scoring = _prepare(texts, canaries, settings, seed)
+    known, held_out, tokens, scoring = _prepare_training(texts, canaries, settings, seed)
     planted = plant(known, canaries, settings.insertions)
     promise = None
     if epsilon:
@@ -218,14 +218,14 @@ def run_private(
         on_progress=on_progress,
     )
     bits = bits_a_token(network, tokens, held_out, settings.max_length)
-    found = {"bits_a_token": bits, **scoring.measured(network)}
+    found = {"bits_a_token": bits, **scoring.measure_exposures(network)}
     return _epoch_from_record(settings.epochs, found), privacy, len(known)
 
 
-def _prepare(
+def _prepare_training(
     texts: Sequence[str], canaries: Sequence[Canary], settings: MemorisationSettings, seed: int
 ) -> tuple[list[str], list[str], Tokens, _ExposureMeter]:
-    """Return training texts, held-out texts, the tokens, and the exposure measurement."""
+    """Split the texts, build the tokens and, with candidates, the exposure meter; return all."""
     check_settings(settings)
     known, held_out = split_held_out(check_sentences(list(texts)), seed)
     compared = []
@@ -269,8 +269,8 @@ class _ExposureMeter:
             for others in compared
         ]
 
-    def measured(self, network: Network) -> dict[str, Any]:
-        """Measure a model's exposures and return them as a JSON-able record."""
+    def measure_exposures(self, network: Network) -> dict[str, Any]:
+        """Measure a model's exposures of canaries and controls; return a JSON-able record."""
         canaries, controls = [], list[float]()
         for i, (canary, others) in enumerate(zip(self._canaries, self._compared, strict=True)):
             bits = log_perplexities(network, self._tokens, [canary.text, *others])
@@ -282,7 +282,7 @@ class _ExposureMeter:
 
 
 def _epoch_from_record(epoch: int, stored: dict[str, Any]) -> EpochFound:
-    """Build an epoch's result from its stored record."""
+    """Build an epoch's result from the JSON-able record of `measure_exposures`."""
     canaries = tuple(
         CanaryExposure(
             **{**each, "exposure": Score(**{**score, "ci95": Interval(**score["ci95"])})}
@@ -293,8 +293,8 @@ def _epoch_from_record(epoch: int, stored: dict[str, Any]) -> EpochFound:
     return EpochFound(epoch, stored["bits_a_token"], canaries, tuple(stored["controls"]))
 
 
-def _describe(epochs: Sequence[dict[str, Any]]) -> str:
-    """Format the exposure of each epoch as a progress message that `parse_exposures` parses."""
+def _format_exposures(epochs: Sequence[dict[str, Any]]) -> str:
+    """Format the mean exposure after each epoch as the message that `parse_exposures` parses."""
     means = [
         np.mean([each["exposure"]["value"] for each in epoch.get("canaries", [])] or [np.nan])
         for epoch in epochs

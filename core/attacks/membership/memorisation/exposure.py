@@ -48,7 +48,7 @@ class CanaryExposure:
 
 
 def rank_of(own: float, others: _Bits) -> int:
-    """Return the rank of a canary among all candidates by log-perplexity, 1 for the likeliest.
+    """Return a canary's rank by log-perplexity among all candidates, 1 for the likeliest.
 
     Implements Carlini et al. (2019), Definition 2 (METHODS §4): rank(s[r]) =
     |{r' ∈ R : P(s[r']) ≤ P(s[r])}|. Differs from the paper: nothing; of equals the canary is last.
@@ -89,7 +89,7 @@ def mean_chance_exposure(size: int) -> float:
 
 
 def high_chance_exposure(size: int, share: float = 0.05) -> float:
-    """Return the exposure that at most a given share of canaries exceeds that were not inserted.
+    """Return the exposure exceeded by at most a given share of canaries that were not inserted.
 
     Their rank is uniform, so that P(exposure > e) is about 2^−e.
 
@@ -102,7 +102,7 @@ def high_chance_exposure(size: int, share: float = 0.05) -> float:
 
 
 def measure(own: float, others: _Bits, size: int, *, seed: int = 0) -> CanaryExposure:
-    """Measure the exposure of a canary: exact if all other candidates are given, else estimated."""
+    """Measure a canary's exposure from log-perplexities: exact if all candidates are given."""
     if len(others) == size - 1:
         rank = rank_of(own, others)
         found = exposure_of_rank(rank, size)
@@ -116,7 +116,7 @@ def measure(own: float, others: _Bits, size: int, *, seed: int = 0) -> CanaryExp
 def estimate(
     own: float, sampled: _Bits, size: int, *, seed: int = 0, n_resamples: int = 20
 ) -> Score:
-    """Estimate the exposure by a skew-normal fit to sampled log-perplexities, with an interval.
+    """Estimate a canary's exposure, with interval, by a skew-normal fit to log-perplexities.
 
     Implements Carlini et al. (2019), §4.3: exposure ≈ −log₂ ∫_{−∞}^{P(s[r])} ρ(x) dx, ρ the
     skew-normal density fitted by maximum likelihood to the P of sampled fillings.
@@ -145,7 +145,7 @@ def estimate(
 
 
 def _skew_normal_exposure(own: float, sampled: _Bits, most: float) -> float:
-    """Return the exposure under a skew-normal distribution fitted to the samples."""
+    """Return the exposure in bits under a skew-normal fitted to sampled log-perplexities."""
     from scipy.stats import FitError, skewnorm  # slow to import
 
     if float(np.ptp(sampled)) < 1e-9:  # all candidates have the same log-perplexity
@@ -160,7 +160,7 @@ def _skew_normal_exposure(own: float, sampled: _Bits, most: float) -> float:
 
 
 def _lower_bound(own: float, sampled: _Bits, size: int) -> float:
-    """Return a lower bound of the exposure: −log₂ of the share as likely, by Clopper–Pearson."""
+    """Return a lower bound of the exposure in bits by Clopper–Pearson from sampled candidates."""
     from scipy.stats import beta
 
     n, n_before = len(sampled), int(np.sum(sampled <= own))

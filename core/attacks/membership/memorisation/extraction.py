@@ -64,7 +64,7 @@ def extract(
     max_length: int,
     seed: int,
 ) -> Extraction:
-    """Draw n texts by one sampler and rank the distinct ones in four ways.
+    """Sample n texts from a model, rank the distinct ones in four ways and look for canaries.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def extract(
 def ranking_scores(
     models: tuple[Network, Network], tokens: Tokens, texts: Sequence[str], max_length: int
 ) -> Mapping[str, NDArray[np.float64]]:
-    """Score texts by each ranking, higher for texts that are more likely memorised.
+    """Score texts by each ranking (by name), higher for texts that are likelier memorised.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def ranking_scores(
 
 
 def contains_canary(tokens: Tokens, text: str, canary: str) -> bool:
-    """Return whether the tokens of a canary occur consecutively in a text."""
+    """Return whether a canary's tokens occur consecutively among a text's tokens."""
     whole = " ".join(map(str, tokens.encode(text)))
     return f" {' '.join(map(str, tokens.encode(canary)))} " in f" {whole} "
 
@@ -129,7 +129,7 @@ _Bits = NDArray[np.float64]
 
 
 def by_perplexity(bits: _Bits, n_tokens: _Bits) -> _Bits:
-    """Score by low perplexity: −P/n, so that the text of the lowest perplexity 2^(P/n) is first.
+    """Score texts by low perplexity: −P/n, so the lowest perplexity 2^(P/n) ranks first.
 
     Implements Carlini et al. (2021), §4.2 (METHODS §4). Differs from the paper: nothing.
 
@@ -142,7 +142,7 @@ def by_perplexity(bits: _Bits, n_tokens: _Bits) -> _Bits:
 
 
 def by_smaller(bits: _Bits, bits_of_smaller: _Bits) -> _Bits:
-    """Score by the ratio of a smaller model's log-perplexity to the model's, P_small / P.
+    """Score texts by the ratio of a smaller model's log-perplexity to the model's, P_small / P.
 
     Implements Carlini et al. (2021), §5.2 “Small”: the ratio of log-perplexities. Differs from the
     paper: nothing.
@@ -156,7 +156,7 @@ def by_smaller(bits: _Bits, bits_of_smaller: _Bits) -> _Bits:
 
 
 def by_zlib(bits: _Bits, texts: Sequence[str]) -> _Bits:
-    """Score by the ratio of a text's size under zlib, in bits, to its log-perplexity.
+    """Score texts by the ratio of their size under zlib, in bits, to their log-perplexity.
 
     Implements Carlini et al. (2021), §5.2 “zlib”. Differs from the paper: nothing.
     """
@@ -175,7 +175,7 @@ def zlib_bits(text: str) -> float:
 
 
 def by_lower_case(bits: _Bits, bits_of_lower: _Bits) -> _Bits:
-    """Score by the ratio of log-perplexities of the lower-cased text and the text.
+    """Score texts by the log-perplexity of the text in lower case over that as written.
 
     Implements Carlini et al. (2021), §5.2 “Lowercase”. Differs from the paper: nothing.
 
@@ -188,7 +188,7 @@ def by_lower_case(bits: _Bits, bits_of_lower: _Bits) -> _Bits:
 
 
 def top_k_logits(logits: Tensor, k: int = TOP_K) -> Tensor:
-    """Set all but the k highest logits of each text to −∞ (top-k sampling).
+    """Return logits with all but the k highest of each text set to −∞ (top-k sampling).
 
     Implements Carlini et al. (2021), §4.1: top-n sampling, n = 40.
     """
@@ -221,7 +221,7 @@ def draw_texts(
     max_length: int,
     seed: int,
 ) -> list[str]:
-    """Sample a text after each prefix, token by token until the model ends it.
+    """Sample a text from a model after each prefix, token by token until the model ends it.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def _sample_continuations(
     narrowed: Callable[[Tensor, int], Tensor],
     generator: torch.Generator,
 ) -> list[list[int]]:
-    """Sample n continuations of one token sequence in a batch."""
+    """Sample n continuations of one token sequence in a batch; return whole token lists."""
     device = network.output.weight.device
     state, logits = network.begin(1), torch.empty(0)
     for token in [tokens.start, *begun]:

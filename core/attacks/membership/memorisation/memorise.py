@@ -56,7 +56,7 @@ class CanaryMemorisation:
         return self.runs[0].canaries[0].size
 
     def exposure_at(self, epoch: int) -> Score:
-        """Return the mean exposure over seeds after an epoch, counted from 1."""
+        """Return the canary's mean exposure over seeds after an epoch, counted from 1."""
         scores = [run.epochs[epoch - 1].canaries[0].exposure for run in self.runs]
         return mean_over_seeds(scores, most=math.log2(self.size))
 
@@ -109,7 +109,7 @@ class CanaryMemorisation:
         }
 
     def _extraction_fields(self, i: int) -> dict[str, Any]:
-        """Return the record fields of one sampler's extraction, over seeds."""
+        """Return the record fields of one sampler (by index), combined over seeds."""
         found = [run.extractions[i] for run in self.runs]
         return {
             "sampler": found[0].sampler,
@@ -124,7 +124,7 @@ class CanaryMemorisation:
 
 
 def _seed_record(run: PlantedRun) -> dict[str, Any]:
-    """Return the record of one seed's run."""
+    """Return the JSON-able record of one seed's run."""
     last = run.epochs[-1].canaries[0]
     return {
         "seed": run.seed,
@@ -145,7 +145,7 @@ def _seed_record(run: PlantedRun) -> dict[str, Any]:
 
 
 def mean_over_seeds(scores: Sequence[Score], *, most: float = math.inf) -> Score:
-    """Return the mean score of runs with a Student interval of the spread between and within runs.
+    """Return the mean of one score per run, with a Student interval (between and within runs).
 
     A single run keeps its own interval. Clipped to [0, most].
     """
@@ -214,7 +214,7 @@ def run_request(
     texts: Sequence[str] | None = None,
     on_progress: OnProgress = no_progress,
 ) -> CanaryMemorisation:
-    """Run the experiment of a request as a background job that writes nothing to disk.
+    """Load the texts unless given, and run a request's experiment; nothing is written to disk.
 
     Parameters
     ----------

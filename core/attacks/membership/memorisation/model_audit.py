@@ -151,7 +151,7 @@ def _score_text_canaries(
     """Train with text canaries; score each by the decrease of its log-perplexity, in bits."""
     known, held_out = texts
     made = make_canary(CANARY, known, seed)
-    canaries = [made.text, *made.replaced(plan.n_canaries - 1, seed)]
+    canaries = [made.text, *made.draw_others(plan.n_canaries - 1, seed)]
     planted = [*known, *(text for text, put in zip(canaries, is_in, strict=True) if put)]
     tokens = make_tokens(settings.tokens, known, canaries, settings.vocabulary_size)
     before = make_network(

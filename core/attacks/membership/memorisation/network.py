@@ -30,7 +30,7 @@ class LSTMModel(nn.Module):
         self.output = nn.Linear(hidden, n_tokens)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return (texts, length, tokens) logits of what follows each token of (texts, length)."""
+        """Return next-token logits (texts, length, tokens) for token ids (texts, length)."""
         states, _ = self.lstm(self.embedding(ids))
         logits: Tensor = self.output(states)
         return logits
@@ -41,7 +41,7 @@ class LSTMModel(nn.Module):
         return (zeros, zeros)
 
     def step(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
-        """Return (texts, tokens) logits after one more token of each text, and the state."""
+        """Process one more token of each text; return (texts, tokens) logits and the new state."""
         before = tuple(part.transpose(0, 1).contiguous() for part in state)
         out, after = self.lstm(self.embedding(ids)[:, None], before)
         return self.output(out[:, 0]), tuple(part.transpose(0, 1) for part in after)
@@ -60,8 +60,8 @@ class TransformerModel(nn.Module):
         self.output = nn.Linear(hidden, n_tokens)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return (texts, length, tokens) logits of what follows each token of (texts, length)."""
-        logits, _ = self._run(ids, self.begin(len(ids)))
+        """Return next-token logits (texts, length, tokens) for token ids (texts, length)."""
+        logits, _ = self._process_tokens(ids, self.begin(len(ids)))
         return logits
 
     def begin(self, n: int) -> State:
@@ -70,11 +70,11 @@ class TransformerModel(nn.Module):
         return (empty, empty) * N_LAYERS
 
     def step(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
-        """Return (texts, tokens) logits after one more token of each text, and the state."""
-        logits, after = self._run(ids[:, None], state)
+        """Process one more token of each text; return (texts, tokens) logits and the new state."""
+        logits, after = self._process_tokens(ids[:, None], state)
         return logits[:, 0], after
 
-    def _run(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
+    def _process_tokens(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
         """Process tokens after a state; return their logits and the new state."""
         n_before, n = state[0].shape[2], ids.shape[1]
         # One row of positions per text, so each text has its own gradient (DP-SGD needs that).
@@ -100,6 +100,7 @@ class _Block(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the block's output, and all keys and values with those of the new tokens."""
         n, length, hidden = x.shape
         parts = self.read(self.before_attention(x)).view(n, length, 3, _HEADS, hidden // _HEADS)
         query, key, value = parts.permute(2, 0, 3, 1, 4)
@@ -118,12 +119,12 @@ MODELS: dict[str, Callable[..., Network]] = {"lstm": LSTMModel, "transformer": T
 def make_network(
     model: str, n_tokens: int, hidden: int, max_length: int, *, dropout: float = 0.0, seed: int = 0
 ) -> Network:
-    """Build an untrained model by name, with weights drawn by the seed."""
+    """Build an untrained language model by name, with random weights from the seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return MODELS[model](n_tokens, hidden, max_length + 1, dropout)
 
 
 def select_states(state: State, rows: Tensor) -> State:
-    """Select the states of the given texts, with repetition."""
+    """Return the states of the texts at the given rows; a row may repeat."""
     return tuple(part[rows] for part in state)

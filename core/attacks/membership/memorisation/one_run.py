@@ -45,7 +45,7 @@ class OneRunAudit:
 
 
 def p_value(epsilon: float, n_right: int, n_guesses: int, n_canaries: int, delta: float) -> float:
-    """Bound the probability of at least this many right guesses under (ε, δ)-differential privacy.
+    """Return an upper bound on the probability of this many right guesses under (ε, δ)-DP.
 
     Implements Steinke, Nasr & Jagielski (2023), Theorem 5.2: with W ~ Binomial(r, e^ε/(1+e^ε)),
     P[right ≥ v] ≤ β + 2mδ·max_{1≤i≤m} P[v > W ≥ v−i] / i, β = P[W ≥ v].
@@ -77,7 +77,7 @@ def p_value(epsilon: float, n_right: int, n_guesses: int, n_canaries: int, delta
 def lower_bound(
     n_right: int, n_guesses: int, n_canaries: int, delta: float = 0.0, alpha: float = ALPHA
 ) -> float:
-    """Return the lower bound of ε at level 1 − α from the number of right guesses.
+    """Return the lower bound of ε, at level 1 − α, that the number of right guesses implies.
 
     Implements Steinke, Nasr & Jagielski (2023), §5: for pure differential privacy the largest ε
     with P[Binomial(r, e^ε/(1+e^ε)) ≥ v] ≤ α (METHODS §8), else by Theorem 5.2.
@@ -97,7 +97,7 @@ def lower_bound(
         )
 
     def is_refuted(epsilon: float) -> bool:
-        """Return whether so many right guesses are too unlikely under this ε."""
+        """Return whether this many right guesses are too unlikely under this ε."""
         return p_value(epsilon, n_right, n_guesses, n_canaries, delta) <= alpha
 
     if not is_refuted(0.0):
@@ -115,7 +115,7 @@ def lower_bound(
 def gaussian_lower_bound(
     n_right: int, n_guesses: int, n_canaries: int, delta: float, alpha: float = ALPHA
 ) -> float:
-    """Return the lower bound of ε at level 1 − α if the training is a Gaussian mechanism.
+    """Return the lower bound of ε from right guesses if training is a Gaussian mechanism.
 
     Implements Mahloujifar, Melis & Chaudhuri (2025), the audit of f-differential privacy in one
     run, for f = G_μ of Dong, Roth & Su (2022): the largest μ that the guesses refute, as the ε at
@@ -161,7 +161,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
 
 def _refutes_gaussian(mu: float, n_right: int, n_guesses: int, n_canaries: int, a: float) -> bool:
-    """Return whether so many right guesses have a probability below a under μ-Gaussian DP.
+    """Return whether this many right guesses have a probability below a under μ-Gaussian DP.
 
     Let right_i and wrong_i be the expected shares of canaries that are guessed right and wrong in
     the event of at least i right guesses. Changing one canary turns a right guess into a wrong one,
@@ -180,7 +180,7 @@ def _refutes_gaussian(mu: float, n_right: int, n_guesses: int, n_canaries: int, 
 
 
 def guess(scores: NDArray[np.float64], n_guesses: int) -> NDArray[np.int64]:
-    """Guess inclusion from scores: +1 for the highest half of the guesses, −1 for the lowest.
+    """Guess inclusion from scores: +1 for the highest, −1 for the lowest, 0 for no guess.
 
     Implements Steinke, Nasr & Jagielski (2023), Algorithm 1: k₊ = ⌈r/2⌉, k₋ = ⌊r/2⌋; 0 elsewhere.
 
@@ -209,7 +209,7 @@ def audit(
     delta: float = 0.0,
     alpha: float = ALPHA,
 ) -> OneRunAudit:
-    """Guess inclusion from scores, higher for included canaries, and bound ε from below.
+    """Guess which canaries were included from their scores, and bound ε from below.
 
     How many are guessed is fixed before scores are seen: choosing it by the outcome would break
     the level.

@@ -34,7 +34,7 @@ def bits_of(log_likelihoods: NDArray[np.float64]) -> float:
 def log_perplexities(
     network: Network, tokens: Tokens, texts: Sequence[str], max_length: int | None = None
 ) -> _Bits:
-    """Return the log-perplexity P = Σ_i −log₂ f(x_i | x_<i) of each text, in bits.
+    """Compute the log-perplexity P = Σ_i −log₂ f(x_i | x_<i) of each text, in bits.
 
     Implements Carlini et al. (2019), Definition 1. Differs from the paper: nothing; the end of a
     text is not counted. Texts are processed as a prefix tree, so that a common beginning is
@@ -58,7 +58,7 @@ def log_perplexities(
 
 
 def _walk_prefix_tree(network: Network, tokens: Tokens, spelt: Sequence[tuple[int, ...]]) -> _Bits:
-    """Return the log-perplexities of sorted token sequences by walking their prefix tree."""
+    """Compute the log-perplexities of sorted token sequences by walking their prefix tree."""
     device = network.output.weight.device
     lengths = np.array([len(each) for each in spelt])
     ids = np.zeros((len(spelt), max(1, lengths.max(initial=1))), dtype=np.int64)
@@ -69,7 +69,7 @@ def _walk_prefix_tree(network: Network, tokens: Tokens, spelt: Sequence[tuple[in
     logits, state = network.step(first, network.begin(1))
     for t in range(lengths.max(initial=0)):
         alive = np.flatnonzero(lengths > t)
-        nats = _entries(torch.log_softmax(logits.double(), -1), node[alive], ids[alive, t])
+        nats = _pick_entries(torch.log_softmax(logits.double(), -1), node[alive], ids[alive, t])
         bits[alive] -= nats / np.log(2)
         going = np.flatnonzero(lengths > t + 1)
         if not len(going):
@@ -82,7 +82,7 @@ def _walk_prefix_tree(network: Network, tokens: Tokens, spelt: Sequence[tuple[in
     return bits
 
 
-def _entries(table: Tensor, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> _Bits:
-    """Return the table's entries at pairs of rows and columns, as a NumPy array."""
+def _pick_entries(table: Tensor, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> _Bits:
+    """Return a tensor's entries at pairs of rows and columns, as a NumPy array."""
     picked = table[torch.from_numpy(rows), torch.from_numpy(columns)]
     return np.asarray(picked.cpu().numpy(), dtype=np.float64)

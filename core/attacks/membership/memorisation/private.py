@@ -67,32 +67,32 @@ class GradientCanaries:
         return len(self.planted)
 
     def set_batch(self, rows: _Rows) -> None:
-        """Set the included canaries that are in the batch of the next step."""
+        """Set which included canaries (by row) the batch of the next step contains."""
         self.waiting = self.planted[rows]
 
     def add_to_gradients(self, weights: Sequence[Any]) -> None:
-        """Add the batch's canaries to the summed clipped gradients, before the noise."""
-        for weight, rows, places in self._by_weight(weights, np.arange(len(self.places))):
+        """Add the batch's canaries in place to the summed clipped gradients, before the noise."""
+        for weight, rows, places in self._split_by_weight(weights, np.arange(len(self.places))):
             self._of_texts[rows] = weight.summed_grad.view(-1)[places].double().numpy()
-        for weight, _, places in self._by_weight(weights, self.waiting):
+        for weight, _, places in self._split_by_weight(weights, self.waiting):
             weight.summed_grad.view(-1)[places] += self.length
 
-    def read(self, weights: Sequence[Any]) -> None:
-        """Add the noisy gradients of a step, less the texts' own, to the scores."""
-        for weight, rows, places in self._by_weight(weights, np.arange(len(self.places))):
+    def update_scores(self, weights: Sequence[Any]) -> None:
+        """Add a step's noisy gradients at the canaries, less the texts' own, to the scores."""
+        for weight, rows, places in self._split_by_weight(weights, np.arange(len(self.places))):
             self.scores[rows] += weight.grad.view(-1)[places].double().numpy()
         self.scores -= self._of_texts
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the scores so far, for a checkpoint."""
+        """Return the scores so far as arrays and metadata, for a checkpoint."""
         return {"scores": self.scores}, {}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the scores from what `state` returned."""
         self.scores = np.array(arrays["scores"])
         return self
 
-    def _by_weight(
+    def _split_by_weight(
         self, weights: Sequence[Any], rows: _Rows
     ) -> Iterator[tuple[Any, _Rows, torch.Tensor]]:
         """Yield each weight array with the canaries in it and their positions."""
@@ -120,7 +120,7 @@ def train_model(
     checkpoint_dir: Path | None = None,
     on_progress: OnProgress = no_progress,
 ) -> tuple[Network, Privacy | None]:
-    """Train a Transformer with (ε, δ)-differential privacy for adding or removing one text.
+    """Train a Transformer with (ε, δ)-differential privacy per text; return it and its privacy.
 
     See `leakscope.core.training.private.train_private`; the gradient of each text is clipped to a
     length of 1.
@@ -188,11 +188,11 @@ def train_model(
 def _batch_losses(
     texts: Sequence[str], tokens: Tokens, max_length: int, canaries: GradientCanaries | None
 ) -> Callable[[Any, NDArray[np.int64]], Tensor]:
-    """Return a function for a batch's losses; rows beyond the texts are canaries to add."""
+    """Build the function that computes a batch's losses; rows beyond the texts are canaries."""
     rows = [encode_with_ends(tokens, text, max_length) for text in texts]
 
     def losses(network: Any, chosen: NDArray[np.int64]) -> Tensor:
-        """Return the loss of each text of a batch; set the canaries of the batch."""
+        """Set the batch's canaries; return the loss of each of its texts, given by row number."""
         if canaries is not None:
             canaries.set_batch(chosen[chosen >= len(rows)] - len(rows))
         ids = pad_rows([rows[i] for i in chosen if i < len(rows)], torch.device("cpu"))
@@ -202,13 +202,13 @@ def _batch_losses(
 
 
 def _hook_canaries(optimizer: Any, canaries: GradientCanaries) -> None:
-    """Make an optimiser add canaries before the noise and read them after it."""
+    """Patch an optimiser so that it adds canaries before the noise and scores them after it."""
     add_noise = optimizer.add_noise
 
     def joined() -> None:
-        """Add the canaries and the noise to the gradients, then read the canaries."""
+        """Add the canaries and the noise to the gradients, then update the canaries' scores."""
         canaries.add_to_gradients(optimizer.params)
         add_noise()
-        canaries.read(optimizer.params)
+        canaries.update_scores(optimizer.params)
 
     optimizer.add_noise = joined

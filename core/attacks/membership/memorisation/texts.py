@@ -21,7 +21,7 @@ _MOST_CHARACTERS = 2000
 
 
 def private_texts(corpus: Corpus, n: int, seed: int) -> list[str]:
-    """Return up to n distinct sentences of a corpus, from documents in random order.
+    """Draw up to n distinct sentences of a corpus, from documents in random order.
 
     Sentences of fewer than three characters are left out; those of more than 2,000 are cut.
 
@@ -42,7 +42,7 @@ def private_texts(corpus: Corpus, n: int, seed: int) -> list[str]:
 
 
 def upload_texts(file: MemoryFile, n: int, column: str | None = None) -> list[str]:
-    """Return up to n distinct sentences of an upload, in memory only.
+    """Read an upload in memory and draw up to n distinct sentences from it.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def upload_texts(file: MemoryFile, n: int, column: str | None = None) -> list[st
 
 
 def check_sentences(texts: list[str]) -> list[str]:
-    """Return the distinct texts after checking that there are enough and all are valid.
+    """Return the distinct texts; raise InvalidInputError if they are too few or one is invalid.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def check_sentences(texts: list[str]) -> list[str]:
 
 
 def split_held_out(texts: list[str], seed: int) -> tuple[list[str], list[str]]:
-    """Split texts at random into training texts and a tenth, at most 200, held out."""
+    """Split texts at random; return the training texts and a held-out tenth, at most 200."""
     order = np.random.default_rng([seed, 22]).permutation(len(texts)).tolist()
     n = min(_HELD_OUT, len(texts) // 10)
     return [texts[i] for i in sorted(order[n:])], [texts[i] for i in order[:n]]
@@ -95,7 +95,7 @@ def check_private_tokens(settings: MemorisationSettings) -> None:
 
 
 def check_settings(settings: MemorisationSettings) -> MemorisationSettings:
-    """Return the settings after checking that each is in its range."""
+    """Return the settings unchanged; raise InvalidInputError if one is out of range."""
     validate_settings(settings)
     if settings.hidden % 4:
         raise InvalidInputError(f"hidden must be a multiple of 4, got {settings.hidden}.")

@@ -24,20 +24,20 @@ class Tokens(Protocol):
 
     @property
     def start(self) -> int:
-        """The token before each text."""
+        """The token id before each text."""
         ...
 
     @property
     def end(self) -> int:
-        """The token after each text."""
+        """The token id after each text."""
         ...
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text, without start and end."""
+        """Return the token ids of a text, without start and end."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens, without start and end."""
+        """Return the text of token ids, without start and end."""
         ...
 
 
@@ -60,7 +60,7 @@ class ByteTokens:
         return list(text.encode(errors="replace"))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of bytes; invalid UTF-8 becomes replacement characters."""
+        """Decode byte values to text; invalid UTF-8 becomes replacement characters."""
         return bytes(i for i in ids if i < 256).decode(errors="replace")
 
 
@@ -80,7 +80,7 @@ class WordTokens:
         return len(self.words) + 3
 
     def encode(self, text: str) -> list[int]:
-        """Return the word numbers of a text."""
+        """Return the ids of a text's words; unknown words become [UNK]."""
         known = self.__dict__.get("_index")
         if known is None:  # made once: a frozen dataclass keeps it aside
             known = {word: i for i, word in enumerate(self.words, 3)}
@@ -88,7 +88,7 @@ class WordTokens:
         return [known.get(word, self.unknown) for word in split_words(text)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the words joined by spaces, with digits of a number joined."""
+        """Join the words of token ids by spaces, but the digits of a number without a space."""
         found = ["[UNK]" if i == self.unknown else self.words[i - 3] for i in ids if i >= 2]
         return re.sub(r"(?<=\d) (?=\d)", "", " ".join(found))
 
@@ -107,7 +107,7 @@ def split_words(text: str) -> list[str]:
 def make_tokens(
     kind: str, texts: Iterable[str], also: Iterable[str] = (), n_words: int = 5000
 ) -> Tokens:
-    """Build a tokeniser of a kind; for words, with the most frequent words of the texts.
+    """Build a tokeniser of bytes or words; words are counted in the texts.
 
     Parameters
     ----------

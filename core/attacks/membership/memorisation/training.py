@@ -34,11 +34,11 @@ class EpochRecord:
     epochs: list[dict[str, Any]] = field(default_factory=list)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return the measurements so far, JSON-able."""
+        """Return the measurements so far as arrays and JSON-able metadata, for a checkpoint."""
         return {}, {"epochs": self.epochs}
 
     def load_state(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Self:
-        """Restore what `state` returned."""
+        """Restore the measurements from what `state` returned."""
         self.epochs = list(meta["epochs"])
         return self
 
@@ -80,18 +80,18 @@ def train_network(
     record = EpochRecord()
 
     def loss_of(chosen: NDArray[np.int64]) -> Tensor:
-        """Return the mean loss of a batch of texts."""
+        """Return the mean loss of a batch of texts, given by row number."""
         network.train()
         return loss_of_texts(network, pad_rows([rows[i] for i in chosen], device))
 
     def validate() -> float:
-        """Record the measurements of an epoch; return the score, higher for better models."""
+        """Measure the model and record the epoch; return −bits per token, higher is better."""
         bits = bits_a_token(network, tokens, held_out, settings.max_length)
         record.epochs.append({"bits_a_token": bits, **measure(network)})
         return -bits
 
     def format_score(score: float) -> str:
-        """Describe the latest epoch, or else its bits per token, for progress messages."""
+        """Format a progress message: the latest epoch as described, or else bits per token."""
         return (describe and describe(record.epochs)) or f"{-score:.2f} bits a token held out"
 
     apart = {"seed": seed, "texts": digest_texts(texts), "size": tokens.size}
@@ -119,12 +119,12 @@ def train_network(
 
 
 def encode_with_ends(tokens: Tokens, text: str, max_length: int) -> list[int]:
-    """Return a text's tokens, truncated to a length, with start and end tokens."""
+    """Tokenise a text, truncated to a length; return its ids between start and end tokens."""
     return [tokens.start, *tokens.encode(text)[:max_length], tokens.end]
 
 
 def pad_rows(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
-    """Stack rows of tokens into (texts, length), padded with −1."""
+    """Stack lists of token ids into a tensor (texts, length), padded with −1."""
     longest = max(map(len, rows), default=2)
     ids = torch.full((len(rows), longest), -1, dtype=torch.long)
     for i, row in enumerate(rows):
@@ -133,7 +133,7 @@ def pad_rows(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
 
 
 def loss_of_texts(network: Any, ids: Tensor, reduction: str = "mean") -> Tensor:
-    """Return the mean next-token cross-entropy in nats; with `none`, the mean of each text."""
+    """Return a batch's mean next-token cross-entropy in nats; with `none`, each text's mean."""
     known, targets = ids[:, :-1].clamp(min=0), ids[:, 1:]
     logits = network(known).float()
     flat = targets.reshape(-1).masked_fill(targets.reshape(-1) < 0, _IGNORED)
@@ -147,7 +147,7 @@ def loss_of_texts(network: Any, ids: Tensor, reduction: str = "mean") -> Tensor:
 
 @torch.no_grad()
 def bits_a_token(network: Network, tokens: Tokens, texts: Sequence[str], max_length: int) -> float:
-    """Return the mean log-perplexity per token of texts, in bits."""
+    """Return a model's mean log-perplexity per token over all texts, in bits."""
     network.eval()
     device = network.output.weight.device
     rows = sorted((encode_with_ends(tokens, text, max_length) for text in texts), key=len)

@@ -46,18 +46,18 @@ class PairSimilarity:
     def fit(
         self, first: NDArray[np.float32], second: NDArray[np.float32], members: NDArray[np.bool_]
     ) -> Self:
-        """Return self; nothing is learned."""
+        """Return self unchanged: this attack learns nothing."""
         return self
 
     def score(self, first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return the dot product δ of each pair."""
+        """Return the dot product δ of each pair of sentence vectors."""
         return pair_similarity(first, second)
 
 
 def membership_loss(
     matrix: Tensor, offset: Tensor, first: Tensor, second: Tensor, members: Tensor
 ) -> Tensor:
-    """Return the mean cross-entropy of a learned similarity on labelled pairs.
+    """Return the mean cross-entropy of a learned similarity on pairs labelled by membership.
 
     Implements Song & Raghunathan (2020), Eq. 10: L = −[y log δ' + (1 − y) log(1 − δ')],
     δ'(x_a, x_b) = δ(W_mᵀΦ(x_a), W_mᵀΦ(x_b)), δ being the dot product. Differs from the paper: a dot
@@ -101,7 +101,7 @@ class LearnedSimilarity:
     def fit(
         self, first: NDArray[np.float32], second: NDArray[np.float32], members: NDArray[np.bool_]
     ) -> Self:
-        """Learn the projection W_m and the offset from labelled pairs.
+        """Learn the projection W_m and the offset from vectors of pairs labelled by membership.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class LearnedSimilarity:
         return self
 
     def score(self, first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return the log-odds δ' + c that each pair was trained on."""
+        """Return the log-odds δ' + c that each pair of vectors was trained on."""
         if not hasattr(self, "matrix_"):
             raise NotFittedError("LearnedSimilarity is not fitted. Call fit with labelled pairs.")
         found = pair_similarity(first @ self.matrix_, second @ self.matrix_)

@@ -39,7 +39,7 @@ class BookPairs:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[str, str]], documents: Sequence[int]) -> BookPairs:
-        """Build from pairs of texts, numbering each distinct sentence."""
+        """Build from pairs of texts and each pair's book number; number distinct sentences."""
         known: dict[str, int] = {}
         numbers = [known.setdefault(text, len(known)) for pair in pairs for text in pair]
         sides = np.array(numbers, dtype=np.int64).reshape(-1, 2)
@@ -47,7 +47,7 @@ class BookPairs:
 
 
 def rarity(texts: Sequence[str], first: _Rows, second: _Rows) -> NDArray[np.float64]:
-    """Return the rarity of each pair's words: the mean of −log frequency.
+    """Return the rarity of each pair of sentences: the mean of −log frequency over its words.
 
     Song & Raghunathan (2020), §6.4, average the frequencies of a sentence's words; here their
     logarithms are averaged, since the mean of frequencies mostly reflects the count of "the".
@@ -71,7 +71,7 @@ def rarity(texts: Sequence[str], first: _Rows, second: _Rows) -> NDArray[np.floa
 def mean_by_unit(
     scores: NDArray[np.float64], units: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the mean score of each unit, such as a book, and the units in ascending order.
+    """Average scores by unit, such as a book; return the means and the units in ascending order.
 
     Implements Song & Raghunathan (2020), Alg. 5, step 11: (1/|Δ|) Σ_{δ_i ∈ Δ} δ_i, Δ being the
     similarities of a book's consecutive sentences. Differs from the paper: nothing.
@@ -92,7 +92,7 @@ def mean_by_unit(
 def mean_by_book(
     scores: NDArray[np.float64], documents: _Rows, groups: _Rows
 ) -> tuple[NDArray[np.float64], _Rows, _Rows, _Rows]:
-    """Return the mean score of each book within each group (Alg. 5).
+    """Average pair scores by book within each group; return means, books, groups and first rows.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def cross_fitted_scores(
     def scores(
         knows: NDArray[np.bool_], asked: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Fit on known pairs; return standardised scores of pairs under attack and asked for."""
+        """Fit on known pairs; return standardised scores of unlabelled and of asked pairs."""
         fitted = attack().fit(first[knows], second[knows], members[knows])
         under_attack = fitted.score(first[~labelled], second[~labelled])
         own = fitted.score(first[asked], second[asked]) if asked.any() else under_attack[:0]
@@ -142,7 +142,7 @@ def cross_fitted_scores(
 
     found = np.empty(len(members))
     found[~labelled], _ = scores(labelled, np.zeros(len(members), dtype=bool))
-    folds = _folds(pairs.documents, members, labelled)
+    folds = _assign_folds(pairs.documents, members, labelled)
     for fold in np.unique(folds[labelled]):
         asked = labelled & (folds == fold)
         knows = labelled & (folds != fold)
@@ -168,8 +168,10 @@ def _robust_scale(
     return found
 
 
-def _folds(documents: _Rows, members: NDArray[np.bool_], labelled: NDArray[np.bool_]) -> _Rows:
-    """Assign the labelled books of each kind to folds in turn."""
+def _assign_folds(
+    documents: _Rows, members: NDArray[np.bool_], labelled: NDArray[np.bool_]
+) -> _Rows:
+    """Assign the pairs of labelled books to folds, member and non-member books separately."""
     folds = np.zeros(len(documents), dtype=np.int64)
     for kind in (True, False):
         own = labelled & (members == kind)

@@ -41,20 +41,20 @@ class WordVectors:
     def of(
         cls, words: Sequence[str], known: Sequence[str], vectors: NDArray[np.float32]
     ) -> WordVectors:
-        """Build from the numbered `words` and the `known` words that have the vectors."""
+        """Build from numbered `words` and the `known` words, in the order of their vectors."""
         places = {word: i for i, word in enumerate(known)}
         rows = np.array([places.get(word, NO_VECTOR) for word in words], dtype=np.int64)
         return cls(vectors, rows)
 
     def only(self, is_used: NDArray[np.bool_]) -> WordVectors:
-        """Return the word vectors with those of unused numbered words removed."""
+        """Return the same vectors, with numbered words that are not used treated as unknown."""
         return WordVectors(self.vectors, np.where(is_used, self.rows, NO_VECTOR))
 
 
 def remove_frequency(
     vectors: NDArray[np.float32], n_directions: int, n_like: int = N_LIKE
 ) -> NDArray[np.float32]:
-    """Remove frequency components from word vectors and normalise them.
+    """Return word vectors without frequency components, normalised to unit length.
 
     The mean and the `n_directions` strongest directions are removed (Mu & Viswanath 2018), then the
     mean of the words of similar frequency.
@@ -89,7 +89,7 @@ def _moving_mean(vectors: NDArray[np.float32], n_like: int) -> NDArray[np.float6
 
 
 def sampling_weights(n_words: int, threshold: float) -> NDArray[np.float64]:
-    """Return the subsampling weight min(1, √(t / f)) of words by frequency rank.
+    """Return the subsampling weight min(1, √(t / f)) for each frequency rank, by Zipf's law.
 
     Implements the sampling of frequent words of Mikolov et al. (2013), §2.3, as gensim has it for
     frequent words. The share f of a word is not known to an attacker but its rank r is, for which
@@ -163,7 +163,7 @@ def distance_similarities(
     rows: NDArray[np.int64],
     weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the mean cosine with the context words at each distance from the centre.
+    """Return each window's mean cosine with the context words at each distance (n, n_distances).
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class CosineWindows:
         return self
 
     def score(self, windows: Windows) -> NDArray[np.float64]:
-        """Return the score of each window; NaN where it has no two words with vectors."""
+        """Return the mean cosine of each window; NaN where it has no two words with vectors."""
         return window_similarity(windows, self.units_, self.words_.rows)
 
 
@@ -222,7 +222,7 @@ class CentredWindows:
     )
 
     def fit(self, words: WordVectors, windows: Windows, members: NDArray[np.bool_]) -> Self:
-        """Choose directions and sampling threshold by the AUC on labelled windows.
+        """Choose the directions to remove and the sampling threshold by AUC on labelled windows.
 
         Raises
         ------
@@ -248,7 +248,7 @@ class CentredWindows:
         return self
 
     def score(self, windows: Windows) -> NDArray[np.float64]:
-        """Return the score of each window; NaN where it has no two words with vectors."""
+        """Return each window's weighted mean cosine; NaN if it has no two words with vectors."""
         weights = sampling_weights(len(self.units_), self.sampling_)
         return window_similarity(windows, self.units_, self.words_.rows, weights)
 
@@ -287,7 +287,7 @@ class WeighedWindows(CentredWindows):
         return self
 
     def score(self, windows: Windows) -> NDArray[np.float64]:
-        """Return the score of each window; NaN where it has no two words with vectors."""
+        """Return each window's regression score; NaN if it has no two words with vectors."""
         found = super().score(windows)
         known = ~np.isnan(found)
         if hasattr(self, "coefficients_"):
@@ -295,7 +295,7 @@ class WeighedWindows(CentredWindows):
         return found
 
     def _features(self, windows: Windows) -> NDArray[np.float64]:
-        """Return the similarity at each distance, alone and times the centre word's rank."""
+        """Return each window's similarity by distance, alone and times the centre word's rank."""
         weights = sampling_weights(len(self.units_), self.sampling_)
         rows = self.words_.rows
         found = distance_similarities(windows, self.units_, rows, weights)

@@ -38,7 +38,7 @@ class NumberedWords:
     documents: _Ids
 
     def counts(self, is_counted: NDArray[np.bool_]) -> _Ids:
-        """Count the occurrences of each word in the chosen documents.
+        """Count the occurrences of each word in the documents that a mask selects.
 
         Parameters
         ----------
@@ -49,7 +49,7 @@ class NumberedWords:
 
 
 def number_words(documents: Sequence[Sequence[str]]) -> NumberedWords:
-    """Replace the words of documents, each a sequence of sentences, by word numbers.
+    """Split documents, given as sequences of sentences, into words and number these.
 
     Examples
     --------
@@ -88,11 +88,11 @@ class Windows:
         return len(self.centres)
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Windows:
-        """Return the windows of the given rows."""
+        """Return new windows of only the given rows, by index or mask."""
         return Windows(self.centres[rows], self.contexts[rows], self.documents[rows])
 
     def codes(self) -> _Ids:
-        """Return a code for each window, equal for windows with the same sequence of words."""
+        """Return a number for each window, equal for windows with the same sequence of words."""
         codes = self.centres
         for column in self.contexts.T:
             _, codes = np.unique(codes * (column.max(initial=0) + 1) + column, return_inverse=True)
@@ -136,12 +136,12 @@ _Flags = NDArray[np.bool_]
 def frequent_in_both(
     inside: NDArray[np.int64], outside: NDArray[np.int64], min_count: int
 ) -> NDArray[np.bool_]:
-    """Return which words occur at least `min_count` times among members and among non-members."""
+    """Return a mask of words that occur at least `min_count` times in members and in the others."""
     return np.minimum(inside, outside) >= min_count
 
 
 def windows_in_both(windows: Windows, members: _Flags) -> _Flags:
-    """Return which windows occur identically among members and among non-members.
+    """Return a mask of windows that occur identically among members and non-members.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def windows_in_both(windows: Windows, members: _Flags) -> _Flags:
 
 
 def balanced_mask(groups: NDArray[np.int64], members: _Flags, *, seed: int = 0) -> _Flags:
-    """Return a random mask of samples that balances members and non-members in each group.
+    """Draw a mask of samples with as many members as non-members in each group.
 
     Surplus samples of a kind are left out at random.
 
@@ -189,7 +189,7 @@ def balanced_mask(groups: NDArray[np.int64], members: _Flags, *, seed: int = 0) 
 
 
 def frequency_deciles(frequencies: NDArray[np.float64], *, seed: int = 0) -> NDArray[np.int64]:
-    """Return the frequency decile of each item: 1 for the most frequent tenth, 10 for the rarest.
+    """Return each item's decile by frequency: 1 for the most frequent tenth, 10 for the rarest.
 
     Deciles are equally full: ties are broken at random.
 

@@ -26,27 +26,27 @@ _SIMULATED = 100_000
 
 
 def distance(table: Table, x: int, y: int) -> float:
-    """Return the Euclidean distance of two tokens."""
+    """Return the Euclidean distance of tokens x and y, which are rows of a table of vectors."""
     return math.sqrt(sum((a - b) ** 2 for a, b in zip(table[x], table[y], strict=True)))
 
 
-def _normalised(table: Table, weight: Callable[[int, int], float]) -> Chances:
-    """Return a (V, V) matrix of weights with rows scaled to sum to one."""
+def _normalise_rows(table: Table, weight: Callable[[int, int], float]) -> Chances:
+    """Build the (V, V) matrix of weight(x, y) over all tokens; scale its rows to sum to one."""
     n = len(table)
     found = np.array([[weight(x, y) for y in range(n)] for x in range(n)])
     scaled: Chances = found / found.sum(1, keepdims=True)
     return scaled
 
 
-def _santext(table: Table, epsilon: float, settings: Settings) -> Chances:
-    """Return SanText's exact output probabilities."""
-    return _normalised(table, lambda x, y: math.exp(-epsilon * distance(table, x, y) / 2))
+def _santext_chances(table: Table, epsilon: float, settings: Settings) -> Chances:
+    """Compute SanText's exact P[output | token] for all tokens of a table, (V, V)."""
+    return _normalise_rows(table, lambda x, y: math.exp(-epsilon * distance(table, x, y) / 2))
 
 
-def _santext_plus(table: Table, epsilon: float, settings: Settings) -> Chances:
-    """Return the exact output probabilities of SanText+."""
+def _santext_plus_chances(table: Table, epsilon: float, settings: Settings) -> Chances:
+    """Compute SanText+'s exact P[output | token] for all tokens of a table, (V, V)."""
     n = len(table)
-    drawn = _normalised(
+    drawn = _normalise_rows(
         table,
         lambda x, y: math.exp(-epsilon * distance(table, x, y) / 2) if y >= N_FREQUENT else 0.0,
     )
@@ -57,7 +57,7 @@ def _santext_plus(table: Table, epsilon: float, settings: Settings) -> Chances:
 
 
 def reference_sets(table: Table, k: int) -> list[list[int]]:
-    """Partition tokens into CusText's sets, by a reference implementation in plain loops."""
+    """Partition the rows of a table into CusText's sets of k tokens, in plain loops (reference)."""
     left, sets = list(range(len(table))), []
     while len(left) >= 2 * k:
         near = sorted(left, key=lambda y: distance(table, left[0], y))[:k]
@@ -66,8 +66,8 @@ def reference_sets(table: Table, k: int) -> list[list[int]]:
     return [*sets, left]
 
 
-def _custext(table: Table, epsilon: float, settings: Settings) -> Chances:
-    """Return CusText's exact output probabilities."""
+def _custext_chances(table: Table, epsilon: float, settings: Settings) -> Chances:
+    """Compute CusText's exact P[output | token] for all tokens of a table, (V, V)."""
     chances = np.zeros((len(table), len(table)))
     for members in reference_sets(table, settings["k"]):
         for x in members:
@@ -83,8 +83,8 @@ def _gamma(n: int, epsilon: float, beta: float) -> float:
     return 2 / epsilon * math.log((1 - beta) * (n - 1) / beta)
 
 
-def _tem(table: Table, epsilon: float, settings: Settings) -> Chances:
-    """Return TEM's exact output probabilities, by the paper's two steps.
+def _tem_chances(table: Table, epsilon: float, settings: Settings) -> Chances:
+    """Compute TEM's exact P[output | token] for all tokens, (V, V), by the paper's two steps.
 
     Near tokens compete with one candidate for all others; if that wins, one of the others is drawn
     evenly.
@@ -107,8 +107,8 @@ def _tem(table: Table, epsilon: float, settings: Settings) -> Chances:
     return chances
 
 
-def _ranked(table: Table, eta: float, settings: Settings) -> Chances:
-    """Estimate the output probabilities of ranked text to text by a long simulation."""
+def _ranked_chances(table: Table, eta: float, settings: Settings) -> Chances:
+    """Estimate ranked text to text's P[output | token], (V, V), by a long simulation."""
     n, dimension = table.shape
     rng = np.random.default_rng(20_241_113)
     fall = np.exp(-settings["c"] * eta * np.arange(n))
@@ -127,11 +127,11 @@ def _ranked(table: Table, eta: float, settings: Settings) -> Chances:
 
 
 LAWS: dict[str, Callable[[Table, float, Settings], Chances]] = {
-    "text_to_text_ranked": _ranked,
-    "santext": _santext,
-    "santext_plus": _santext_plus,
-    "custext": _custext,
-    "tem": _tem,
+    "text_to_text_ranked": _ranked_chances,
+    "santext": _santext_chances,
+    "santext_plus": _santext_plus_chances,
+    "custext": _custext_chances,
+    "tem": _tem_chances,
 }
 
 PROMISES: dict[str, Callable[[Table, float, Settings, int, int], float]] = {

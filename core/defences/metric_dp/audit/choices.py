@@ -88,11 +88,11 @@ class _FrequentWordsProbe(ProbeEncoder):
         self.fingerprint = f"probe-{digest_of({'table': self.table}, {})[:16]}-{length}"
 
     def token_ids(self, texts: Any, *, is_whole: bool = False) -> list[list[int]]:
-        """Return the token ids of each text's words."""
+        """Return the token ids of each text's words; unknown words become the first tokens."""
         return [[self._token(word) for word in text.split()] for text in texts]
 
     def _token(self, word: str) -> int:
-        """Return the token of a word `t<i>`, or one of the first tokens for any other word."""
+        """Return the number i of a word `t<i>`; for any other word, one of the first tokens."""
         is_token = word[:1] == "t" and word[1:].isdecimal() and int(word[1:]) < len(self.table)
         return int(word[1:]) if is_token else len(word) % N_FREQUENT
 
@@ -117,14 +117,14 @@ class ChoicePlan(Plan):
 
 
 def settings_at(name: str, strength: float) -> dict[str, Any]:
-    """Return the settings under which a mechanism is audited at a strength."""
+    """Return the settings, by name, with which a mechanism is audited at an ε or η."""
     strong, settings = CHOICES[name]
     scaled = {k: v / strength if k == "c" else v for k, v in settings.items()}
     return {strong: strength, **scaled}
 
 
 def choice_factory(name: str, strength: float) -> MakeDefence:
-    """Return a factory that builds a shipped sampling mechanism from a seed, at its ε or η."""
+    """Return a function of a seed that builds a named token-sampling mechanism at its ε or η."""
 
     def make(seed: int | None) -> Defence:
         return make_defence(DefenceSpec.of(name, settings_at(name, strength) | {"seed": seed}))
@@ -134,7 +134,7 @@ def choice_factory(name: str, strength: float) -> MakeDefence:
 
 @lru_cache(maxsize=64)
 def choice_plan(name: str, strength: float, seed: int) -> ChoicePlan:
-    """Build a sampling mechanism's audit plan: vocabulary, inputs and exact probabilities.
+    """Build the audit plan of a token-sampling mechanism: probe, inputs, exact probabilities.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def choice_plan(name: str, strength: float, seed: int) -> ChoicePlan:
     points = rng.standard_normal((_N_TOKENS, _N_DIMENSIONS)) * _SPREAD / strength
     table = points.astype(np.float32)
     exact, settings = table.astype(np.float64), settings_at(name, strength)
-    pair = _near_pair(name, exact, settings)
+    pair = _find_near_pair(name, exact, settings)
     others = [i for i in range(_N_TOKENS) if i not in pair][: _N_INPUTS - 2]
     inputs = rng.permutation(np.resize([*pair, *others], N_PLACES))
     return ChoicePlan(
@@ -164,8 +164,10 @@ def choice_plan(name: str, strength: float, seed: int) -> ChoicePlan:
     )
 
 
-def _near_pair(name: str, table: NDArray[np.float64], settings: dict[str, Any]) -> tuple[int, int]:
-    """Return the nearest two tokens that the mechanism's guarantee covers."""
+def _find_near_pair(
+    name: str, table: NDArray[np.float64], settings: dict[str, Any]
+) -> tuple[int, int]:
+    """Return the nearest two tokens of a table that the mechanism's guarantee covers."""
     groups = [list(range(N_FREQUENT, len(table)))]
     if name == "custext":
         groups = reference_sets(table, settings["k"])
@@ -182,7 +184,7 @@ def audit_choice(
     elsewhere: Callable[[Plan], tuple[Sample, Sample]] | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Audit:
-    """Audit a mechanism that samples tokens; the parameters are those of `audit`.
+    """Audit a token-sampling mechanism: draw outputs, test their distribution, bound the odds.
 
     Raises
     ------
@@ -208,11 +210,11 @@ def audit_choice(
 
 
 def choice_tests(asked: ChoicePlan, found: Sample, rng: np.random.Generator) -> dict[str, float]:
-    """Test outputs (calls, places) against the exact probabilities of their inputs."""
+    """Test output tokens (calls, places) against their exact law; return p-values by name."""
     inputs = np.broadcast_to(asked.ids.ravel(), found.shape)
     if (asked.chances[inputs, found] <= 0).any():
         return {"outputs: none that cannot come": 0.0}
-    where = _positions(asked, found, rng)
+    where = _draw_positions(asked, found, rng)
     quarter = _quarters(where)
     return {
         "outputs: as often as the law says": _count_test(asked.chances, inputs, found),
@@ -224,8 +226,10 @@ def choice_tests(asked: ChoicePlan, found: Sample, rng: np.random.Generator) -> 
     }
 
 
-def _positions(asked: ChoicePlan, found: Sample, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return outputs' randomised positions in their input's distribution, uniform if correct."""
+def _draw_positions(
+    asked: ChoicePlan, found: Sample, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw each output's random position in its input's distribution; uniform if correct."""
     inputs = np.broadcast_to(asked.ids.ravel(), found.shape)
     upper = np.cumsum(asked.chances, axis=1)[inputs, found]
     own = asked.chances[inputs, found]
@@ -234,7 +238,7 @@ def _positions(asked: ChoicePlan, found: Sample, rng: np.random.Generator) -> ND
 
 
 def _count_test(chances: Chances, inputs: Sample, found: Sample) -> float:
-    """Return the χ² p-value of output counts over all inputs; rare outputs are pooled."""
+    """Return the χ² p-value of how often each token came out, over all inputs; pools rare ones."""
     statistic, freedom = 0.0, 0
     for token in np.unique(inputs):
         own = found[inputs == token]
@@ -251,7 +255,7 @@ def _count_test(chances: Chances, inputs: Sample, found: Sample) -> float:
 
 
 def _self_return_test(chances: Chances, inputs: Sample, found: Sample) -> float:
-    """Return the two-sided p-value of how often inputs come back (normal approximation)."""
+    """Return the two-sided p-value of how many inputs came out unchanged."""
     own = chances[inputs, inputs]
     spread = np.sqrt((own * (1 - own)).sum())
     away = ((found == inputs) - own).sum() / spread if spread > 0 else 0.0
@@ -261,8 +265,8 @@ def _self_return_test(chances: Chances, inputs: Sample, found: Sample) -> float:
 def _twin_tests(
     asked: ChoicePlan, twins: Sequence[Sample], what: str, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Test that two sources draw independently of each other for the same inputs."""
-    one, other = (_quarters(_positions(asked, each, rng)) for each in twins)
+    """Test two sources' outputs for the same inputs for independence; return p-values by name."""
+    one, other = (_quarters(_draw_positions(asked, each, rng)) for each in twins)
     return {f"between {what}": _independence_test(one, other)}
 
 
@@ -272,12 +276,12 @@ def _quarters(where: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _independence_test(one: Sample, other: Sample) -> float:
-    """Return the χ² p-value that two sequences of categories are independent."""
+    """Return the χ² p-value of independence of two arrays of categories."""
     return chi_square_test(stats.contingency.crosstab(one.ravel(), other.ravel()).count)
 
 
 def _bound_odds(asked: ChoicePlan, make: MakeDefence, seed: int) -> dict[str, AuditResult]:
-    """Bound the odds between two near tokens, in both directions, from the mechanism's outputs."""
+    """Run a mechanism on two near tokens and audit their odds in both directions, by name."""
     run = token_sampler(asked, make(seed + 1))
     x, other = asked.pair
     n_runs = N_CALLS * N_PLACES
@@ -303,7 +307,7 @@ def audit_named(
     has_processes: bool = False,
     on_progress: OnProgress = no_progress,
 ) -> Audit:
-    """Audit a mechanism of the registry at its ε or η.
+    """Build the registered mechanism of a name at its ε or η, and audit it.
 
     Parameters
     ----------
@@ -331,7 +335,7 @@ def audit_named(
 
 
 def draw_in_processes(name: str, seed: int, asked: Plan) -> tuple[Sample, Sample]:
-    """Draw noise for release in two new processes, for the inputs of a plan.
+    """Run a mechanism without a seed in two new processes on a plan; return both outputs.
 
     Parameters
     ----------
@@ -353,24 +357,24 @@ def draw_in_processes(name: str, seed: int, asked: Plan) -> tuple[Sample, Sample
             running.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=ROOT))
         outputs = [process.communicate(timeout=_MOST_SECONDS) for process in running]
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise _refusal(str(error)) from error
+        raise _process_error(str(error)) from error
     finally:
         for process in running:
             process.kill()
     for process, (_, errors) in zip(running, outputs, strict=True):
         if process.returncode:
-            raise _refusal(errors.decode(errors="replace")[-200:])
+            raise _process_error(errors.decode(errors="replace")[-200:])
     one, other = (np.load(io.BytesIO(out), allow_pickle=False) for out, _ in outputs)
     return one, other
 
 
-def _refusal(reason: str) -> CoreError:
+def _process_error(reason: str) -> CoreError:
     """Build the error for a process that failed."""
     return CoreError(f"Noise could not be drawn in other processes ({reason}). Audit without them.")
 
 
 def main(name: str, eta: str, seed: str) -> None:
-    """Draw noise for release and write it to standard output as `.npy`."""
+    """Run a mechanism without a seed; write its noise or tokens to standard output as `.npy`."""
     if name in CHOICES:
         asked: Plan = choice_plan(name, float(eta), int(seed))
         make = choice_factory(name, asked.eta)

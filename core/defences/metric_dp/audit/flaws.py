@@ -37,60 +37,60 @@ class _Source:
 
 
 def _correct(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Draw noise as the correct mechanism does."""
+    """Control: draw noise as the correct mechanism does."""
     return draw_noise(len(inputs), inputs.shape[1], eta, rng=source.rng, dtype=np.float64)
 
 
 def _too_little(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Draw noise that is too short by a factor of 1.2."""
+    """Flaw: noise that is too short by a factor of 1.2."""
     return _correct(inputs, eta, source) / 1.2
 
 
 def _directions(inputs: Noise, source: _Source) -> Noise:
-    """Draw directions uniform on the sphere."""
+    """Draw a uniform direction on the sphere for each row of the inputs."""
     ways = source.rng.standard_normal(inputs.shape)
     found: Noise = ways / np.linalg.norm(ways, axis=1, keepdims=True)
     return found
 
 
 def _wrong_shape(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Draw noise whose norm has Gamma shape n − 1."""
+    """Flaw: noise whose norm has Gamma shape n − 1 instead of n."""
     return _gamma_norm(inputs.shape[1] - 1, inputs, eta, source)
 
 
 def _gamma_norm(shape: int, inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Draw noise whose norm has a given Gamma shape."""
+    """Draw noise of uniform direction whose norm has the given Gamma shape."""
     norms = source.rng.gamma(shape, 1 / eta, (len(inputs), 1))
     return _directions(inputs, source) * norms
 
 
 def _gaussian(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Draw normal noise with the mean squared norm of correct noise."""
+    """Flaw: Gaussian noise with the mean squared norm of correct noise."""
     spread = np.sqrt(inputs.shape[1] + 1) / eta
     return source.rng.normal(0, spread, inputs.shape)
 
 
 def _normal_norm(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Draw norms from the normal distribution with the correct mean and variance."""
+    """Flaw: noise whose norms are normal instead of Gamma, with the correct mean and variance."""
     n = inputs.shape[1]
     norms = source.rng.normal(n / eta, np.sqrt(n) / eta, (len(inputs), 1))
     return _directions(inputs, source) * norms
 
 
 def _by_input(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Scale correct noise by up to 10 %, depending on the input's norm."""
+    """Flaw: correct noise scaled by up to ±10 %, depending on the input's norm."""
     lengths = np.linalg.norm(inputs, axis=1, keepdims=True)
     return _correct(inputs, eta, source) * (1 + 0.1 * np.sin(eta * lengths))
 
 
 def _stale_in_call(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Draw one direction per call, with new norms."""
+    """Flaw: all noise of a call has the same direction, with new norms."""
     norms = source.rng.gamma(inputs.shape[1], 1 / eta, (len(inputs), 1))
     return _directions(inputs[:1], source) * norms
 
 
 def _stale_between_calls(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Reuse the directions of the first call, with new norms."""
+    """Flaw: every call reuses the directions of the first call, with new norms."""
     ways = source.kept.setdefault("ways", _directions(inputs, source))
     again = np.resize(ways, inputs.shape)
     norms = source.rng.gamma(inputs.shape[1], 1 / eta, (len(inputs), 1))
@@ -98,40 +98,40 @@ def _stale_between_calls(inputs: Noise, eta: float, source: _Source) -> Noise:
 
 
 def _some_without_noise(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Leave one of 200 inputs without noise."""
+    """Flaw: about one of 200 inputs gets no noise."""
     is_moved = source.rng.random((len(inputs), 1)) >= 0.005
     return _correct(inputs, eta, source) * is_moved
 
 
 def _little_less(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Draw noise that is too short by 2 %."""
+    """Flaw: noise that is too short by 2 %."""
     return _correct(inputs, eta, source) / 1.02
 
 
 def _little_more(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Draw noise that is too long by 2 %."""
+    """Flaw: noise that is too long by 2 %."""
     return _correct(inputs, eta, source) * 1.02
 
 
 def _capped_shape(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Draw noise whose norm has Gamma shape min(n, 100)."""
+    """Flaw: noise whose norm has Gamma shape min(n, 100) instead of n."""
     return _gamma_norm(min(inputs.shape[1], 100), inputs, eta, source)
 
 
 def _half_precision(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Round correct noise to float16."""
+    """Flaw: correct noise rounded to float16."""
     return _correct(inputs, eta, source).astype(np.float16).astype(np.float64)
 
 
 def _clipped(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Clip norms at their 99 % quantile."""
+    """Flaw: correct noise whose norms are clipped at their 99 % quantile."""
     noise = _correct(inputs, eta, source)
     norms = np.linalg.norm(noise, axis=1, keepdims=True)
     return noise * np.minimum(1, stats.gamma.ppf(0.99, inputs.shape[1]) / eta / norms)
 
 
 def _reused_draws(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Reuse the noise of the first 1,000 calls from then on."""
+    """Flaw: the noise of the first 1,000 calls is reused from then on."""
     pool = source.kept.setdefault("pool", [])
     call = source.kept["call"] = source.kept.get("call", -1) + 1
     if call < 1000:
@@ -140,7 +140,7 @@ def _reused_draws(inputs: Noise, eta: float, source: _Source) -> Noise:
 
 
 def _correlated(lag: int) -> Callable[[Noise, float, _Source], Noise]:
-    """Return a sampler whose directions correlate by 0.2 with those `lag` draws before."""
+    """Return a flawed sampler: directions correlate by 0.2 with those `lag` draws before."""
 
     def draw(inputs: Noise, eta: float, source: _Source) -> Noise:
         fresh = source.rng.standard_normal(inputs.shape) * np.sqrt(1 - 0.2**2)
@@ -158,7 +158,7 @@ def _correlated(lag: int) -> Callable[[Noise, float, _Source], Noise]:
 
 
 def _antithetic(inputs: Noise, eta: float, source: _Source) -> Noise:
-    """Return each draw followed by its negative, across calls."""
+    """Flaw: each draw is followed by its negative, across calls."""
     left = source.kept.get("left", np.empty((0, inputs.shape[1])))
     fresh = _correct(inputs[: (len(inputs) - len(left) + 1) // 2], eta, source)
     drawn = np.concatenate([left, np.stack([fresh, -fresh], axis=1).reshape(-1, inputs.shape[1])])
@@ -197,7 +197,7 @@ NUMBER_FLAWS: dict[str, Callable[[Noise, float, _Source], Noise]] = FLAWS | {
 
 
 def _flawed_generator(flaw: str, seed: int | None) -> np.random.Generator:
-    """Return the generator of a flawed mechanism: always the same one where that is the flaw."""
+    """Return the generator of a flawed mechanism; fixed instead of fresh if that is its flaw."""
     return generator_of(0 if flaw == _SAME_SEED and seed is None else seed)
 
 
@@ -217,7 +217,7 @@ class BrokenMechanism:
     seed: int | None = None
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder protected by the flawed mechanism."""
+        """Return an encoder that adds noise with the deliberate flaw."""
         known = require_white_box(encoder, "A mechanism")
         source = _Source(_flawed_generator(self.flaw, self.seed))
         table = known.token_vectors.numpy()
@@ -243,23 +243,23 @@ Make = Callable[[np.random.Generator], TokenPrivatizer]
 
 
 def _unflawed(ids: Tokens, make: Make, rng: np.random.Generator) -> Tokens:
-    """Replace tokens as the mechanism does."""
+    """Control: replace tokens as the correct mechanism does."""
     return make(rng).tokens(ids)
 
 
 def _tenth_unchanged(ids: Tokens, make: Make, rng: np.random.Generator) -> Tokens:
-    """Replace tokens, but leave 10 % unchanged."""
+    """Flaw: tokens are replaced, but 10 % are left unchanged."""
     return np.where(rng.random(len(ids)) < 0.1, ids, _unflawed(ids, make, rng))
 
 
 def _one_draw_per_token(ids: Tokens, make: Make, rng: np.random.Generator) -> Tokens:
-    """Replace all occurrences of a token in a call by the same draw."""
+    """Flaw: all occurrences of a token in a call get the same replacement."""
     distinct, which = np.unique(ids, return_inverse=True)
     return _unflawed(distinct, make, rng)[which]
 
 
 def _same_every_call(ids: Tokens, make: Make, rng: np.random.Generator) -> Tokens:
-    """Replace tokens with the same seed in every call."""
+    """Flaw: every call replaces tokens with the same seed."""
     return _unflawed(ids, make, np.random.default_rng(7))
 
 
@@ -285,7 +285,7 @@ class FlawedChoice:
     seed: int | None = None
 
     def protect(self, encoder: Encoder) -> ProtectedEncoder:
-        """Return the encoder protected by the flawed mechanism."""
+        """Return an encoder that replaces tokens with the deliberate flaw."""
         known = require_white_box(encoder, "A mechanism")
         rng = _flawed_generator(self.flaw, self.seed)
         strength = self.strength * (1.5 if self.flaw == _STRONGER else 1)

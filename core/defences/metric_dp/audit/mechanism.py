@@ -56,29 +56,29 @@ class ProbeEncoder:
         self.token_vectors = torch.from_numpy(self.table)
 
     def token_ids(self, texts: Sequence[str], *, is_whole: bool = False) -> list[list[int]]:
-        """Return the token ids of each text."""
+        """Parse each text's words `t<i>` to their token ids i."""
         return [[int(word[1:]) for word in text.split()] for text in texts]
 
     def text_of(self, token_ids: Sequence[int]) -> str:
-        """Return the text of a sequence of tokens."""
+        """Return the text of token ids, such as `t3 t7`."""
         return " ".join(f"t{i}" for i in token_ids)
 
     def encode(self, texts: Sequence[str], on_progress: OnProgress = no_progress) -> Vectors:
-        """Return the concatenated token vectors of each text, (texts, length·n)."""
+        """Concatenate the token vectors of each text, (texts, length·n)."""
         return self.table[np.array(self.token_ids(texts))].reshape(len(texts), -1)
 
     def encode_layer(
         self, texts: Sequence[str], layer: int, on_progress: OnProgress = no_progress
     ) -> Vectors:
-        """Return the same as `encode`: there is one layer."""
+        """Return the same vectors as `encode` for any layer: there is only one."""
         return self.encode(texts, on_progress)
 
     def embed_token_vectors(self, vectors: torch.Tensor, layer: int | None = None) -> torch.Tensor:
-        """Concatenate the token vectors of each text."""
+        """Concatenate each text's token vectors: (texts, length, n) to (texts, length·n)."""
         return vectors.reshape(len(vectors), -1)
 
     def tokens_in(self, vectors: Vectors) -> NDArray[np.int64]:
-        """Decode noiseless vectors to the token ids of their texts, (texts, length)."""
+        """Look up the token ids of texts, (texts, length), from their noiseless vectors."""
         rows = np.asarray(vectors, np.float32).reshape(-1, self.table.shape[1])
         known = {row.tobytes(): i for i, row in enumerate(self.table)}
         found = [known[row.tobytes()] for row in np.ascontiguousarray(rows)]
@@ -86,7 +86,7 @@ class ProbeEncoder:
 
 
 def token_texts(ids: NDArray[np.int64]) -> list[str]:
-    """Return the texts of rows of token ids."""
+    """Return a probe text such as `t3 t7` for each row of token ids."""
     return [" ".join(f"t{i}" for i in row) for row in ids]
 
 
@@ -128,7 +128,7 @@ _OF_CHOICES = (
 
 
 def list_untested(kind: str) -> tuple[str, ...]:
-    """Return what the audit of a kind of mechanism leaves untested, one sentence each.
+    """Return sentences on what the audit of a kind of mechanism leaves untested.
 
     Parameters
     ----------
@@ -210,11 +210,11 @@ class Audit:
 
     @property
     def is_promise_refuted(self) -> bool:
-        """Whether the measured odds of two inputs exceed the guarantee itself."""
+        """Whether the measured odds of two inputs exceed the guarantee's bound."""
         return any(name.startswith(PROMISE) for name in self.refuted_by)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-able form."""
+        """Return the audit's result as a JSON-able dict."""
         return {
             "is_refuted": self.is_refuted,
             "is_promise_refuted": self.is_promise_refuted,
@@ -237,7 +237,7 @@ class Audit:
 
 
 def defence_factory(name: str, eta: float) -> MakeDefence:
-    """Return a factory that builds a shipped d_χ mechanism at η from a seed."""
+    """Return a function of a seed that builds a named d_χ mechanism at η."""
 
     def make(seed: int | None) -> Defence:
         return make_defence(DefenceSpec.of(name, {"eta": eta, "seed": seed}))
@@ -261,7 +261,7 @@ class Plan:
 
 
 def make_plan(kind: str, eta: float, seed: int) -> Plan:
-    """Build the audit plan of a mechanism: probe, tokens and texts, in units of 1/η.
+    """Build the plan of an audit: a probe encoder and the tokens that go in, scaled to η.
 
     Distances scale with 1/η, so every η is tested alike.
 
@@ -290,7 +290,7 @@ def make_plan(kind: str, eta: float, seed: int) -> Plan:
 def run_mechanism(
     asked: Plan, make: MakeDefence, seed: int | None, n_calls: int = N_CALLS
 ) -> Sample:
-    """Run a newly built mechanism on a plan and return its noise, or the tokens that came out."""
+    """Build a mechanism and run it on a plan's inputs; return its noise, or its output tokens."""
     probe, texts = asked.encoder, token_texts(asked.ids)
     protected = make(seed).protect(probe)
     found = np.stack([protected.encode(texts) for _ in range(n_calls)])
@@ -311,7 +311,7 @@ def audit(
     elsewhere: Callable[[Plan], tuple[Sample, Sample]] | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Audit:
-    """Run all tests on a d_χ mechanism at η and correct for their number.
+    """Run a d_χ mechanism at η, test its noise or outputs, and correct for the number of tests.
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ def check_alpha(alpha: float) -> None:
 
 
 def _own_tests(asked: Plan, main: Sample, seed: int) -> dict[str, float]:
-    """Test one instance's noise, or its output tokens, against the specified distribution."""
+    """Test one instance's noise or output tokens against their law; return p-values by name."""
     if asked.kind != "text":
         inputs = asked.encoder.table[asked.ids.ravel()].astype(np.float64)
         return {**noise_law.law_tests(main, inputs, asked.eta), **noise_law.link_tests(main)}
@@ -378,12 +378,12 @@ def _own_tests(asked: Plan, main: Sample, seed: int) -> dict[str, float]:
 
 @lru_cache(maxsize=256)
 def _reference_counts(seed: int) -> NDArray[np.int64]:
-    """Return simulated counts of what comes out of a star's centre, the same at every η."""
+    """Simulate how often a correct mechanism turns a star's centre into each token of the star."""
     return noise_law.Stars.at(1.0).simulate_counts(_LAW_DRAWS, np.random.default_rng([seed, 2]))
 
 
 def _twin_tests(asked: Plan, one: Sample, other: Sample, what: str) -> dict[str, float]:
-    """Test that two sources draw independently of each other for the same inputs."""
+    """Test two sources' outputs for the same inputs for independence; return p-values by name."""
     if asked.kind == "text":
         return noise_law.twin_output_tests(noise_law.Stars.at(asked.eta), one, other, what)
     return noise_law.twin_tests(one, other, what)
@@ -392,7 +392,7 @@ def _twin_tests(asked: Plan, one: Sample, other: Sample, what: str) -> dict[str,
 def _released_tests(
     make: MakeDefence, kind: str, eta: float, seed: int, alpha: float, dimension: int
 ) -> tuple[dict[str, float], dict[str, AuditResult], int]:
-    """Test released numbers in the encoder's own dimension.
+    """Run a mechanism on vectors of `dimension` and test the numbers that it releases.
 
     One instance is called as users call it: with one text again and again, then with many.
 
@@ -438,7 +438,7 @@ def _released_tests(
 
 
 def _bound_odds(asked: Plan, make: MakeDefence, seed: int) -> dict[str, AuditResult]:
-    """Bound the odds between a star's centre and its neighbour from the tokens that come out."""
+    """Run a mechanism on a star's centre and a neighbour; audit their odds, by name."""
     run = token_sampler(asked, make(seed + 1))
     found = audit_pair(run(0), run(1), noise_law.RING, n_runs=N_CALLS * N_PLACES)
     return {f"{PROMISE}exp(η·d) for two near tokens": found}
@@ -447,7 +447,7 @@ def _bound_odds(asked: Plan, make: MakeDefence, seed: int) -> dict[str, AuditRes
 def token_sampler(
     asked: Plan, defence: Defence
 ) -> Callable[[int], Callable[[int], noise_law.Tokens]]:
-    """Return a function of a token that returns a sampler of n of its released tokens."""
+    """Return a function from a token to a sampler, which draws n replacements of that token."""
     protected = defence.protect(asked.encoder)
 
     def sample(token: int, n: int) -> noise_law.Tokens:
@@ -458,7 +458,7 @@ def token_sampler(
 
 
 def holm_rejected(tests: dict[str, float], alpha: float) -> tuple[str, ...]:
-    """Return the tests that refute the mechanism by Holm's step-down at level alpha."""
+    """Return the names of the tests that Holm's step-down rejects at level alpha."""
     found = []
     for rank, name in enumerate(sorted(tests, key=tests.__getitem__)):
         if tests[name] > alpha / (len(tests) - rank):

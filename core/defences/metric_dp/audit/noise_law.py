@@ -31,7 +31,7 @@ _BLOCK = 128
 
 
 def law_tests(noise: Noise, inputs: NDArray[np.float64], eta: float) -> dict[str, float]:
-    """Test norms and directions of noise against their specified distributions.
+    """Test norms and directions of noise against their law; return p-values by name.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def law_tests(noise: Noise, inputs: NDArray[np.float64], eta: float) -> dict[str
 
 
 def link_tests(noise: Noise) -> dict[str, float]:
-    """Test that draws of one instance are independent, within calls and between them."""
+    """Test one instance's draws for independence in and between calls; return p-values by name."""
     n = noise.shape[-1]
     norms, directions = _norms_and_directions(noise)
     within = _cosines(directions[:, :-1], directions[:, 1:])
@@ -76,7 +76,7 @@ def link_tests(noise: Noise) -> dict[str, float]:
 
 
 def sequence_tests(draws: NDArray[np.float64]) -> dict[str, float]:
-    """Test that consecutive draws are independent at every lag.
+    """Test a sequence of noise vectors for independence at every lag; return p-values by name.
 
     Parameters
     ----------
@@ -127,12 +127,12 @@ def _lag_sums(
 
 
 def _bonferroni(p_values: NDArray[np.float64]) -> float:
-    """Return the least p-value, corrected for their number (Bonferroni)."""
+    """Return the least of several p-values, times their number (Bonferroni), at most 1."""
     return float(min(1.0, p_values.min() * p_values.size))
 
 
 def twin_tests(one: Noise, other: Noise, what: str) -> dict[str, float]:
-    """Test that two sources, such as processes, draw independent noise for the same inputs."""
+    """Test two sources' noise for the same inputs for independence; return p-values by name."""
     n = one.shape[-1]
     (norms, ways), (other_norms, other_ways) = (
         _norms_and_directions(one),
@@ -157,12 +157,12 @@ def _norms_and_directions(
 
 
 def _cosines(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the cosines of two arrays of unit vectors."""
+    """Return the cosine of each pair of corresponding unit vectors in two arrays."""
     return np.clip((one * other).sum(-1), -1, 1)
 
 
 def _smooth_test(uniform: NDArray[np.float64]) -> float:
-    """Return the p-value of Neyman's smooth test of uniformity, of order 4.
+    """Return the p-value of Neyman's smooth test, of order 4, that values are uniform on [0, 1].
 
     It detects a wrong spread or skew, which Kolmogorov–Smirnov hardly does.
     """
@@ -175,12 +175,12 @@ def _smooth_test(uniform: NDArray[np.float64]) -> float:
 
 
 def _extreme_value_test(tail: float, m: int) -> float:
-    """Return the probability that the most extreme of m draws lies this far in a tail."""
+    """Return the p-value of the most extreme of m draws, given the tail probability beyond it."""
     return float(-np.expm1(m * np.log1p(-min(tail, 1 - 1e-16))))
 
 
 def _cut_off_test(law: Any, norms: NDArray[np.float64]) -> float:
-    """Return the p-value of a longest norm this short, or a shortest this long (Bonferroni)."""
+    """Return the p-value that no tail of norms is cut off: longest too short, shortest too long."""
     m = len(norms)
     longest, shortest = law.logcdf(norms.max()), law.logsf(norms.min())
     return float(min(1.0, 2 * np.exp(m * min(longest, shortest))))
@@ -195,7 +195,7 @@ def _kruskal_wallis_test(norms: NDArray[np.float64], inputs: NDArray[np.float64]
 
 
 def _rayleigh_test(ways: NDArray[np.float64]) -> float:
-    """Return the Rayleigh p-value of uniform directions.
+    """Return the Rayleigh p-value that unit vectors have uniform directions.
 
     n·m·‖mean direction‖² is χ² with n degrees of freedom.
     """
@@ -204,7 +204,7 @@ def _rayleigh_test(ways: NDArray[np.float64]) -> float:
 
 
 def _bingham_test(ways: NDArray[np.float64]) -> float:
-    """Return the Bingham p-value of directions without a preferred axis.
+    """Return the Bingham p-value that unit vectors prefer no axis.
 
     m·n(n + 2)/2·(tr S² − 1/n) is χ² with (n − 1)(n + 2)/2 degrees of freedom.
     """
@@ -215,13 +215,13 @@ def _bingham_test(ways: NDArray[np.float64]) -> float:
 
 
 def _beta_test(cosines: NDArray[np.float64], n: int) -> float:
-    """Return the Kolmogorov–Smirnov p-value of cosines of independent directions."""
+    """Return the Kolmogorov–Smirnov p-value that cosines are those of independent directions."""
     half = (n - 1) / 2
     return float(stats.kstest((1 + cosines.ravel()) / 2, stats.beta(half, half).cdf).pvalue)
 
 
 def _closest_direction_test(cosines: NDArray[np.float64], n: int) -> float:
-    """Return the probability of a cosine as near to 1 as the greatest one."""
+    """Return the p-value of the greatest cosine, if directions are independent."""
     half = (n - 1) / 2
     return _extreme_value_test(
         float(stats.beta(half, half).sf((1 + cosines.max()) / 2)), cosines.size
@@ -229,7 +229,7 @@ def _closest_direction_test(cosines: NDArray[np.float64], n: int) -> float:
 
 
 def _rank_test(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Return Spearman's p-value that two samples are independent."""
+    """Return Spearman's p-value that two paired samples are independent; 1 if undefined."""
     found: Any = stats.spearmanr(one, other)
     return 1.0 if np.isnan(found.pvalue) else float(found.pvalue)
 
@@ -273,7 +273,7 @@ class Stars:
 
     @classmethod
     def at(cls, eta: float) -> Stars:
-        """Build stars of a size at which noise at η moves between their tokens."""
+        """Build the four stars, scaled so that noise at η moves between the tokens of a star."""
         ends = np.concatenate([np.eye(DIMENSION), -np.eye(DIMENSION)])
         shape = np.concatenate([np.zeros((1, DIMENSION)), *(r * ends for r in (RING, *_RADII))])
         centres = np.array(_FROM_ORIGIN)[:, None] * np.eye(DIMENSION)
@@ -282,12 +282,12 @@ class Stars:
 
     @property
     def size(self) -> int:
-        """Tokens of a star."""
+        """The number of tokens of a star."""
         return len(self.shape)
 
     @property
     def centres(self) -> Tokens:
-        """The centre tokens, which are the inputs."""
+        """The token ids of the centres, which are the audit's inputs."""
         return np.arange(len(_FROM_ORIGIN)) * self.size
 
     def simulate_counts(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -299,18 +299,18 @@ class Stars:
         return np.bincount(nearer.argmax(1), minlength=self.size)
 
     def ray(self, within: Tokens) -> Tokens:
-        """Return the number of the ray on which each token lies; 0 for the centre."""
+        """Return the ray of each token, given by its place in a star; 0 for the centre."""
         return np.where(within == 0, 0, (within - 1) % (2 * DIMENSION) + 1)
 
     def step(self, within: Tokens) -> Tokens:
-        """Return how many steps from the centre each token lies; 0 for the centre."""
+        """Return each token's steps from the centre, given its place in a star; centre: 0."""
         return np.where(within == 0, 0, (within - 1) // (2 * DIMENSION) + 1)
 
 
 def output_tests(
     stars: Stars, centres: Tokens, found: Tokens, law: NDArray[np.int64]
 ) -> dict[str, float]:
-    """Test the tokens that came out of centres, (calls, places), against simulated counts.
+    """Test the tokens that came out of centres against simulated counts; return p-values by name.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ def output_tests(
 
 
 def twin_output_tests(stars: Stars, one: Tokens, other: Tokens, what: str) -> dict[str, float]:
-    """Test that two sources, such as processes, draw independently for the same inputs."""
+    """Test two sources' output tokens for independence; return p-values by name."""
     first, second = one % stars.size, other % stars.size
     return {
         f"between {what}: directions": _independence_test(stars.ray(first), stars.ray(second)),
@@ -355,7 +355,7 @@ def twin_output_tests(stars: Stars, one: Tokens, other: Tokens, what: str) -> di
 
 
 def _same_distribution_test(counts: NDArray[Any], law: NDArray[Any]) -> float:
-    """Return the χ² p-value that two samples have one distribution; rare outcomes are pooled."""
+    """Return the χ² p-value that two arrays of counts have one distribution; pools rare ones."""
     order = np.argsort(law, kind="stable")
     expected = law[order].cumsum() * (counts.sum() / law.sum())
     n_rare = int((expected < _FEWEST).sum()) + 1  # the rarest, until they are enough
@@ -364,21 +364,21 @@ def _same_distribution_test(counts: NDArray[Any], law: NDArray[Any]) -> float:
 
 
 def _independence_test(one: Tokens, other: Tokens) -> float:
-    """Return the χ² p-value that paired outcomes are independent, ignoring rare ones."""
+    """Return the χ² p-value that two arrays of outcomes are independent, ignoring rare ones."""
     first, second = one.ravel(), other.ravel()
-    kept = np.isin(first, _frequent(first)) & np.isin(second, _frequent(second))
+    kept = np.isin(first, _select_frequent(first)) & np.isin(second, _select_frequent(second))
     if not kept.any():
         return 1.0
     return chi_square_test(stats.contingency.crosstab(first[kept], second[kept]).count)
 
 
-def _frequent(values: Tokens) -> Tokens:
-    """Return the values that occur often enough for a χ² test."""
+def _select_frequent(values: Tokens) -> Tokens:
+    """Return the distinct values that occur often enough for a χ² test."""
     found, counts = np.unique(values, return_counts=True)
     return found[counts >= np.sqrt(_FEWEST * len(values))]
 
 
 def chi_square_test(table: NDArray[Any]) -> float:
-    """Return the p-value of a contingency table, 1 if it has a single row or column."""
+    """Return the χ² p-value of a contingency table; 1 if it has a single row or column."""
     table = table[table.sum(1) > 0][:, table.sum(0) > 0]
     return float(stats.chi2_contingency(table).pvalue) if min(table.shape) > 1 else 1.0

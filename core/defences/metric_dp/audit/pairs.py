@@ -71,7 +71,7 @@ def audit_pair(
     n_runs: int = 20_000,
     alpha: float = 0.01,
 ) -> AuditResult:
-    """Audit a mechanism with discrete outputs on one ordered pair of inputs.
+    """Run a mechanism with discrete outputs on two inputs and audit the odds between them.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def audit_views(
     alpha: float = 0.01,
     caution: float = 1.0,
 ) -> AuditResult:
-    """Audit one ordered pair of inputs by several statistics of the outputs.
+    """Audit the odds between two inputs by several statistics of their outputs.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def audit_views(
 
 
 def _lower_bound(hits: int, other_hits: int, half: int, alpha: float) -> float:
-    """Bound the log-ratio from below by two Clopper–Pearson limits of alpha/2 each."""
+    """Return a lower confidence bound of the log-ratio of two hit rates (Clopper–Pearson)."""
     low = beta.ppf(alpha / 2, hits, half - hits + 1) if hits else 0.0
     high = beta.isf(alpha / 2, other_hits + 1, half - other_hits) if other_hits < half else 1.0
     with np.errstate(divide="ignore"):
@@ -142,7 +142,7 @@ def _lower_bound(hits: int, other_hits: int, half: int, alpha: float) -> float:
 
 
 def _least_alpha(bound: Callable[[float], float], promised: float) -> float:
-    """Return the least alpha at which the bound refutes the guarantee, by bisection."""
+    """Return the least alpha at which the bound exceeds the guarantee, by bisection; else 1."""
     low, high = -30.0, 0.0
     if bound(1.0) <= promised:
         return 1.0
@@ -153,7 +153,7 @@ def _least_alpha(bound: Callable[[float], float], promised: float) -> float:
 
 
 def _most_different_set(runs: Runs, other: Runs, caution: float) -> tuple[Runs, float]:
-    """Return the set of outputs with the greatest cautious log-ratio, and that ratio."""
+    """Return the outputs with the greatest cautious log-ratio of runs to other, and that ratio."""
     outputs = np.unique(np.concatenate([runs, other]))
     seen = np.array([np.sum(runs == y) for y in outputs], dtype=float)
     seen_other = np.array([np.sum(other == y) for y in outputs], dtype=float)
@@ -168,7 +168,7 @@ def _most_different_set(runs: Runs, other: Runs, caution: float) -> tuple[Runs, 
 def half_spaces(
     vectors: NDArray[np.float32], x: NDArray[np.float32], other: NDArray[np.float32], n: int = 64
 ) -> Runs:
-    """Bin output vectors into n strips along the line from x' to x.
+    """Return the strip, 0 to n − 1, in which each output vector lies along the line x' to x.
 
     Half-spaces across the line through x and x' are where the noise of the two differs most;
     d_χ-privacy must hold for any such function of the output (post-processing).
@@ -198,7 +198,7 @@ _STRIPS = (0.002, 0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99, 0.998)
 
 
 def grid_test(outputs: Outputs) -> float:
-    """Test that all outputs are multiples of one step, the same for every input.
+    """Return the p-value that all output numbers are multiples of one step, 0 if some are not.
 
     The first half of the rows gives the step, as the greatest power of two that divides all their
     numbers. In the other half every number must be a multiple of it, and an odd one half of the
@@ -218,7 +218,7 @@ def grid_test(outputs: Outputs) -> float:
 
 
 def _common_step(values: Outputs) -> float:
-    """Return the greatest power of two that divides every number."""
+    """Return the greatest power of two that divides every number other than 0."""
     mantissas, exponents = np.frexp(values[values != 0])
     whole = np.abs(mantissas * 2.0**53).astype(np.int64)
     return float(np.ldexp((whole & -whole).astype(np.float64), exponents - 53).min())
@@ -234,7 +234,7 @@ def bound_odds_of_vectors(
     n_runs: int,
     alpha: float = 0.01,
 ) -> tuple[AuditResult, AuditResult]:
-    """Bound the odds of two inputs from the vectors that a mechanism releases, in both directions.
+    """Run a mechanism that releases vectors on two inputs; audit their odds, both ways.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def bound_odds_of_vectors(
 def _output_views(
     outputs: Outputs, others: Outputs, x: NDArray[np.float64], other: NDArray[np.float64]
 ) -> dict[str, tuple[Runs, Runs]]:
-    """Return named statistics of the outputs for x and for x', on which to choose an event.
+    """Compute discrete statistics of the outputs for x and for x'; return both, by name.
 
     Distances are the density's own. The others ask, for either input, in how many coordinates no
     noise of a floating-point format leads to the output: for the true input in none.
@@ -294,7 +294,7 @@ def _output_views(
 
 
 def _count_unreachable(noise: Outputs, bits: int, spacings: NDArray[Any]) -> Runs:
-    """Count the coordinates that no noise of a floating-point precision can reach."""
+    """Count in each output the coordinates that noise of `bits` bits cannot reach."""
     split = noise * (2.0 ** (53 - bits) + 1)  # Veltkamp: rounds to the leading bits
     nearest = split - (split - noise)
     return np.count_nonzero(np.abs(nearest - noise) > spacings / 2, axis=1)

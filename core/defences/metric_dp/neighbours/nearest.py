@@ -70,7 +70,7 @@ def map_parts(
     wholes: Iterable[_V],
     cut: Callable[[_V], Sequence[_T]],
 ) -> Generator[list[_U]]:
-    """Cut each whole into parts, map `run` over the stream of parts, yield results by whole.
+    """Cut each whole into parts, `run` the stream of parts; yield a list of results per whole.
 
     Parts of the next whole may be drawn before one is complete.
 
@@ -136,7 +136,7 @@ def _exact(query: NDArray[np.float32], candidate: NDArray[np.float32], half_squa
 def _insert(
     scores: NDArray[np.float64], places: NDArray[np.int64], score: float, place: int
 ) -> None:
-    """Insert a candidate into a query's list, ordered by score, then index; the last drops out."""
+    """Insert a candidate into a query's list, by score, then index; the last drops out."""
     i = len(scores) - 1
     if score < scores[i] or (score == scores[i] and place > places[i]):
         return
@@ -147,7 +147,7 @@ def _insert(
 
 
 def initial_floor(bounds: Bounds) -> NDArray[np.float32]:
-    """Return each query's initial score floor: the lowest float32; NaN for an unbounded error."""
+    """Return each query's lowest score floor to start with; NaN where the error is unbounded."""
     most = np.finfo(np.float32).max
     return np.where(np.isfinite(bounds[2]), -most, np.nan).astype(np.float32)
 
@@ -163,7 +163,7 @@ def _score_group(
     floor: NDArray[np.float32],
     kept: Kept,
 ) -> None:
-    """Score exactly those candidates of a group that may be among a query's nearest."""
+    """Score a group's candidates that may be nearest exactly; update the query's list and floor."""
     (products, halves, n_before), (queries, known, half_squares) = here, vectors
     (unit, offset, error), (scores, places) = bounds, kept
     for i in range(group * GROUP, (group + 1) * GROUP):
@@ -275,7 +275,7 @@ class _Scores:
 
     @property
     def bounds(self) -> tuple[NDArray[np.float64], ...]:
-        """Unit, offset and error as arrays; the error is infinite for extreme numbers."""
+        """Unit, offset and error of each query as arrays; an infinite error for extreme numbers."""
         is_bounded = self.error / self.unit < _LARGE
         is_bounded &= (self.unit > 1 / _LARGE) & (self.unit < _LARGE)
         error = torch.where(is_bounded, self.error, torch.inf)
@@ -285,7 +285,9 @@ class _Scores:
 class _Products(Protocol):
     """Multiplies a block of queries with all candidates."""
 
-    def __call__(self, block: torch.Tensor) -> _Scores: ...
+    def __call__(self, block: torch.Tensor) -> _Scores:
+        """Return the products of all candidates with a block of (m, n) queries, in pieces."""
+        ...
 
 
 class _BFloat16:
@@ -301,6 +303,7 @@ class _BFloat16:
         self._table = _pad_to_groups(known.bfloat16())
 
     def __call__(self, block: torch.Tensor) -> _Scores:
+        """Round a block of queries to bfloat16; return its products with all candidates."""
         sent = block.bfloat16().T
         share = (1 + _UNIT) ** 3 - 1 + 2 * self._relative_error
         error = share * (2 * self._most) ** 0.5 * block.double().norm(dim=1)
@@ -334,6 +337,7 @@ class _Int8:
         self._table = _pad_to_groups(rounded.to(torch.int8))
 
     def __call__(self, block: torch.Tensor) -> _Scores:
+        """Quantise a block of queries to int8; return its products with all candidates."""
         turned = (block - self._mean) @ self._rotation
         scale = (turned.abs().amax(1) / 127).clamp(min=self._scale * 2.0**-20)
         rounded = (turned / scale[:, None]).round()
@@ -396,7 +400,7 @@ class QuantizedNearest:
         self._products: _Products = made(known, half_squares)
 
     def __call__(self, block: torch.Tensor, n: int = 1) -> NDArray[np.int64]:
-        """Return (m, n) indices of the n nearest candidates of (m, …) queries; U if unknown.
+        """Find the n nearest candidates of each query; return their (m, n) indices, U if unknown.
 
         A candidate among the nearest scores no less than the last of the nearest so far, and its
         product no less than the floor of that score. Of equal scores, the first candidate comes
@@ -455,12 +459,12 @@ class NearestCandidate:
             self._quantized = QuantizedNearest(self._known, half_squares, format)
 
     def __call__(self, queries: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return the index of the nearest candidate for each of the (m, n) queries."""
+        """Find the nearest candidate of each of the (m, n) queries; return the (m,) indices."""
         (found,) = self.of_blocks([queries])
         return found
 
     def of_blocks(self, blocks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.int64]]:
-        """Yield the nearest candidates of each block, drawing the next block meanwhile."""
+        """Yield the indices of the nearest candidates for each block of queries, reading ahead."""
 
         @torch.inference_mode()
         def find(queries: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -479,7 +483,7 @@ class NearestCandidate:
         )
 
     def of_ranks(self, queries: NDArray[np.float32], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the index of the candidate at a given rank for each of the (m, n) queries.
+        """Find the candidate at a given distance rank for each query; return the (m,) indices.
 
         Parameters
         ----------

@@ -51,7 +51,7 @@ class Masking:
     n_perturbations: int = 10
 
     def task(self, batch: Batch, side: UserSide, marks: Marks, rng: np.random.Generator) -> Task:
-        """Mask a batch and add fresh noise; return the vectors, places and targets."""
+        """Mask positions of a batch and add fresh noise; return the Task to predict them."""
         places = np.flatnonzero(batch.is_user)
         chosen = rng.random(len(places)) < self.rate
         if not chosen.any():
@@ -76,7 +76,7 @@ class Masking:
     def _targets(
         self, original: NDArray[np.int64], side: UserSide, rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Return the target tokens of the masked positions for the objective."""
+        """Return the (m, |C|) target tokens of masked positions: original or noisy ones."""
         if self.objective == "denoising":
             return original[:, None].copy()
         n = 1 if self.objective == "vanilla" else self.n_perturbations

@@ -87,7 +87,7 @@ class Pieces:
         return len(self.rows)
 
     def batch(self, chosen: NDArray[np.int64]) -> Batch:
-        """Return the chosen texts as a padded batch."""
+        """Pad the texts with the given row indices to equal length and return them as a Batch."""
         lengths = self.lengths[chosen]
         places = np.arange(int(lengths.max()))
         is_there = places < lengths[:, None]
@@ -126,7 +126,7 @@ def tokenise_texts(
 
 
 def _kept_lengths(n_one: int, n_two: int, room: int) -> tuple[int, int]:
-    """Return how many tokens of each text of a pair to keep: the longer loses first."""
+    """Return how many tokens of each text of a pair fit into `room`: the longer is cut first."""
     over = n_one + n_two - room
     if over <= 0:
         return n_one, n_two
@@ -137,7 +137,7 @@ def _kept_lengths(n_one: int, n_two: int, room: int) -> tuple[int, int]:
 def batch_by_length(
     lengths: NDArray[np.int64], most: int, rng: np.random.Generator, *, pool: int = 4000
 ) -> list[NDArray[np.int64]]:
-    """Group rows of similar length into batches of at most `most` places, in random order.
+    """Group row indices of similar text length into batches of at most `most` places, shuffled.
 
     Rows of a pool of drawn ones are sorted by length, so that little is padding.
     """

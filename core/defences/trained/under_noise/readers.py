@@ -105,7 +105,7 @@ class BiLSTMReader(nn.Module):
         self.head = nn.Linear(2 * hidden, n_classes)
 
     def forward(self, received: Received) -> Tensor:
-        """Return (texts, n_classes) logits of the mean states."""
+        """Return the (texts, n_classes) class logits of received texts, from their mean states."""
         lengths = received.is_there.sum(1).cpu()
         packed = nn.utils.rnn.pack_padded_sequence(
             received.vectors, lengths, batch_first=True, enforce_sorted=False

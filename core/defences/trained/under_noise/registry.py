@@ -105,7 +105,7 @@ OBJECTIVES: Mapping[str, ObjectiveEntry] = {
 
 
 def n_releases(mechanism: str, reader: str, *, epochs: int = 0, releases: str = "once") -> int:
-    """Return how many noisy copies of each training text a fine-tuning releases.
+    """Return how many noisy copies of each training text a reader's training uses; 0 without noise.
 
     Parameters
     ----------

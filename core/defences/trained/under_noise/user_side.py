@@ -55,12 +55,12 @@ MECHANISMS = ("none", "sequence_representation", *TOKEN_MECHANISMS)
 
 
 def noise_device() -> str:
-    """Return the device that draws noise and finds nearest tokens: a GPU if there is one."""
+    """Return the device for noise and nearest tokens: "cuda" if there is one, else "cpu"."""
     return "cuda" if pick_device().type == "cuda" else "cpu"
 
 
 def device_identity() -> dict[str, str]:
-    """Return the part of a run's identity that depends on the noise device."""
+    """Return the noise device as an entry for a run's identity; empty on a CPU."""
     device = noise_device()
     return {} if device == "cpu" else {"noise_device": device}
 
@@ -113,7 +113,7 @@ class UserSide:
     def _noisy_vectors(
         self, ids: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.float32]:
-        """Return the vectors of tokens with independent noise (Eq. 3)."""
+        """Look up the vectors of tokens and add independent noise to each (Eq. 3)."""
         if self._device == "cpu":
             return release_under_noise(self.table[ids], self.eta, rng)
         noise = draw_noise_on_device(
@@ -124,7 +124,7 @@ class UserSide:
     def vectors(
         self, ids: NDArray[np.int64], rng: np.random.Generator
     ) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
-        """Return the noisy or replaced vectors (m, n) of (m,) tokens.
+        """Apply the mechanism to (m,) tokens; return the vectors (m, n), and the new ids or None.
 
         Returns
         -------
@@ -138,7 +138,7 @@ class UserSide:
     def vectors_of_texts(
         self, texts: Sequence[NDArray[np.int64]], rngs: Sequence[np.random.Generator]
     ) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
-        """Return `vectors` for the tokens of several texts, concatenated.
+        """Apply the mechanism to several texts' tokens; return what `vectors` does, concatenated.
 
         Parameters
         ----------
@@ -159,18 +159,18 @@ class UserSide:
         return self.table[changed], changed
 
     def nearest(self, vectors: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return the exact nearest token of each vector."""
+        """Find the exact nearest token of each vector; return the (m,) ids."""
         return self._candidates[self._nearest_search(vectors)]
 
     def perturbed(
         self, ids: NDArray[np.int64], n: int, rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Return n random replacements of each of (m,) tokens, as (m, n) tokens (Eq. 4)."""
+        """Draw n replacements of each of (m,) tokens; return their ids, (m, n) (Eq. 4)."""
         if self.mechanism == "none":
             return np.repeat(ids[:, None], n, axis=1)
         return self.nearest(self._noisy_vectors(np.repeat(ids, n), rng)).reshape(len(ids), n)
 
     def any_tokens(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw n tokens uniformly from those that a text can hold."""
+        """Draw the ids of n tokens uniformly from those that a text can hold."""
         drawn: NDArray[np.int64] = rng.choice(self._candidates, n)
         return drawn

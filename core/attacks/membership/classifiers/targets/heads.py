@@ -64,7 +64,7 @@ class Heads:
     n_steps: int = 0
 
     def probabilities(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the class probabilities of every model, (n_models, n, n_classes)."""
+        """Return each model's class probabilities for feature rows, (n_models, n, n_classes)."""
         n_models, _, n_classes = self.weights.shape
         out = np.empty((n_models, len(features), n_classes), dtype=np.float32)
         for i in range(n_models):
@@ -142,7 +142,7 @@ class _Problem:
         trained: NDArray[np.bool_],
         c: float,
     ) -> _Problem:
-        """Rotate the features to their principal axes and set up all models."""
+        """Set up the fits of all models, with the features rotated to their principal axes."""
         device = pick_device()
         centre = features.mean(0, dtype=np.float64)
         centred = features - centre.astype(np.float32)
@@ -161,7 +161,7 @@ class _Problem:
         )
 
     def tensor(self, array: NDArray[np.float32]) -> Tensor:
-        """Move an array to the device of the features."""
+        """Convert an array to a tensor on the device of the features."""
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.features.device)
 
     @property
@@ -170,7 +170,7 @@ class _Problem:
         return len(self.penalties)
 
     def evaluate(self, w: Tensor, b: Tensor, held: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return each model's objective, gradients in w and b, and number of right held-out rows.
+        """Return each model's objective, gradients (w, b) and number of right held-out rows.
 
         w has the shape (d, n_models, n_classes), b (n_models, n_classes).
         """
@@ -199,7 +199,7 @@ class _Problem:
     def to_original_axes(
         self, w: Tensor, b: Tensor
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Convert weights and biases to the original feature axes."""
+        """Convert weights and biases to the original feature axes, as arrays."""
         turned = w.permute(1, 0, 2).cpu().numpy()
         weights = self.axes.astype(np.float32) @ turned
         biases = b.cpu().numpy() - self.centre @ weights
@@ -263,7 +263,7 @@ class _Solver:
         self.n_steps += 1
 
     def _update_best(self, right: Tensor) -> None:
-        """Update the weights of the best validation accuracy, except at the start."""
+        """Store, per model, the weights with the best validation accuracy; skipped at the start."""
         if not self.n_steps:
             return
         is_better = (right > self.highest) & (self.waited < self.solving.patience)
@@ -294,7 +294,7 @@ class _Solver:
 
 
 def _select_by_model(chosen: Tensor, old: Tensor, new: Tensor) -> Tensor:
-    """Select by model the first tensor where `chosen`, else the second.
+    """Return the first tensor's entries for models where `chosen`, the second's elsewhere.
 
     Models are the second of three axes, or the first of two.
     """
@@ -304,7 +304,7 @@ def _select_by_model(chosen: Tensor, old: Tensor, new: Tensor) -> Tensor:
 def frozen_vectors(
     encoder: str, texts: Sequence[str], max_length: int, on_progress: OnProgress
 ) -> NDArray[np.float32]:
-    """Return the encoder's cached vectors of the first `max_length` words of each text.
+    """Encode the first `max_length` words of each text by a named encoder, with a cache.
 
     Raises
     ------
@@ -316,7 +316,7 @@ def frozen_vectors(
 
 
 def check_dense(encoder: str, vectors: Vectors) -> NDArray[np.float32]:
-    """Return an encoder's vectors; raise InvalidInputError if they are sparse."""
+    """Return an encoder's vectors unchanged; raise InvalidInputError if they are sparse."""
     if is_sparse(vectors):
         raise InvalidInputError(
             f"{encoder} makes sparse vectors, but heads need dense ones. Choose another encoder."

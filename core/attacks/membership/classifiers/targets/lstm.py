@@ -67,7 +67,7 @@ class LSTMs:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train all models in parallel, one on each processor."""
+        """Tokenise the texts and train all models in parallel, one on each processor."""
         validate_settings(self)
         rows, n_tokens = token_rows(
             batch.texts, self.tokenisation, self.vocabulary_size, self.max_length
@@ -81,7 +81,7 @@ class LSTMs:
                 return LSTMClassifier(n_tokens, batch.n_classes, self.dimension, self.hidden)
 
         def logits(network: nn.Module, chosen: NDArray[np.int64]) -> Tensor:
-            """Return the class logits of the chosen texts."""
+            """Return the class logits of the texts with the chosen row numbers."""
             found: Tensor = network(ids[chosen, : int(lengths[chosen].max())])
             return found
 

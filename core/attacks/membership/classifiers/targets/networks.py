@@ -83,19 +83,19 @@ def train_in_parallel(
     n_threads = min(torch.get_num_threads(), n_models)
     shares = _CombinedProgress(n_models, on_progress)
 
-    def one(model: int) -> NDArray[np.float32]:
-        """Return the probabilities of one model for all texts."""
+    def train_one(model: int) -> NDArray[np.float32]:
+        """Train one model, or load its stored result; return its probabilities for all texts."""
         place = None if checkpoint_dir is None else Path(checkpoint_dir) / f"model-{model}"
         return _ModelTraining(task, model, place).answers(shares.of(model))
 
     if not side_by_side:
-        return np.stack([one(model) for model in range(n_models)])
+        return np.stack([train_one(model) for model in range(n_models)])
     before = torch.get_num_threads()
     try:
         with ThreadPoolExecutor(
             n_threads, initializer=torch.set_num_threads, initargs=(1,)
         ) as pool:
-            futures = [pool.submit(one, model) for model in range(n_models)]
+            futures = [pool.submit(train_one, model) for model in range(n_models)]
             wait(futures, return_when=FIRST_EXCEPTION)
             shares.is_stopped = True  # stop those still running if one failed
             for future in futures:
@@ -122,7 +122,7 @@ class _CombinedProgress:
         self.is_stopped = False
 
     def of(self, model: int) -> OnProgress:
-        """Return the progress callback of one model."""
+        """Return one model's progress callback, which reports the mean over all models."""
 
         def report(fraction: float, message: str) -> None:
             """Report the mean progress of all models; stop if another model failed."""
@@ -148,7 +148,7 @@ class _ModelTraining:
         self.identity = {"lesson": batch.digest, "model": model, **settings}
 
     def answers(self, on_progress: OnProgress) -> NDArray[np.float32]:
-        """Return the model's probabilities for all texts, trained now or loaded if stored."""
+        """Train the model, or load its stored result; return its probabilities for all texts."""
         batch = self.task.batch
         kept = load_finished(
             self.folder, "identity", self.identity, lambda a, _: batch.answers_in(a, of_one=True)
@@ -167,13 +167,13 @@ class _ModelTraining:
         labels = torch.from_numpy(self.task.batch.labels).to(pick_device())
 
         def loss(rows: NDArray[np.int64]) -> Tensor:
-            """Return the mean cross-entropy of training rows."""
+            """Return the mean cross-entropy of some of the model's training rows."""
             network.train()
             chosen = self.rows[rows]
             return F.cross_entropy(self.task.logits(network, chosen), labels[chosen])
 
         def validate() -> float:
-            """Return the accuracy on the validation texts."""
+            """Return the network's accuracy on the validation texts."""
             predicted = self._probabilities(network, self.held).argmax(1)
             return float((predicted == self.task.batch.labels[self.held]).mean())
 

@@ -40,7 +40,7 @@ class PrivateHeads(HeadSettings):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Encode the texts and train all models in turn; finished models are loaded."""
+        """Encode the texts and train all models in turn by DP-SGD; load those already stored."""
         validate_settings(self)
         vectors = frozen_vectors(
             self.encoder, batch.texts, self.max_length, lambda done, m: on_progress(0.5 * done, m)
@@ -57,7 +57,7 @@ class PrivateHeads(HeadSettings):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train all models on given vectors of the texts, such as those behind a defence.
+        """Train all models by DP-SGD on given vectors of the texts, such as defended ones.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class PrivateHeads(HeadSettings):
             "model": model,
             **{name: getattr(self, name) for name in settings_of(type(self))},
         }
-        kept = _stored_model(place, batch, identity)
+        kept = _load_stored_model(place, batch, identity)
         if kept is not None:
             return kept
         rows = np.flatnonzero(batch.trained[model])
@@ -98,13 +98,13 @@ class PrivateHeads(HeadSettings):
         return answers, head.privacy
 
 
-def _stored_model(
+def _load_stored_model(
     place: Path | None, batch: TrainingBatch, identity: dict[str, Any]
 ) -> tuple[NDArray[np.float32], Privacy | None] | None:
     """Load a finished model's probabilities and privacy; None if not stored."""
 
     def made(arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> Any:
-        """Return the stored probabilities and the privacy spent on them."""
+        """Check and return the stored probabilities, with the privacy spent on them."""
         spent, answers = meta["privacy"], batch.answers_in(arrays, of_one=True)
         return answers, None if spent is None else Privacy.from_dict(spent)
 

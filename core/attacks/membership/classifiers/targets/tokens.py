@@ -24,7 +24,7 @@ _SPECIAL = (PAD, UNK)
 def token_rows(
     texts: Sequence[str], tokenisation: str, vocabulary_size: int, max_length: int
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the token ids of each text, right-padded with PAD, and the vocabulary size.
+    """Tokenise texts; return an array of ids, right-padded with PAD, and the vocabulary size.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def token_rows(
 
 
 def _word_piece_ranks(texts: Sequence[str], size: int) -> list[list[int]]:
-    """Return the frequency rank of each word piece of each text; -1 for ranks beyond the size."""
+    """Tokenise texts; return each word piece's frequency rank, -1 for ranks beyond the size."""
     from transformers import AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(
@@ -71,7 +71,7 @@ def _word_piece_ranks(texts: Sequence[str], size: int) -> list[list[int]]:
 
 
 def _pad(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """Pad rows of ids with PAD to one array."""
+    """Stack lists of token ids into one array, right-padded with PAD."""
     out = np.full((len(rows), max(map(len, rows))), PAD, dtype=np.int64)
     for filled, row in zip(out, rows, strict=True):
         filled[: len(row)] = row

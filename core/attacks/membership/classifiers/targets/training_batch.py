@@ -62,7 +62,7 @@ class TrainingBatch:
     def answers_in(
         self, arrays: Mapping[str, NDArray[Any]], *, of_one: bool = False
     ) -> NDArray[np.float32]:
-        """Return the stored probabilities of all models, or of one, after checking their shape.
+        """Return the array `answers` (probabilities of all models, or of one) if its shape fits.
 
         Raises
         ------
@@ -101,5 +101,5 @@ class Classifiers(Protocol):
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train all models; an interrupted run resumes from its checkpoint."""
+        """Train all models of a batch; an interrupted run resumes from its checkpoint."""
         ...

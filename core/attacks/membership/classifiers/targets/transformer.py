@@ -32,6 +32,7 @@ class _Classifier(nn.Module):
         self.head = nn.Linear(encoder.dimension, n_classes).to(encoder.device)
 
     def forward(self, texts: list[str]) -> Tensor:
+        """Return class logits (batch, n_classes) of raw texts."""
         device = self.encoder.device
         seed_device(device)
         fast = fast_dtype(device)
@@ -66,17 +67,17 @@ class Transformers:
         on_progress: OnProgress = no_progress,
         checkpoint_dir: str | None = None,
     ) -> Self:
-        """Train the models one after the other, each on all processors."""
+        """Fine-tune the models one after the other, each on all processors."""
         validate_settings(self)
         lengths = np.array([len(text.split()) for text in batch.texts], dtype=np.int64)
 
         def make(model: int) -> _Classifier:
             """Build the untrained network of one model from its own seed."""
             torch.manual_seed(1000 * batch.seed + model)
-            return _Classifier(self._pretrained(), batch.n_classes)
+            return _Classifier(self._open_pretrained(), batch.n_classes)
 
         def logits(network: nn.Module, chosen: NDArray[np.int64]) -> Tensor:
-            """Return the class logits of the chosen texts."""
+            """Return the class logits of the texts with the chosen row numbers."""
             found: Tensor = network([batch.texts[i] for i in chosen])
             return found
 
@@ -84,7 +85,7 @@ class Transformers:
         self.answers_ = train_in_parallel(task, checkpoint_dir, on_progress, side_by_side=False)
         return self
 
-    def _pretrained(self) -> TrainableTransformer:
+    def _open_pretrained(self) -> TrainableTransformer:
         """Open the pre-trained encoder for fine-tuning."""
         is_ours = self.encoder == "minilm"
         source: Any = minilm_folder() if is_ours else self.encoder.partition(":")[2]
