@@ -59,7 +59,7 @@ def _describe_exposures(found: Memorisation) -> str:
 
 
 def _describe_exposure(point: Planted, most_bits: float | None, n_values: int) -> str:
-    """Describe the mean exposure of secrets that were planted equally often."""
+    """Return a clause on the mean exposure of the secrets planted one number of times."""
     planted = f"Secrets planted {describe_times(point.insertions)}"
     if most_bits is not None and math.isclose(point.exposure.value, most_bits):
         return f"{planted} all reach **{most_bits:.1f}**"

@@ -63,7 +63,7 @@ def sentence_finding(
     has_words = len(readings) == 1 and with_text and bool(best.recovery.words)
     return Finding(
         title=format_recall(best.n_recovered, len(best.targets), len(best.unknown)),
-        body="\n\n".join(_paragraphs(readings, with_text)),
+        body="\n\n".join(_write_paragraphs(readings, with_text)),
         sentence=tuple((piece, mark.value) for piece, mark in best.pieces) if with_text else (),
         figure=word_scores(best) if has_words else scores_beside_prior(readings),
         alt="F1 by attack: "
@@ -92,8 +92,8 @@ def sentence_finding(
     )
 
 
-def _paragraphs(readings: Sequence[Reading], with_text: bool) -> list[str]:
-    """Return the finding's non-empty paragraphs: recovery, wrong answers, untested words."""
+def _write_paragraphs(readings: Sequence[Reading], with_text: bool) -> list[str]:
+    """Write the finding on readings as paragraphs: recovery, wrong answers, untested words."""
     best = strongest(readings)
     is_foreign = language_evidence(best.text).is_unlike_english
     recovery = _describe_recovery(readings, is_foreign)
@@ -133,7 +133,7 @@ def _describe_recovery(readings: Sequence[Reading], is_foreign: bool) -> str:
 
 
 def _describe_f1(f1: float, n_guessed: int, guess: float) -> str:
-    """Describe an attack's F1, and how many words guessing gets right, with its F1."""
+    """Return the end of a sentence, “(F1 63).”, and a sentence on what guessing gets right."""
     return (
         f"(F1 **{f1:.0f}**). Guessing common words without the vector gets {n_guessed or 'none'} "
         f"right (F1 {guess:.0f})."

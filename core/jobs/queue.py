@@ -254,7 +254,7 @@ class Jobs:
             self._entries.pop(job_id, None)
 
     def forget_after(self, job_id: str, seconds: float) -> None:
-        """Set for how long a finished job's data are kept after its last view."""
+        """Set how long one job's data are kept after its last view, once finished; by its id."""
         with self._changed:
             entry = self._entries.get(job_id)
             if entry is not None:

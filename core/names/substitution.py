@@ -90,7 +90,7 @@ class Substitution:
         return mean_rate(shares, documents=self.units, n_trials=n, seed=seed)
 
     def false_alarms(self, *, seed: int = 0) -> Score:
-        """Compute how often a listed surname that is not in the text is answered.
+        """Compute the rate at which the attack answers a listed surname that is not in the text.
 
         It shows when an attack answers names too freely.
         """

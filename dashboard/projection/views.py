@@ -198,7 +198,7 @@ def map_facts(points: Points, layout: Layout) -> None:
 
 
 def defence_picker(encoder: Encoder) -> DefenceSpec | None:
-    """Draw selectors of a defence and its strength; return its spec, or None for no defence."""
+    """Draw selectors of a defence, its strength and what moves; return its spec or None."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
             "Defence",

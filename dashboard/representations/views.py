@@ -162,12 +162,14 @@ def thesis_ordering(points: Sequence[Point]) -> None:
 def _count_verdicts(steps: Sequence[Comparison]) -> str:
     """Describe how many comparisons agree with the thesis, contradict it or are undecided."""
     found = [step.verdict for step in steps]
-    counts = [f"{found.count(v)} {_verdict_verb(v, found.count(v))}" for v in Verdict if v in found]
+    counts = [
+        f"{found.count(v)} {_verdict_predicate(v, found.count(v))}" for v in Verdict if v in found
+    ]
     return f"of {len(found)} comparison{'s' if len(found) > 1 else ''}, {join_words(counts)}"
 
 
-def _verdict_verb(verdict: Verdict, n: int) -> str:
-    """Return a verdict's verb, in the singular or plural for n comparisons."""
+def _verdict_predicate(verdict: Verdict, n: int) -> str:
+    """Return what n comparisons do, as a predicate: “agrees with the thesis”, “are undecided”."""
     if verdict is Verdict.OPEN:
         return f"{'are' if n > 1 else 'is'} undecided"
     end = "" if n > 1 else "s"

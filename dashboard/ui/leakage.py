@@ -100,7 +100,7 @@ def describe_recalls(by_kind: Mapping[str, float]) -> str:
 
 
 def _show_commands(commands: Sequence[str], about: str) -> None:
-    """Draw what commands do, and each command; a table's name becomes its command."""
+    """Draw what commands do, and each one; a table's name stands for the command that makes it."""
     needs_data = any(is_table(command) or "DATA" in command for command in commands)
     st.markdown(
         about

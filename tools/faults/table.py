@@ -58,7 +58,7 @@ def _describe_tries(most: int | None) -> str:
 
 
 def _count_operations(told: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of file operations of each command, from a summary."""
+    """Return the number of file operations of each command in the summary of a fault run."""
     counted = {each["command"]: each["tries"] for each in told["counts"] if each["kind"] == "error"}
     return {**counted, **told.get("operations", {})}
 

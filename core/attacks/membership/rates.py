@@ -102,7 +102,7 @@ def melded_interval(
 def melded_curve_interval(
     points: Sequence[tuple[float, float]], fpr: float, n_members: int, n_outsiders: int
 ) -> Interval:
-    """Compute the 95 % interval of `melded_interval` from the points of a stored ROC curve.
+    """Compute the 95 % interval of the true-positive rate from the points of a stored ROC curve.
 
     Between two stored rates the curve lies between their true-positive rates.
 

@@ -277,7 +277,7 @@ class DeniabilityEngine:
             )
         capacity = self.capacity
         while True:  # until no envelope is cut off
-            found = self._walk(ids, capacity)
+            found = self._compute_envelopes(ids, capacity)
             if len(found.counts) == 0 or found.counts.max() < capacity:
                 return found
             capacity *= 2
@@ -344,8 +344,8 @@ class DeniabilityEngine:
         noise /= np.float32(check_eta(eta))
         return self.candidates[self._nearest(vectors + noise)]
 
-    def _walk(self, ids: NDArray[np.int64], capacity: int) -> Envelopes:
-        """Compute tokens' envelopes in threads, each cut off after `capacity` crossings."""
+    def _compute_envelopes(self, ids: NDArray[np.int64], capacity: int) -> Envelopes:
+        """Compute for each draw of tokens which candidate wins at each η; `capacity` changes."""
         squared, places, starts = self._measure_distances(ids)
 
         def walk(rows: slice) -> Envelopes:

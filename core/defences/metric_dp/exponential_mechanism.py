@@ -169,7 +169,7 @@ _KNOWN: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
 def _as_float64(
     encoder: WhiteBoxEncoder, vectors: NDArray[np.float32], ids: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return candidates' vectors and squared norms as float64 arrays, cached in the process.
+    """Return the vectors of given candidates and their squared norms as float64, from a cache.
 
     Those of 30,000 tokens take some 90 MB.
     """

@@ -409,7 +409,7 @@ def _distance_section(rows: Sequence[Row]) -> list[str]:
 
 
 def _sentence_section(rows: Sequence[Row]) -> list[str]:
-    """Return the Markdown section with the privatised sentence at each η."""
+    """Return the Markdown lines of the section with the privatised sentence at each η."""
     lines = [
         [f"{row['eta']:g}", _escape_markup(_join_word_pieces(row["privatised"]))] for row in rows
     ]

@@ -138,7 +138,7 @@ def _encoder(precision: str) -> Encoder:
 
 
 def uses(cell: Cell) -> Cell:
-    """Return {"defence": …}: the name of the cell's defence, which it stores as `guarded_by`."""
+    """Return {"defence": NAME}, read from the defence spec in `guarded_by`, for the versions."""
     return {"defence": read_defence(cell["guarded_by"]).name}
 
 

@@ -150,7 +150,7 @@ def load_memorisation(path: Path = SHIPPED) -> Memorisation:
 
 
 def _summarise(rows: ResultTable) -> Memorisation:
-    """Summarise the study's rows as a `Memorisation`."""
+    """Average the study's rows: exposure after the last epoch by insertions, audits by ε."""
     planted, audited = rows.where(part="exposure"), rows.where(part="audit")
     first, last = planted[0], max(planted.column("epoch"))
     size = int(first["n_values"])

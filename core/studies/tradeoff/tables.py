@@ -80,7 +80,7 @@ Column = tuple[str, Callable[[Point], str], str]
 
 
 def leak_columns(points: Sequence[Point]) -> list[Column]:
-    """Build the columns of what the strongest attackers recover; empty if none was tried."""
+    """Build column definitions of the leakage that was measured: words, attribute, members."""
     found: list[Column] = []
     leaks = [point.leakage for point in points if point.leaks]
     if leaks:

@@ -343,7 +343,7 @@ def _ridge_hits(told: str, encoder: str, seed: int) -> Hits:
 
 
 def _measure_language_model(cell: Cell, checkpoint: Path) -> list[Row]:
-    """Train a language model; return a row: exposure of canaries, held-out bits per token."""
+    """Train a cell's language model; return a row: exposure of canaries, held-out bits a token."""
     check_contents(cell)
     names = MemorisationSettings.__dataclass_fields__
     settings = check_settings(MemorisationSettings(**{name: cell[name] for name in names}))

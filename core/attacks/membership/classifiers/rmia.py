@@ -63,7 +63,7 @@ def _clip(probabilities: _Array) -> _Array:
 def rmia_scores(
     ratios: _Array, gamma: float, population: NDArray[np.bool_] | None = None
 ) -> _Array:
-    """Return RMIA's score of each sample x: the share of others z with ratio(x) / ratio(z) ≥ γ.
+    """Return each sample's RMIA score: the share of the others with at most 1/γ of its ratio.
 
     Implements the score of Zarifzadeh et al. (2024), ratio(x) = p_θ(x) / p(x). No sample counts
     against itself. Differs from the paper, whose z are drawn from the population: here they are by

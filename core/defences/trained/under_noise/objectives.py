@@ -22,7 +22,7 @@ def token_loss(logits: Tensor, tokens: Tensor) -> Tensor:
 
 
 def probability_loss(logits: Tensor, perturbed: Tensor) -> Tensor:
-    """Compute the mean cross-entropy of masked positions with a set C of target tokens each.
+    """Compute the mean cross-entropy of masked positions over several target tokens each.
 
     Implements Qu et al. (2021), Eq. 6: −Σ_{w∈C} (n_w / |C|) log(e^{z_w} / Σ_w' e^{z_w'}), n_w being
     how often w is in C. As Σ n_w = |C|, this is log Σ_w' e^{z_w'} less the mean logit over C.
