@@ -45,7 +45,7 @@ def letters(
 def briefly_trained() -> Iterator[None]:
     """Have an attacker learn a defence from fewer sentences: by default it takes half a minute."""
     with pytest.MonkeyPatch.context() as patch:
-        learn_briefly(patch)
+        learn_briefly(patch, 1_000)
         yield
 
 

@@ -312,9 +312,9 @@ def test_the_attackers_of_the_trade_off_run_on_chains(
     took: dict[str, float] = {}
     for cell in cells:
         assert cell["defence"] == spec.name and cell["defence_settings"] == dict(spec.settings)
-        found, summarise_outcomes = attack_scores({**cell, "n_auxiliary": 200}, tiny_encoder, texts)
+        found, facts = attack_scores({**cell, "n_auxiliary": 200}, tiny_encoder, texts)
         scores |= found
-        took |= summarise_outcomes["attacker_seconds"]
+        took |= facts["attacker_seconds"]
     for name in ("tuned", "search"):
         assert f"token_set_f1: {name}" in scores and name in took
     for name in ("tokens", "posterior"):

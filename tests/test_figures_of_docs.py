@@ -25,7 +25,6 @@ MOST_RECORDED = 213
 SETTINGS_AND_PAPERS = {
     "dashboard/deniability/views.py": {"1 %"},
     "dashboard/representations/explain.py": {"70 %", "30 %"},
-    "dashboard/deniability/pinned.py": {"95 %"},
     "dashboard/projection/pinned.py": {"95 %"},
     "dashboard/representations/views.py": {"95 %"},
     "dashboard/projection/explain.py": {"2,000 points"},

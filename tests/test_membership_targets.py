@@ -270,3 +270,47 @@ def test_a_lesson_that_cannot_be_learned_is_refused(
     whole = lesson()
     with pytest.raises(InvalidInputError, match=told):
         replace(whole, **change(whole))
+
+
+def private_auc(epsilon: float | None) -> float:
+    """Return the AUC of the loss against a small MLP, trained by DP-SGD where ε is given."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(400, 40)).astype(np.float32)
+    labels = rng.integers(0, 10, 400)
+    x, y = torch.from_numpy(features[:200]), torch.from_numpy(labels[:200])
+    torch.manual_seed(0)
+    model: Any = torch.nn.Sequential(
+        torch.nn.Linear(40, 64), torch.nn.Tanh(), torch.nn.Linear(64, 10)
+    )
+    optimizer: Any = torch.optim.SGD(model.parameters(), lr=0.5)
+    data: Any = torch.utils.data.DataLoader(
+        torch.utils.data.TensorDataset(x, y), batch_size=20, shuffle=True
+    )
+    if epsilon is not None:
+        opacus = pytest.importorskip("opacus")
+        model, optimizer, data = opacus.PrivacyEngine().make_private_with_epsilon(
+            module=model,
+            optimizer=optimizer,
+            data_loader=data,
+            target_epsilon=epsilon,
+            target_delta=1e-5,
+            epochs=60,
+            max_grad_norm=1.0,
+        )
+    for _ in range(60):
+        for some, classes in data:
+            if len(some):
+                optimizer.zero_grad()
+                torch.nn.functional.cross_entropy(model(some), classes).backward()
+                optimizer.step()
+    with torch.no_grad():
+        said = torch.softmax(model(torch.from_numpy(features)), 1).numpy()
+    outputs = Outputs(said, labels, np.arange(400) < 200)
+    return auc(Ranking(member_score("loss", outputs), outputs.members)).value
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_differential_privacy_hides_who_was_trained_on() -> None:
+    assert private_auc(None) > 0.9, "without it the members are plain"
+    assert private_auc(1.0) <= 0.55

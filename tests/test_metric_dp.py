@@ -383,3 +383,50 @@ def test_a_run_tells_where_its_noise_is_drawn(monkeypatch: pytest.MonkeyPatch) -
     assert device_identity() == {}
     monkeypatch.setattr(user_side, "pick_device", lambda: torch.device("cuda"))
     assert device_identity() == {"noise_device": "cuda"}
+
+
+def test_sequences_compose() -> None:
+    # Two tokens privatised one by one: the log-ratio of a pair of outputs is the sum of the two.
+    world, rng = Tokens(), np.random.default_rng(5)
+    promised = world.promised(1, 2) + world.promised(3, 7)
+
+    def pair(first: int, second: int) -> Callable[[int], np.ndarray]:
+        one, two = world.text_to_text(first, rng), world.text_to_text(second, rng)
+        return lambda m: one(m) * 25 + two(m)
+
+    both = audit_pair(pair(1, 3), pair(2, 7), promised, alpha=1e-4)
+    assert not both.is_refuted
+    single = max(world.promised(1, 2), world.promised(3, 7))
+    assert both.lower_bound < promised and promised > single
+    n = 40_000
+    joint = pair(1, 3)(n)
+    first, second = joint // 25, joint % 25
+    table = stats.contingency.crosstab(first, second).count
+    common = table[np.ix_(table.sum(1) > 400, table.sum(0) > 400)]
+    assert stats.chi2_contingency(common).pvalue > 0.001  # drawn independently
+
+
+def test_the_audit_of_the_shipped_mechanisms(minilm: TransformerEncoder) -> None:
+    vectors = minilm.token_vectors.numpy()
+    good, bad = (minilm.tokens.index(t) for t in ("good", "bad"))
+    eta = 6.0  # η·d is about 6: small enough for both tokens to reach the same outputs
+    promised = eta * float(np.linalg.norm(vectors[good] - vectors[bad]))
+    privatizer = TextPrivatizer(minilm, eta, rng=np.random.default_rng(0))
+    found = audit_pair(
+        lambda m: privatizer.tokens(np.full(m, good)),
+        lambda m: privatizer.tokens(np.full(m, bad)),
+        promised,
+        n_runs=2000,
+        alpha=1e-4,
+    )
+    assert not found.is_refuted
+    plain = SequenceRepresentation(eta=3.0, seed=0).protect(minilm)
+    x, other = minilm.encode(["good"])[0], minilm.encode(["bad"])[0]
+    sequence = audit_pair(
+        lambda m: half_spaces(plain.encode(["good"] * m), x, other),
+        lambda m: half_spaces(plain.encode(["bad"] * m), x, other),
+        3.0 * float(np.linalg.norm(x - other)),
+        n_runs=400,
+        alpha=1e-4,
+    )
+    assert not sequence.is_refuted

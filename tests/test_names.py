@@ -42,7 +42,7 @@ from leakscope.core.results.rows import Row
 from leakscope.core.storage.artifacts import read_json, write_json
 from leakscope.core.studies.domains import Domain
 from leakscope.core.studies.names.study import matrix_row
-from leakscope.core.studies.names.tables import anonymise_names, load_rows, matrix_of
+from leakscope.core.studies.names.tables import PAPER, anonymise_names, load_rows, matrix_of
 from leakscope.core.text import Vocabulary, words
 
 ADA, TOM = PersonName("Quell", "Ada"), PersonName("Orrin", "Tom")
@@ -598,3 +598,7 @@ def test_an_attacker_that_could_not_be_tested_has_no_bar_of_zero() -> None:
     assert list(tested.x) == [50] and "2 of 4" in tested.text[0]
     assert list(hatched.text) == [NOT_TESTABLE] and hatched.marker.pattern.shape == "/"
     assert list(guessing.x) == [25]
+
+
+def test_the_thesis_is_quoted_with_its_diagonal() -> None:
+    assert [PAPER[i][i] for i in range(4)] == [77.27, 81.29, 88.54, 83.01]

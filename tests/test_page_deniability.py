@@ -401,9 +401,9 @@ def seeded(make: MakeDefence) -> MakeDefence:
 def test_the_audit_is_behind_how_this_is_computed_and_tells_what_is_refuted(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def audited(half_noise: str = "") -> str:
+    def audited(careless: str = "") -> str:
         def make(name: str, eta: float) -> MakeDefence:
-            return seeded(defence_factory(name, 1.2 * eta if name == half_noise else eta))
+            return seeded(defence_factory(name, 1.2 * eta if name == careless else eta))
 
         monkeypatch.setattr(views, "defence_factory", make)
         views._audit_mechanisms.clear()

@@ -197,14 +197,17 @@ def test_of_a_trained_defence_every_part_and_the_defence_are_made_again_where_da
     kept = [path for path in (folder / "defences").rglob("model*") if path.is_file()]
     assert len(kept) >= 2, "the defence is one artefact"
     (use,) = [path for path in cells if '"part": "use"' in path.read_text()]
-    for path, damage in zip(kept, (DAMAGES["cut in half"], DAMAGES["deleted"]), strict=False):
-        whole = path.read_bytes()
-        damage(path)
-        use.unlink()  # which reads the defence again
-        assert scores(run_study("tradeoff", asked, folder)) == before, path
-        assert path.read_bytes()[-64:] == whole[-64:] or path.suffix == ".json"
     (record,) = (path for path in kept if path.name == "model.json")
-    assert read_json(record)["training"]["n_texts"] > 0
+    (weights,) = (path for path in kept if path.suffix == ".safetensors")
+    for path, content in ((record, ""), (record, "{"), (weights, None), (record, None)):
+        whole = path.read_bytes()
+        DAMAGES["cut in half"](path) if content is None else path.write_text(content)
+        use.unlink()  # which reads the defence again
+        found = run_study("tradeoff", asked, folder)
+        assert scores(found) == before, path
+        assert path.read_bytes()[-64:] == whole[-64:] or path == record
+        (n_texts,) = {row["n_defence_texts"] for row in found if row.get("n_defence_texts")}
+        assert read_json(record)["training"]["n_texts"] == n_texts
     shutil.rmtree(folder / "defences")
     use.unlink()
     assert scores(run_study("tradeoff", asked, folder)) == before

@@ -18,9 +18,9 @@ from leakscope.core.results.tables import read_rows
 from leakscope.core.studies.deniability.odds import format_odds_cell
 from leakscope.core.studies.registry import cells_of, run_study
 from leakscope.core.studies.runner import cell_key
-from leakscope.core.studies.tradeoff import attack as tradeoff_attribute
+from leakscope.core.studies.tradeoff import attack as tradeoff_attack
 from leakscope.core.studies.tradeoff import guards as tradeoff_guards
-from leakscope.core.studies.tradeoff import study as tradeoff_cells
+from leakscope.core.studies.tradeoff import study as tradeoff_study
 from leakscope.core.studies.tradeoff import trained_defences
 from leakscope.core.studies.tradeoff import use as tradeoff_use
 from leakscope.core.studies.tradeoff.attack import ATTACKERS
@@ -122,14 +122,14 @@ def test_every_family_of_defences_is_a_point_with_all_that_is_read_and_what_it_c
 def test_a_network_under_noise_is_a_point_whose_words_are_read_as_behind_what_it_is_sent(
     study: TradeoffStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual = tradeoff_cells._network_entries
+    usual = tradeoff_study._network_entries
     more = {"epochs": 30, "learning_rate": 0.01}  # of 160 texts
 
     def longer(*given: Any) -> Cell:
         cell = usual(*given)
         return {**cell, "reader_settings": {**cell["reader_settings"], **more}}
 
-    monkeypatch.setattr(tradeoff_cells, "_network_entries", longer)
+    monkeypatch.setattr(tradeoff_study, "_network_entries", longer)
     told = (
         "none",
         "text_to_text:eta=1",
@@ -271,13 +271,13 @@ def test_attackers_on_an_attribute_see_defended_vectors_and_never_a_target(
 ) -> None:
     cell = last_cells(replace(study, defences=(ADVERSARIAL,)))["attribute"]
     seen: list[tuple[Any, Any]] = []
-    attack = tradeoff_attribute.attribute_scores
+    attack = tradeoff_attack.attribute_scores
 
     def watched(cell: Cell, protected: Any, sides: Any) -> Any:
         seen.append((protected, sides))
         return attack(cell, protected, sides)
 
-    monkeypatch.setattr(tradeoff_attribute, "attribute_scores", watched)
+    monkeypatch.setattr(tradeoff_attack, "attribute_scores", watched)
     measure(cell, tmp_path)
     ((protected, sides),) = seen
     encoder = encoder_of(study)

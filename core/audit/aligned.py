@@ -185,6 +185,8 @@ def align_with_pairs(
         )
     if trained is not None:
         reason += f" The attack was trained on {trained.n_texts:,} simulated vectors."
+    elif like and found.map.method != ANCHORED:
+        reason += " The texts of the same kinds were not used: no attack was trained on them."
     used = found.map if trained is None else trained.map
     left = sample.take(rest)
     return AlignedSample(
@@ -230,7 +232,7 @@ def _choose_map(
 def _encode_corpus_without(
     encoder: Encoder, left_out: Sequence[str], like: Sequence[str], on_progress: OnProgress
 ) -> tuple[list[str], Vectors]:
-    """Encode the bundled sentences, except near-copies of given texts; return texts and vectors."""
+    """Encode bundled and own texts, except copies of given texts; return texts and vectors."""
     sentences = list(dict.fromkeys([*bundled_sentences(), *like]))
     units = units_of([*left_out, *sentences])
     taken = set(units[: len(left_out)])

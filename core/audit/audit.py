@@ -162,6 +162,10 @@ class AuditReport:
         """Token-set F1 with its interval and the guessing baseline; None where not measured."""
         return None if self.leakage is None else self.leakage.f1
 
+    def recovered(self, kind: str) -> Recovered | None:
+        """Return the recovered share of `names` or `numbers`; None if not measured."""
+        return None if self.leakage is None else self.leakage.recovered.get(kind)
+
     @property
     def is_estimate(self) -> bool:
         """Whether F1 is an estimate, because no text is known."""

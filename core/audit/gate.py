@@ -127,12 +127,12 @@ def check_words(
     Parameters
     ----------
     limits : mapping of str to float
-        By `f1`, `names` and `numbers`, in per cent.
+        By `f1`, `names` and `numbers`, in per cent; each is checked.
     """
     checks = []
     if "f1" in limits:
         checks.append(check_limit("max-f1", f1, limits["f1"], "F1", is_estimate=is_estimate))
-    kinds = [kind for kind in ("names", "numbers") if kind in limits]
+    kinds = [kind for kind in limits if kind != "f1"]
     return checks + [check_share(kind, recovered.get(kind), limits[kind]) for kind in kinds]
 
 

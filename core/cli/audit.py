@@ -102,7 +102,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="thousands of texts of the same kinds: undoes an unknown rotation of the encoder's "
-        "vectors without pairs; with --pairs, an attack also learns from these texts",
+        "vectors without pairs; with --pairs, the attack that is trained for another "
+        "encoder also learns from these texts",
     )
     group.add_argument(
         "--personal",

@@ -23,7 +23,7 @@ from leakscope.core.encoders.fitted import load_fitted, make_encoder, save_encod
 from leakscope.core.encoders.registry import FITTED_ENCODERS
 from leakscope.core.errors import ArtifactError, InvalidInputError
 from leakscope.core.protocols import FittedEncoder, OnProgress
-from leakscope.core.specs import FittedEncoderSpec, settings_of
+from leakscope.core.specs import FittedEncoderSpec, setting_values, settings_of
 from leakscope.core.storage.artifacts import (
     META,
     check_writable,
@@ -149,7 +149,7 @@ def _load_earlier_fit(
     meta = meta if isinstance(meta, dict) else {}
     facts = meta.get("training")
     facts = facts if isinstance(facts, dict) else {}
-    settings = {name: getattr(encoder, name) for name in settings_of(type(encoder))}
+    settings = setting_values(encoder)
     settings.pop("device", None)  # chosen when fitting, and not part of the job
     known = {"encoder": encoder.name, "settings": settings, **work.facts}
     stored = meta.get("settings")

@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_installed()
     training = _make_training(arguments)
     facts = _train_and_save(training, arguments, documents, _most_texts_per_person(documents, most))
-    _print_result(arguments, training, facts)
+    _print_result(arguments, facts)
 
 
 def _most_texts_per_person(documents: Sequence[Document], given: int | None) -> int | None:
@@ -194,9 +194,7 @@ def _check_free(out: Path) -> None:
         )
 
 
-def _print_result(
-    given: argparse.Namespace, training: PrivateTraining, facts: dict[str, Any]
-) -> None:
+def _print_result(given: argparse.Namespace, facts: dict[str, Any]) -> None:
     """Print the classifier's facts and its ε for a text and for a person, or write JSON."""
     if given.json:
         show_json({**facts, "epsilon": given.epsilon, "out": str(given.out)})

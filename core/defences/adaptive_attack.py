@@ -38,7 +38,7 @@ from leakscope.core.protocols import (
     no_progress,
 )
 from leakscope.core.results import EvaluationResult
-from leakscope.core.specs import AttackSpec, DefenceSpec, settings_of
+from leakscope.core.specs import AttackSpec, DefenceSpec, setting_values
 
 N_PAIRS = 2_000
 """Bundled sentences from which an attacker learns how a defence changes vectors."""
@@ -202,7 +202,7 @@ def relabel_result(
         name: str(getattr(encoder, name, getattr(found, name)))
         for name in ("device", "precision", "backend")
     }
-    settings = {name: getattr(own, name) for name in settings_of(type(own))}
+    settings = setting_values(own)
     training = dict(getattr(own, "training_", None) or {})
     return replace(found, attack=spec.name, settings=settings, training=training, **machine)
 

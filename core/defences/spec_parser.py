@@ -14,8 +14,6 @@ from leakscope.core.errors import InvalidInputError, similar
 from leakscope.core.registry import make
 from leakscope.core.specs import DefenceSpec, settings_of
 
-HOW = "NAME, NAME:SETTING=VALUE,SETTING=VALUE, or a chain such as text_to_text:eta=60+int8"
-
 _JOINT = re.compile(r"\+(?=[A-Za-z_])")
 """A plus before a name, unlike the plus in 1e+3."""
 

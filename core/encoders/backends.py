@@ -377,7 +377,7 @@ class Backend:
 
 
 class BackendEncoder:
-    """Base of encoders that PyTorch or OpenVINO can run, whichever is faster.
+    """Base of encoders that PyTorch or OpenVINO can run: the one asked for, or the faster.
 
     A subclass sets the attributes below, and `_backend` by `_new_backend`.
     """

@@ -14,7 +14,7 @@ from leakscope.core.encoders.registry import FITTED_ENCODERS
 from leakscope.core.errors import ArtifactError, CoreError, InvalidInputError, NotFittedError
 from leakscope.core.protocols import FittedEncoder, OnProgress, no_progress
 from leakscope.core.registry import find, make
-from leakscope.core.specs import FittedEncoderSpec, settings_of
+from leakscope.core.specs import FittedEncoderSpec, setting_values, settings_of
 from leakscope.core.storage.artifacts import UNFIT, digest_of, load_artifact, save_artifact
 from leakscope.core.text import check_texts
 
@@ -50,7 +50,7 @@ def save_encoder(
     """
     check_ready(encoder)
     arrays, state = encoder.state()
-    settings = {name: getattr(encoder, name) for name in settings_of(type(encoder))}
+    settings = setting_values(encoder)
     meta = {
         "kind": "encoder",
         "encoder": encoder.name,

@@ -154,7 +154,7 @@ def train(
     loop: Loop,
     on_progress: OnProgress,
 ) -> TrainingLog:
-    """Train `module` on batches of rows, load its best epoch's weights and return the log.
+    """Train `module` on batches of rows and return the log; load its best weights if kept.
 
     The weights are rounded to float16, as in attacks' files, unless the loop says otherwise.
 

@@ -283,7 +283,7 @@ def _stand_ins() -> dict[str, Any]:
         )
 
     def quick_fit(encoder: Any, *rest: Any, **more: Any) -> Any:
-        """Fit and return a tfidf or hashing encoder; raise StoppedError for any other."""
+        """Load an earlier fit of a tfidf or hashing encoder; raise StoppedError for any other."""
         return (
             finished(encoder, *rest, **more)
             if encoder.name in ("tfidf", "hashing")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,6 @@ from tools.fuzz.play import Case
 
 _PHRASE = "a phrase for the tests"
 _TEXTS = ["The minister met the doctor.", "A letter from the river."]
-
-
-def _with_reader(case: Case, read: Callable[[Path], object]) -> Case:
-    """Return a copy of a case with another reader."""
-    return replace(case, read=read)
 
 
 @st.composite

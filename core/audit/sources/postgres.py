@@ -59,7 +59,7 @@ class PostgresSource:
             self.url,
             poolclass=NullPool,
             hide_parameters=True,
-            connect_args={"connect_timeout": 20, "password": self._ask_password(sa)},
+            connect_args={"connect_timeout": 20, "password": self._ask_password()},
         )
         try:
             with self._database_errors():
@@ -77,7 +77,7 @@ class PostgresSource:
         finally:
             engine.dispose()
 
-    def _ask_password(self, sa: Any) -> str | None:
+    def _ask_password(self) -> str | None:
         """Prompt for a password if the server wants one and none is set; else return None."""
         if "PGPASSWORD" in os.environ or not sys.stdin.isatty():
             return None

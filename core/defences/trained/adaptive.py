@@ -33,7 +33,7 @@ from leakscope.core.defences.trained.under_noise.user_side import (
 )
 from leakscope.core.errors import InvalidInputError, NotFittedError
 from leakscope.core.protocols import OnProgress, WhiteBoxEncoder, no_progress
-from leakscope.core.specs import setting, settings_of, validate_settings
+from leakscope.core.specs import setting, setting_values, validate_settings
 from leakscope.core.storage.artifacts import digest_of
 from leakscope.core.training.checkpoint import load_weights
 from leakscope.core.training.devices import autocast, fast_dtype, pick_device
@@ -456,7 +456,7 @@ class AdaptivePretraining:
         folder: Path | None,
     ) -> PartedLoop:
         """Build the training loop: identity, learning-rate schedule, checkpoints."""
-        identity = {name: getattr(self, name) for name in settings_of(type(self))}
+        identity = setting_values(self)
         identity |= {
             "texts": digest_of({"pieces": np.concatenate(split.pieces.rows)}, 0)[:16],
             "passed": split.passed,

@@ -40,7 +40,7 @@ from leakscope.core.defences.trained.under_noise.user_side import (
 )
 from leakscope.core.errors import InvalidInputError, NotFittedError
 from leakscope.core.protocols import OnProgress, WhiteBoxEncoder, no_progress
-from leakscope.core.specs import setting, settings_of, validate_settings
+from leakscope.core.specs import setting, setting_values, validate_settings
 from leakscope.core.storage.artifacts import digest_of
 from leakscope.core.tasks.examples import Examples
 from leakscope.core.training.checkpoint import load_weights
@@ -253,7 +253,7 @@ class ConstrainedClassifier:
         folder: Path | None,
     ) -> LengthBatchedLoop:
         """Build the training loop: identity, learning-rate schedule, checkpoints."""
-        identity = {name: getattr(self, name) for name in settings_of(type(self))}
+        identity = setting_values(self)
         identity |= {
             "examples": examples.digest,
             "rows": digest_of({"rows": known}, 0)[:16],

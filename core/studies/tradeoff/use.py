@@ -124,7 +124,7 @@ def undefended(task: Task, own: Encoder, **sizes: int) -> Any:
 
 
 class HeadUse:
-    """Trains a noisy classifier head per task, and measures its accuracy and training time.
+    """Trains a noisy classifier head per labelled task; measures its accuracy and training time.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class HeadUse:
         return round(self._seconds / 60 / max(len(self.heads), 1), 5)
 
     def scores(self) -> Found:
-        """Train a noisy head on each task; return its accuracies, paired changes and facts."""
+        """Train a noisy head on each labelled task; return scores, paired changes and facts."""
         tasks = open_tasks(self.cell["tasks"], self.cell["pairs"], self.cell["searches"])
         scores, facts = _compare(self.cell, self.encoder, tasks, self._outcome)
         facts["as_without"] = [t.name for t in tasks if not isinstance(t, LabelledTask)]

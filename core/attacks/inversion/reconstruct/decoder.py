@@ -525,8 +525,9 @@ class _DecoderLoss:
         with autocast(self._device, self._precision):
             known = self._network(vectors.to(self._device), inputs)[counts]
             own = counts.nonzero()[:, 0].cpu()  # the evidence of a row, for each of its tokens
-            told = (torch.from_numpy(a)[own].to(self._device) for a in vars(evidence).values())
-            scores = self._network.scores(known, *told)
+            arrays = (evidence.tokens, evidence.nats)
+            tokens, nats = (torch.from_numpy(a)[own].to(self._device) for a in arrays)
+            scores = self._network.scores(known, tokens, nats)
         return nn.functional.cross_entropy(scores.float(), targets.to(self._device)[counts])
 
     def _padded(self, rows: NDArray[np.int64]) -> Tensor:

@@ -219,10 +219,12 @@ def read_vectors(path: Path) -> NDArray[Any]:
     InvalidInputError
         It is no such file, or holds NaN or infinity.
     """
-    if not path.is_file():
-        raise refusal(path, "", "does not exist or is not an ordinary file. Check the path.")
     try:
+        if not path.is_file():
+            raise refusal(path, "", "does not exist or is not an ordinary file. Check the path.")
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    except InvalidInputError:
+        raise
     except Exception as error:  # the header's parser has its own errors
         raise refusal(
             path,

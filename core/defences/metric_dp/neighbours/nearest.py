@@ -193,7 +193,7 @@ def update_nearest(
     vectors : tuple
         Queries (m, n) and candidates (U, n) in float32, and ½‖u‖² in float64 (U,).
     bounds : tuple
-        Unit, offset and error of the products, float64 (m,): see `sieve`.
+        Unit, offset and error of the products, float64 (m,).
     floor : float32 array (m,)
         What the values of the n nearest cannot lie below; raised here.
     kept : tuple

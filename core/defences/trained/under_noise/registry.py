@@ -1,4 +1,4 @@
-"""Registries of the readers and the pretraining losses used under noise."""
+"""Registries of readers and pretraining losses under noise, and the defence that uses them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from leakscope.core.attacks.membership.classifiers.targets.training_batch import TrainingBatch
 from leakscope.core.protocols import OnProgress
-from leakscope.core.specs import settings_of
+from leakscope.core.specs import setting_values
 from leakscope.core.storage.artifacts import save_artifact
 from leakscope.core.training.checkpoint import load_finished
 from leakscope.core.training.devices import pick_device
@@ -144,7 +144,7 @@ class _ModelTraining:
         batch = task.batch
         self.rows = np.flatnonzero(batch.trained[model])
         self.held = np.flatnonzero(batch.validated[model])
-        settings = {name: getattr(task.settings, name) for name in settings_of(type(task.settings))}
+        settings = setting_values(task.settings)
         self.identity = {"lesson": batch.digest, "model": model, **settings}
 
     def answers(self, on_progress: OnProgress) -> NDArray[np.float32]:
