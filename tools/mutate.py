@@ -47,7 +47,7 @@ _COPIED = (
     "pyproject.toml",
     "setup.py",
 )
-_LINKED = ("assets", "docs", "README.md", ".streamlit")
+_LINKED = ("assets", "docs", "results", "README.md", ".streamlit")
 _PASSED, _FAILED = 0, 1
 """Exit statuses of pytest; any other is a fault of the run itself, but for those that follow."""
 
@@ -128,7 +128,7 @@ def run(mutant: Mutant, place: Path) -> Verdict:
 
 def _run_tests(tests: Sequence[str], place: Path) -> tuple[int, str]:
     """Run tests in a copy of the project; return the exit status and the first failure."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", *tests]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = subprocess.run(
