@@ -56,6 +56,10 @@ LOOPS = {
 """What can be compiled, by running it on a few made-up rows."""
 
 
+IN_BACKGROUND = "--background"
+"""The option that gives way to every other process: a server's first page comes first."""
+
+
 def compile_loops(*names: str) -> None:
     """Compile the numba loops of the named groups in `LOOPS`; all groups if none is named."""
     for name in names or LOOPS:
@@ -63,6 +67,7 @@ def compile_loops(*names: str) -> None:
 
 
 if __name__ == "__main__":
-    if hasattr(os, "nice"):  # the first page comes first; what is imported below takes a second
+    given = sys.argv[1:]
+    if IN_BACKGROUND in given and hasattr(os, "nice"):
         os.nice(19)
-    compile_loops(*sys.argv[1:])
+    compile_loops(*(name for name in given if name != IN_BACKGROUND))

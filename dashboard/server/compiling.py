@@ -17,7 +17,7 @@ from leakscope.core.assets import ROOT
 from leakscope.core.specs import EncoderSpec
 from leakscope.dashboard import cache
 
-PREPARE = [sys.executable, "-m", "leakscope.core.compile_ahead", "deniability"]
+PREPARE = [sys.executable, "-m", "leakscope.core.compile_ahead", "deniability", "--background"]
 """Loops that pages run; visitors do not wait for those that only jobs run."""
 
 _LONGEST = 120.0
