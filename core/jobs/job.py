@@ -160,7 +160,7 @@ class Entry:
 
     def finish(self, ended: Ended) -> None:
         """Set the job's final state, result and error, and drop its pickled payload."""
-        # Whoever asked to stop it does not want what it found meanwhile, but for the best so far,
+        # A user who stops a job does not want its result, except the best one so far,
         # which work that was stopped may hand over.
         self.state = JobState.STOPPED if self.must_stop else ended.state
         self.result, self.error = (ended.result if self.state is ended.state else None), ended.error

@@ -48,7 +48,7 @@ def project_cached(
     *,
     folder: Path | None = None,
 ) -> Layout:
-    """Load the map of these vectors from the cache on disk; if absent, draw and store it.
+    """Load the map of given vectors from the cache on disk; if absent, draw and store it.
 
     Not for what users type or upload: a map reveals its texts. A damaged map is drawn again;
     if nothing can be written, the map is returned without caching. With LEAKSCOPE_NO_CACHE nothing

@@ -27,7 +27,7 @@ N_POINTS = 2000
 def find_shipped(
     points: Points, encoder: str, fingerprint: str, spec: ProjectionSpec
 ) -> tuple[Vectors, Layout] | None:
-    """Load the shipped vectors and map if of these points, encoder and settings; else None.
+    """Load the shipped vectors and map if points, encoder and settings match; else None.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def find_shipped(
 
 
 def find_vectors(points: Points, encoder: str, fingerprint: str) -> Vectors | None:
-    """Load the shipped vectors, as float32, if of these points and encoder; else None.
+    """Load the shipped vectors, as float32, if points and encoder match; else None.
 
     Raises
     ------

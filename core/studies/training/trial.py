@@ -16,7 +16,7 @@ from leakscope.core.corpora.near_duplicates import near_duplicates
 from leakscope.core.defences.trained.adversarial import AdversarialAdapter
 from leakscope.core.encoders.shared import shared_encoder
 from leakscope.core.errors import InvalidInputError
-from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.protocols import OnProgress, no_progress, part_progress
 from leakscope.core.results import Score
 from leakscope.core.specs import EncoderSpec
 from leakscope.core.studies.tradeoff.trained_defences import MemoizedEncoder, ProtectedEncoder
@@ -43,7 +43,7 @@ def try_adversary(request: TrialRequest, on_progress: OnProgress = no_progress) 
     base = ProtectedEncoder(MemoizedEncoder(bare), bare)
     sides = _split_sentences(bundled_sentences(), request)
     texts = [*sides.defence, *sides.known, *sides.targets]
-    base.encoder.encode(texts, _scaled_progress(on_progress, 0.05, 0.6))
+    base.encoder.encode(texts, part_progress(on_progress, 0.05, 0.6))
     read, family = _attack(base, base, sides, request.seed)
     settings = [_make_setting(0.0, (), read)]
     weights = sorted({0.0, request.weight})
@@ -52,9 +52,7 @@ def try_adversary(request: TrialRequest, on_progress: OnProgress = no_progress) 
         adapter: Any = AdversarialAdapter(
             against="words", weight=weight, epochs=request.epochs, seed=request.seed
         )
-        adapter.fit(
-            base.encoder, sides.defence, on_progress=_scaled_progress(on_progress, low, high)
-        )
+        adapter.fit(base.encoder, sides.defence, on_progress=part_progress(on_progress, low, high))
         on_progress(high, "Training a fresh attacker on the defended vectors")
         own = ProtectedEncoder(
             MemoizedEncoder(adapter.protect(base.encoder)), adapter.protect(bare)
@@ -109,13 +107,3 @@ def _make_setting(weight: float, during: tuple[Score, ...], read: Score) -> Sett
         changes={},
         minutes=math.nan,
     )
-
-
-def _scaled_progress(on_progress: OnProgress, low: float, high: float) -> OnProgress:
-    """Return a progress callback that maps [0, 1] to [low, high]."""
-
-    def report(fraction: float, message: str) -> None:
-        """Report a fraction of one phase as a fraction of the whole."""
-        on_progress(low + (high - low) * fraction, message)
-
-    return report

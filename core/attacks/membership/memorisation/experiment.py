@@ -38,7 +38,7 @@ from leakscope.core.attacks.membership.memorisation.training import (
     train_network,
 )
 from leakscope.core.errors import InvalidInputError
-from leakscope.core.protocols import OnProgress, no_progress
+from leakscope.core.protocols import OnProgress, no_progress, part_progress
 from leakscope.core.results import Interval, Score
 from leakscope.core.training.accounting import Guarantee, Privacy
 
@@ -138,7 +138,7 @@ def run_planted(
         measured=digest_texts([repr((each.parts, each.secret)) for each in canaries]),
         describe=_format_exposures,
         checkpoint_dir=checkpoint_dir and checkpoint_dir / "model",
-        on_progress=_subprogress(on_progress, 0.0, share),
+        on_progress=part_progress(on_progress, 0.0, share),
     )
     drawn: tuple[Extraction, ...] = ()
     if n_drawn:
@@ -150,7 +150,7 @@ def run_planted(
             small,
             seed,
             checkpoint_dir=checkpoint_dir and checkpoint_dir / "smaller",
-            on_progress=_subprogress(on_progress, share, 0.95),
+            on_progress=part_progress(on_progress, share, 0.95),
         )
         found_by: list[Extraction] = []
         for i, sampler in enumerate(SAMPLERS):
@@ -302,8 +302,3 @@ def _format_exposures(epochs: Sequence[dict[str, Any]]) -> str:
     if not means or np.isnan(means[-1]):
         return ""
     return f"exposure by epoch {' '.join(f'{mean:.1f}' for mean in means)} bits"
-
-
-def _subprogress(on_progress: OnProgress, low: float, high: float) -> OnProgress:
-    """Return a progress callback that maps a step's 0 to 1 into [low, high] of the whole."""
-    return lambda done, message: on_progress(low + (high - low) * done, message)
